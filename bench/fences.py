@@ -83,6 +83,7 @@ async def integers(report: Report, database: Database, seller: int, rounds: int)
         "place": stored_cards._PLACE_OF_LINE.format(seller_id=seller).join(("coalesce(", ", 0)")),
         "letter": "ascii(match)",
         "bit": "gone::integer",
+        "other_bit": "my_store_priced::integer",
     }
     source = f"card WHERE seller_id = {seller}"
 

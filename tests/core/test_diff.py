@@ -11,9 +11,10 @@ amounts = st.one_of(st.none(), st.integers(0, 10**12 - 1))
 rows = st.tuples(*[amounts] * len(AMOUNTS), st.integers(0, 2**31 - 1))
 
 
-def hash_of(*rows):
+def hash_of(*rows, my_store_priced=False):
     schema = {**dict.fromkeys(AMOUNTS, pl.Int64), "quantity": pl.Int32}
-    return values_hash(pl.DataFrame(rows, schema=schema, orient="row")).to_list()
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return values_hash(frame.with_columns(my_store_priced=pl.lit(my_store_priced))).to_list()
 
 
 @given(rows, st.integers(0, len(AMOUNTS)), st.integers(0, 2**31 - 1))
@@ -29,6 +30,12 @@ def test_hashes_are_the_same_for_ever():
         1120746232680978847,
         -8778371334536726885,
     ]
+
+
+@given(rows, st.integers(1, 10**12 - 1))
+def test_whose_price_it_is_changes_the_hash(row, price):
+    row = (price, *row[1:])
+    assert hash_of(row, my_store_priced=True) != hash_of(row)
 
 
 def test_rows_that_differ_in_many_ways_do_not_collide():

@@ -67,11 +67,11 @@ def test_a_row_becomes_these_columns():
         "condition_label": pl.String, "photo_url": pl.String, "market": pl.Int64,
         "direct_low": pl.Int64,
         "low_with_shipping": pl.Int64, "low": pl.Int64, "price": pl.Int64,
-        "my_store_price": pl.Int64, "quantity": pl.Int32, "custom": pl.Boolean,
+        "my_store_priced": pl.Boolean, "quantity": pl.Int32, "custom": pl.Boolean,
     }  # fmt: skip
     assert parsed.frame.rows() == [
         (2, 7, "magic", "Magic", "Alpha", "Lotus", "My title", "1", "", "Near Mint",
-         "https://x/1.jpg", 10_000, None, None, 1000, 25_000, None, 1, True)
+         "https://x/1.jpg", 10_000, None, None, 1000, 25_000, False, 1, True)
     ]  # fmt: skip
     assert parsed.lines == ["magic"]
 
@@ -238,10 +238,10 @@ def test_missing_extra_and_reordered_columns():
     parsed = parse([data], LINES, "pokemon")
     assert parsed.frame.columns == list(FRAME_COLUMNS)
     row = parsed.frame.row(0, named=True)
-    assert (row["listing_id"], row["price"], row["my_store_price"], row["product_line"]) == (
+    assert (row["listing_id"], row["price"], row["my_store_priced"], row["product_line"]) == (
         7,
-        None,
         35_000,
+        True,
         "pokemon",
     )
     assert (row["set_name"], row["photo_url"], row["market"], row["custom"]) == (

@@ -30,10 +30,9 @@ IMPORTABLE = """
 """
 
 
-EXPORTED = (
-    "c.seller_id = {seller_id} AND c.target_price >= 0.01"
-    f" AND c.target_price IS DISTINCT FROM c.price AND {IMPORTABLE}"
-)
+# The marketplace itself has no price of a card whose price is My Store Price.
+ASKED = "(c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)"
+EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND {ASKED} AND {IMPORTABLE}"
 
 
 # PostgreSQL returns the lines as one value: a row for each of them would cost more than the query
@@ -96,9 +95,18 @@ async def fingerprint_served(session: AsyncSession, which: str) -> str:
 MIN_TARGET = 100
 
 
+def asks() -> pl.Expr:
+    """Whether a target asks for another price than the marketplace's, as ASKED does; false without
+    a target.
+    """
+    target = pl.col("target_price")
+    differs = target.ne_missing(pl.col("price")) | pl.col("my_store_priced")
+    return target.is_not_null() & differs
+
+
 def importable(active: pl.DataFrame) -> pl.DataFrame:
-    """Apply IMPORTABLE to a frame of all active cards, with marketplace_id, listing_id, price and
-    target_price.
+    """Apply IMPORTABLE to a frame of all active cards, with marketplace_id, listing_id, price,
+    my_store_priced and target_price.
     """
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
     shared = pl.concat(
@@ -107,9 +115,7 @@ def importable(active: pl.DataFrame) -> pl.DataFrame:
             custom.filter(custom.is_in(active["marketplace_id"].implode())),
         ]
     )
-    asked = pl.col("target_price").ge(MIN_TARGET) & pl.col("target_price").ne_missing(
-        pl.col("price")
-    )
+    asked = pl.col("target_price").ge(MIN_TARGET) & asks()
     return (
         active.filter(asked & ~pl.col("listing_id").is_in(shared.implode()))
         .select("listing_id", "target_price")

@@ -88,6 +88,8 @@ class Card(Base):
     # marketplace holds such a row.
     contribution: Mapped[str | None] = mapped_column(Text)
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
+    # The price is My Store Price, because the marketplace has none.
+    my_store_priced: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
 class CustomListing(Base):

@@ -50,6 +50,7 @@ _TYPES = {
     "quantity": "integer",
     "observed": "boolean",
     "asked": "boolean",
+    "my_store_priced": "boolean",
     "match": "text",
     "search_text": "text",
     "number_leading": "integer",
@@ -68,11 +69,12 @@ _CARD = (
     "identity_hash",
     "values_hash",
     "quantity",
+    "my_store_priced",
     *MONEY,
     *_TEXTS,
     *_SEARCHED,
 )
-_VALUES = ("values_hash", "quantity", *MONEY)
+_VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
 # These columns have a fixed width and are never null: PostgreSQL finds them in a row without
 # reading the ones before, so they are first.
@@ -85,6 +87,7 @@ _FIXED = (
     "quantity",
     "observed",
     "asked",
+    "my_store_priced",
 )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from cardsync import limits
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
-from cardsync.cards.exported import importable
+from cardsync.cards.exported import asks, importable
 
 # One stored card as `stored_cards` brings it. Its amounts and quantity are present only in
 # `values_hash`.
@@ -25,6 +25,7 @@ STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "product_line": pl.String,
     "gone": pl.Boolean,
     "price": pl.Int64,
+    "my_store_priced": pl.Boolean,
     "target_price": pl.Int64,
 }
 
@@ -55,10 +56,14 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
-    """Return 64 bits over amounts and quantity; any single change changes them.
+    """Return 64 bits over amounts and quantity; any single change changes them, also one of whose
+    price it is.
 
     No row has 0: it marks cards that an upload made gone.
     """
+    own = pl.col("price")
+    # No price is negative: a hash of a price of the marketplace stays what it always was.
+    frame = frame.with_columns(price=pl.when("my_store_priced").then(-own).otherwise(own))
     # The steps are separate. One expression would name itself twice in every step, and planning it
     # would take longer than computing it.
     mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
@@ -83,15 +88,6 @@ def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
     )
     return frame.hstack(beside.drop("marketplace_id"))
-
-
-def current_price(rows: pl.DataFrame) -> pl.Expr:
-    """Return TCG Marketplace Price, or My Store Price where the file has no such column or cell."""
-    return (
-        pl.coalesce("price", "my_store_price")
-        if "my_store_price" in rows.columns
-        else pl.col("price")
-    )
 
 
 def absent_cards(
@@ -170,11 +166,12 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     )
     returned = pl.col("gone_old") != pl.col("gone")
     retargeted = pl.col("target_price").ne_missing(pl.col("target_price_old"))
-    repriced = pl.col("price").ne_missing(pl.col("price_old"))
-    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
+    repriced = pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in ("price", "my_store_priced")
+    )
     rows = rows.with_columns(
         observed=(known & moved).fill_null(False),
-        asked=((retargeted | repriced) & asks & pl.lit(not hold)).fill_null(False),
+        asked=((retargeted | repriced) & asks() & pl.lit(not hold)).fill_null(False),
         kind=pl.when(~known).then(pl.lit(_INSERT))
         .when(renamed).then(pl.lit(_RENAME))
         .when(moved | returned).then(pl.lit(_UPDATE))
@@ -201,9 +198,9 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     written, sorted by id.
 
     `rows` carry their targets; stored cards that they do not mention stay as they are, and `absent`
-    ones are gone. The rule is that of `pricing.export.EXPORTED`, on frames.
+    ones are gone. The rule is that of `cards.exported.EXPORTED`, on frames.
     """
-    columns = ("marketplace_id", "listing_id", "price", "target_price")
+    columns = ("marketplace_id", "listing_id", "price", "my_store_priced", "target_price")
     # The line is null here if it is switched off.
     others = (
         stored.select("id", "gone", "product_line", *columns)

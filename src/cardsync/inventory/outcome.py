@@ -10,7 +10,7 @@ import polars as pl
 
 from cardsync import limits
 from cardsync.cards import write
-from cardsync.cards.exported import fingerprint_of
+from cardsync.cards.exported import asks, fingerprint_of
 from cardsync.inventory import diff
 from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.parse import Parsed
@@ -76,11 +76,6 @@ def _report_of(
     """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
     notes = _notes_on(rows)
     matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
-    asks = (
-        pl.col("target_price").is_not_null()
-        & pl.col("target_price").ne_missing(pl.col("price"))
-        & ~pl.col("gone")
-    )
     return {
         **_read_as(parsed),
         "rows": parsed.rows,
@@ -99,7 +94,7 @@ def _report_of(
         "priced": 0
         if verdict.review
         else rows.select(pl.col("target_price").is_not_null().sum()).item(),
-        "changed": 0 if verdict.review else rows.select(asks.sum()).item(),
+        "changed": 0 if verdict.review else rows.select((asks() & ~pl.col("gone")).sum()).item(),
         "blocked": blocked,
         "review": verdict.review,
         "product_lines": rows["product_line"].unique().sort().to_list(),

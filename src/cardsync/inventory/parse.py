@@ -3,7 +3,8 @@ Pure.
 
 Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
 columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and its
-row stays; any other bad cell leaves its row out.
+row stays; any other bad cell leaves its row out. Where TCG Marketplace Price is blank, My Store
+Price is the price.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from cardsync.work.prefetch import ahead
 
 TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
 FRAME_COLUMNS = (
-    "line", "listing_id", "product_line", "product_line_label", *TEXTS, *PRICES, "quantity", "custom",
+    "line", "listing_id", "product_line", "product_line_label", *TEXTS,
+    "market", "direct_low", "low_with_shipping", "low", "price", "my_store_priced", "quantity", "custom",
 )  # fmt: skip
 MAX_LABEL_CHARS = 100
 # No file has as many rows.
@@ -195,6 +197,10 @@ def _typed(
     )
     frame = frame.with_columns(
         pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions
+    )
+    frame = frame.with_columns(
+        price=pl.coalesce("price", "my_store_price"),
+        my_store_priced=pl.col("price").is_null() & pl.col("my_store_price").is_not_null(),
     )
     code = codes_of(texts, bad, line_codes)
     good = code.is_null()

@@ -9,7 +9,6 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.inventory.diff import current_price
 from cardsync.inventory.judge_upload import Verdict
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.found_in_run import Found, found_in
@@ -61,7 +60,7 @@ def price_rows(
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
         "market", "low", "low_with_shipping", "direct_low",
-        current_price=current_price(rows), observed_at=pl.lit(observed_at),
+        current_price="price", observed_at=pl.lit(observed_at),
     )  # fmt: skip
     cards = cards.with_columns(**past.columns(rows, observed_at))
     cards = with_decided(cards, decided)

@@ -18,12 +18,12 @@ import msgspec
 import polars as pl
 
 from cardsync import clock, limits
+from cardsync.cards.exported import asks
 from cardsync.catalog.condition import condition_columns
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.database.session import Database
 from cardsync.errors import CommandError, InvalidCsv, InvalidRule
-from cardsync.inventory.diff import current_price
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine import breaker, engine, rules
@@ -91,7 +91,7 @@ def priced(
     run = Run(given.rules, given.seller, now, given.sales)
     cards = rows.select(
         "quantity", "custom", "market", "low", "low_with_shipping", "direct_low", "condition", "printing", "language",
-        marketplace_id=pl.col("listing_id"), current_price=current_price(rows),
+        marketplace_id=pl.col("listing_id"), current_price="price",
         observed_at=pl.lit(observed_at),
     )  # fmt: skip
     if run.queried:
@@ -111,9 +111,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     done = priced(path, given, ask)
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.out["target"])
-    changed = rows.filter(
-        pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
-    )
+    changed = rows.filter(asks())
     # The marketplace would refuse the whole file if it had one id twice.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()

@@ -31,7 +31,7 @@ _STORED_SQL: Final = {
             "values_hash",
         )
     },
-    "kind": packed(place=_PLACE_OF_LINE, letter="match", bit="gone"),
+    "kind": packed(place=_PLACE_OF_LINE, letter="match", bits=("gone", "my_store_priced")),
     **{name: f"coalesce(({name} * 10000)::bigint, -1)" for name in ("price", "target_price")},
 }
 _MATCHES: Final = {ord(name[0]): name for name in ("matched", "provisional", "ambiguous")}
@@ -63,7 +63,8 @@ def _stored(read: dict[str, Any], lines: list[str]) -> pl.DataFrame:
             ),
             match=kind.letter.replace_strict(_MATCHES, return_dtype=pl.String),
             product_line=kind.place.replace_strict(named, default=None, return_dtype=pl.String),
-            gone=kind.bit,
+            gone=kind.bits[0],
+            my_store_priced=kind.bits[1],
         )
         .select(*diff.STORED)
     )

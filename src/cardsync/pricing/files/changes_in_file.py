@@ -15,7 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.pricing.decisions.on_sale import ended_sales
 from cardsync.pricing.files.content import served
 
-# A card without a price has no old one to compare with: it is counted apart.
+# A card without a price has no old one to compare with: it is counted apart. So is one that comes
+# to the marketplace at its My Store Price.
 _SUMS: Final = """
     SELECT count(*),
            count(*) FILTER (WHERE c.target_price > c.price),
@@ -24,7 +25,7 @@ _SUMS: Final = """
            count(*) FILTER (WHERE c.target_price < c.price),
            coalesce(sum((c.price - c.target_price) * c.quantity)
                FILTER (WHERE c.target_price < c.price), 0),
-           count(*) FILTER (WHERE c.price IS NULL)
+           count(*) FILTER (WHERE c.price IS NULL OR c.price = c.target_price)
       FROM card c WHERE {which}
 """
 _LARGEST: Final = """

@@ -36,11 +36,15 @@ _SEEN: Final = """
     CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
          ELSE greatest(c.observed_at, l.observed_at) END
 """
+# They share an integer, because each column that is read takes as long as any other.
+_FLAGS: Final = (
+    "c.custom::integer + 2 * c.my_store_priced::integer"
+    " + 4 * (c.product_line = ANY (:lines))::integer"
+)
 _STOCK: Final = f"""
     (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
-            c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
+            {_FLAGS} AS flags, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
-            (c.product_line = ANY (:lines))::integer AS product_line_enabled,
             (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
        {{joins}}
@@ -56,10 +60,9 @@ _COLUMNS: Final = (
     "rule_id",
     "sale_id",
     "quantity",
-    "custom",
+    "flags",
     *_PRICES,
     "observed_at",
-    "product_line_enabled",
 )
 # A line that is not priced anyway needs no look. Each look ends at the first card that it finds.
 _GAMES: Final = """
@@ -342,9 +345,13 @@ async def with_losing(
 
 def _cards(rows: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
     unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
+    flags = pl.col("flags")
     cards = rows.rename({"price": "current_price"}).with_columns(
-        pl.col("^(custom|product_line_enabled|game_has_rules)$").cast(pl.Boolean),
+        pl.col("^game_has_rules$").cast(pl.Boolean),
         pl.col("observed_at").cast(TIME),
+        custom=flags % 2 == 1,
+        my_store_priced=flags // 2 % 2 == 1,
+        product_line_enabled=flags // 4 == 1,
         **unknown,
     )
-    return with_decided(cards, decided)
+    return with_decided(cards.drop("flags"), decided)

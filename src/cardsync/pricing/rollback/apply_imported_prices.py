@@ -63,9 +63,9 @@ _MOVE = f"""
           FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
                LEFT JOIN line_snapshot l ON l.seller_id = :seller
                    AND l.product_line = c.product_line
-         WHERE NOT c.gone AND c.price IS DISTINCT FROM g.price
+         WHERE NOT c.gone AND (c.price IS DISTINCT FROM g.price OR c.my_store_priced)
            AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
-                OR (c.price IS NOT DISTINCT FROM g.old
+                OR ((c.price IS NOT DISTINCT FROM g.old OR c.my_store_priced AND g.old IS NULL)
                     AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
     ), kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
@@ -73,7 +73,8 @@ _MOVE = f"""
             WHERE observed_at >= :kept_since
         ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
     )
-    UPDATE card c SET price = m.imported, observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
+    UPDATE card c SET price = m.imported, my_store_priced = false,
+           observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
 _OF_CARDS = """

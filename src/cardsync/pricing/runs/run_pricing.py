@@ -19,7 +19,7 @@ from cardsync import clock
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.cards import write
-from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
+from cardsync.cards.exported import NOTHING, asks, fingerprint, fingerprint_of, importable
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import must_stop
 from cardsync.pricing.decisions.found_in_run import found_in
@@ -141,13 +141,13 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
     """
     rows = priced.select(
         cards["id"],
+        cards["my_store_priced"],
         "rule_id",
         price="current_price",
         target_price="target",
         target_price_old=cards["target_price"],
     ).filter(pl.col("target_price").ne_missing(pl.col("target_price_old")))
-    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
-    return rows.with_columns(asked=asks.fill_null(False)).sort("id")
+    return rows.with_columns(asked=asks().fill_null(False)).sort("id")
 
 
 async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
@@ -174,6 +174,7 @@ def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
         "marketplace_id",
         "listing_id",
         "product_line_enabled",
+        "my_store_priced",
         price="current_price",
     ).with_columns(target_price=priced["target"])
     asked = importable(active.filter("product_line_enabled")).with_columns(
