@@ -12,7 +12,6 @@ import orjson
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.cards.exported import ASKED
 from cardsync.derived.dropped_cards import DROPPED
 from cardsync.derived.kept_figures import Asked, Figure, Kept
 
@@ -30,7 +29,8 @@ _STOCK = f"""
     SELECT c.product_line, count(*) AS cards, sum(c.quantity) AS copies,
            coalesce(sum(c.price * c.quantity), 0) AS listed,
            coalesce(sum(coalesce(c.market, c.price) * c.quantity), 0) AS market,
-           count(*) FILTER (WHERE c.target_price IS NOT NULL AND {ASKED}) AS asked,
+           count(*) FILTER (WHERE c.target_price IS NOT NULL
+               AND (c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)) AS asked,
            coalesce(sum((c.target_price - coalesce(c.price, 0)) * c.quantity), 0) AS asked_value
       FROM card c WHERE {_ON_SALE} GROUP BY c.product_line
 """
