@@ -5,8 +5,8 @@ of a shop finds out: no price of the marketplace was stored for such a card unti
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0085"
-down_revision = "0084"
+revision = "0087"
+down_revision = "0086"
 
 
 def upgrade() -> None:
