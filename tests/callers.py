@@ -302,7 +302,6 @@ TABLE = """
     owner    session  POST /api/webhooks/{webhook_id}/secret
     owner    session  POST /api/webhooks/{webhook_id}/test
     stranger nothing  GET /downloads/{product}/{version}/{path}
-    stranger nothing  HEAD /downloads/{product}/{version}/{path}
     stranger nothing  GET /healthz
     stranger nothing  PUT /objects/{key}
     stranger nothing  GET /readyz

@@ -102,6 +102,7 @@ from cardsync.today import routes as today
 from cardsync.today.waiting import KeptCounts
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
+from cardsync.web.asked_alike import asked_alike
 from cardsync.web.compression import compressing
 from cardsync.web.fair_threads import FairThreads
 from cardsync.web.heavy_work import heavy_work
@@ -374,6 +375,6 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     )
     read_parameters_first(app)
     # Around everything, the router too: an unknown address needs its request id as well.
-    packing = compressing(app.asgi_handler)
+    packing = asked_alike(compressing(app.asgi_handler))
     app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)
     return app

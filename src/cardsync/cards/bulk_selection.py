@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import CardFilter, ids_of, line_of, read_filter
+from cardsync.cards.card_filter import CardFilter, ids_of, line_of, read_filter, selected_ids
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.selection import select_cards
 from cardsync.cards.visible import VISIBLE
@@ -94,8 +94,9 @@ def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
     """
     texts = {name: given[name][-1] for name in _TEXTS if given.get(name)}
     ids = {name: _integers(name, given[name]) for name in _FORMS if name in given}
-    narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else msgspec.UNSET
-    return Selection(**texts, **ids, selected_ids=narrowing)  # type: ignore[arg-type]
+    narrowing = selected_ids(given)
+    narrowed = {} if narrowing is None else {"selected_ids": narrowing}
+    return Selection(**texts, **ids, **narrowed)  # type: ignore[arg-type]
 
 
 def _integers(name: str, texts: Sequence[str]) -> list[int]:

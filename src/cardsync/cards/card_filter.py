@@ -52,7 +52,7 @@ def read_filter(given: Given) -> CardFilter:
         search=_last(given, "search"),
         game=line_of(_last(given, "game"), _last(given, "product_line")),
         status=cast(Status, _one_of(given, "status", get_args(Status)) or "active"),
-        ids=ids_of(given["selected_ids"][-1]) if given.get("selected_ids") else None,
+        ids=None if (ids := selected_ids(given)) is None else ids_of(ids),
     )
 
 
@@ -86,6 +86,11 @@ def line_of(game: str, product_line: str) -> str:
 
 def game_of(text: str) -> str:
     return LINE_NAMES.get(folded(text).strip(), text.strip().casefold())
+
+
+def selected_ids(given: Given) -> str | None:
+    """Return the ids that narrow a selection, however often they are given, with commas."""
+    return ",".join(given["selected_ids"]) if "selected_ids" in given else None
 
 
 def ids_of(given: Any) -> tuple[int, ...]:

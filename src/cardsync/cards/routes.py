@@ -34,7 +34,7 @@ from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.own_queries import described, words
+from cardsync.web.own_queries import TEXT, TEXTS, described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
@@ -45,17 +45,16 @@ from cardsync.web.request import (
     reading,
 )
 
-_TEXT = Schema(type=OpenAPIType.STRING)
 _NUMBER = Schema(type=OpenAPIType.INTEGER)
 _QUERY = {
-    "search": ("A search in the language of docs/search.md", _TEXT),
-    "game": ("Cards of this product line", _TEXT),
-    "product_line": ("The same as `game`", _TEXT),
+    "search": ("A search in the language of docs/search.md", TEXT),
+    "game": ("Cards of this product line", TEXT),
+    "product_line": ("The same as `game`", TEXT),
     "status": (
         "active by default; `is:gone` in the search shows gone cards too",
         words("active", "gone", "all"),
     ),
-    "selected_ids": ("Of these cards only: ids with commas. Empty or malformed: none", _TEXT),
+    "selected_ids": ("Of these cards only: ids, with commas too. Empty or malformed: none", TEXTS),
     "sort": (
         "By name by default; location walks box, then slot",
         words("name", "set", "number", "price", "target", "quantity", "updated", "location"),

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response, Router, delete, get, patch, post
-from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.openapi.spec import Operation
 from litestar.response import Redirect
 
 from cardsync import errors, limits
@@ -27,6 +27,7 @@ from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.own_queries import TEXT, TEXTS, described
 from cardsync.web.pages import to_sign_in
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -166,13 +167,16 @@ async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> R
 
 
 _SELECTED = {
-    "marketplace_ids": "These listings; custom ones are negative",
-    "card_ids": "These inventory rows",
-    "search": "What a search in the language of docs/search.md finds",
-    "game": "Cards of this product line",
-    "product_line": "The same as `game`",
-    "status": "active by default; gone or all",
-    "selected_ids": "Of these inventory rows only. Empty or malformed: none",
+    "marketplace_ids": ("These listings, with commas too; custom ones are negative", TEXTS),
+    "card_ids": ("These inventory rows, with commas too", TEXTS),
+    "search": ("What a search in the language of docs/search.md finds", TEXT),
+    "game": ("Cards of this product line", TEXT),
+    "product_line": ("The same as `game`", TEXT),
+    "status": ("active by default; gone or all", TEXT),
+    "selected_ids": (
+        "Of these inventory rows only, with commas too. Empty or malformed: none",
+        TEXTS,
+    ),
 }
 
 
@@ -181,17 +185,7 @@ class _SelectionQuery(Operation):
     """The query reads as a body does: what can't be read there is refused in our words."""
 
     def __post_init__(self) -> None:
-        bodies = [
-            Parameter(
-                name=name,
-                param_in="query",
-                required=False,
-                description=text,
-                schema=Schema(type=OpenAPIType.STRING),
-            )
-            for name, text in _SELECTED.items()
-        ]
-        self.parameters = [*(self.parameters or ()), *bodies]
+        self.parameters = [*(self.parameters or ()), *described(_SELECTED)]
 
 
 @delete(

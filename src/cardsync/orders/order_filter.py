@@ -199,7 +199,7 @@ def _calendar_day(value: str) -> date | None:
 
 
 def _statuses(given: Given) -> tuple[str, ...]:
-    values = [*given.get("status", ()), *given.get("status[]", ())]
+    values = given.get("status", ())
     asked = dict.fromkeys(status_group(_storable(value)) for value in values if value.strip())
     return () if "all" in asked else tuple(asked)
 

@@ -28,6 +28,8 @@ from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 
 # The topic of notices that a session has changed; the payload is `seller:session`.
 PULLS: Final = "pulls"
+# So many of the orders that are not there are named.
+_NAMED: Final = 100
 
 
 async def open_session(
@@ -40,8 +42,8 @@ async def open_session(
     """Open a session of the orders that the filter leaves, limited to the named ones if any are
     named; orders that cannot be pulled are left out.
 
-    Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not
-    have.
+    Raises PullSessionOpen, and InvalidPayload for orders, or for a filter by a session, that the
+    seller does not have.
     """
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
@@ -49,6 +51,7 @@ async def open_session(
         asked = {"seller": seller_id, "pull_session": wanted.pull_session}
         if not await session.scalar(text(KNOWN_SESSION), asked):
             raise unknown_session(wanted.pull_session)
+    await _need_orders(session, seller_id, order_ids or ())
     named = {"seller": seller_id, "now": now}
     opening = (
         "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now)"
@@ -67,6 +70,15 @@ async def open_session(
         now,
     )
     return int(session_id)
+
+
+async def _need_orders(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> None:
+    known = text("SELECT id FROM orders WHERE seller_id = :seller AND id = ANY (:ids)")
+    found = await session.scalars(known, {"seller": seller_id, "ids": list(order_ids)})
+    if unknown := sorted(set(order_ids).difference(found)):
+        named = ", ".join(map(str, unknown[:_NAMED]))
+        rest = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
+        raise errors.InvalidPayload(f"order_ids: there are no orders {named}{rest}")
 
 
 async def _take(

@@ -34,7 +34,7 @@ from cardsync.orders.shown import (
 from cardsync.settings import Settings
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.own_queries import described, words
+from cardsync.web.own_queries import TEXT, TEXTS, described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
@@ -57,7 +57,6 @@ def _number(default: int, least: int, most: int) -> Schema:
     )
 
 
-_TEXT = Schema(type=OpenAPIType.STRING)
 _DATE = Schema(type=OpenAPIType.STRING, description="YYYY-MM-DD, included")
 _SWITCH = words("true", "false", "1", "0")
 _PAGE = {
@@ -74,17 +73,16 @@ _ORDERS = {
         "desc by default; orders without the value come last both ways",
         words("asc", "desc"),
     ),
-    "status": ("One status as in status_counts, or `all`", _TEXT),
-    "status[]": ("Several statuses: repeat it", Schema(type=OpenAPIType.ARRAY, items=_TEXT)),
-    "search": ("Part of the order number or of the buyer's name, whatever its case", _TEXT),
+    "status": ("One or more statuses as in status_counts, or `all`", TEXTS),
+    "search": ("Part of the order number or of the buyer's name, whatever its case", TEXT),
     "date_from": ("order_date is this or later", _DATE),
     "date_to": ("order_date is this or earlier", _DATE),
-    "product_line": ("Orders with an item of this game", _TEXT),
+    "product_line": ("Orders with an item of this game", TEXT),
     "refund": ("true: refunded orders only", _SWITCH),
     "unfeedbacked": ("true: orders without feedback only", _SWITCH),
     "shipping_type": ("How they are shipped", words("pwe", "tracked", "expedited")),
     "ship_mark": ("Marked as shipped and not synced back yet", words("pending")),
-    "pull_session": ("A session's id, `active`, `none` (can be pulled) or `dismissed`", _TEXT),
+    "pull_session": ("A session's id, `active`, `none` (can be pulled) or `dismissed`", TEXT),
     "items_per_order": (
         "So many items of each order; 0 leaves them out",
         _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, cast
 
 import structlog
-from litestar import Response, Router, get, head
+from litestar import Response, Router, get
 from litestar.datastructures import ResponseHeader, State
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
@@ -19,6 +19,7 @@ from cardsync.releases import download
 from cardsync.releases.offer import STABLE, Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
+from cardsync.web.asked_alike import reads_by
 from cardsync.web.request import FOR_AGENTS, ApiRequest, problems
 
 log = structlog.get_logger(__name__)
@@ -96,7 +97,8 @@ async def download_release(
     """
     await state.rate_limits.admit_anonymous(request.scope)
     release = await state.releases.published(product, version, path)
-    if url := state.store.presign_read(release.storage_key, "GET"):
+    # The store signs the method, too.
+    if url := state.store.presign_read(release.storage_key, reads_by(request.scope)):
         return _redirect(url)
     part = download.part_of(release, request.headers)
     if part.status == 304:
@@ -112,31 +114,6 @@ async def download_release(
     return cast("Response[bytes]", stream)
 
 
-@head(
-    _ADDRESS,
-    media_type=_BINARY,
-    response_headers=_HEADERS,
-    responses={
-        302: _ELSEWHERE,
-        **problems(errors.NotFound, errors.RateLimited, errors.ServiceUnavailable),
-    },
-)
-async def head_release(
-    request: ApiRequest,
-    state: State,
-    product: str,
-    version: str,
-    path: str,
-) -> Response[None]:
-    """Size and hash of an artifact."""
-    await state.rate_limits.admit_anonymous(request.scope)
-    release = await state.releases.published(product, version, path)
-    if url := state.store.presign_read(release.storage_key, "HEAD"):
-        return _redirect(url)
-    await download.check_stored(state.store, release)
-    return _bodyless(200, download.part_of(release, {}).headers)
-
-
 def _redirect(url: str) -> Response[Any]:
     return _bodyless(302, {"Location": url, "Cache-Control": "no-store"})
 
@@ -149,6 +126,6 @@ def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
 router = Router(path="", route_handlers=[desktop_update], tags=["releases"])
 downloads = Router(
     path="",
-    route_handlers=[download_release, head_release],
+    route_handlers=[download_release],
     tags=["releases"],
 )

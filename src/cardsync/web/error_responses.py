@@ -165,8 +165,8 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
         return problem(request, errors.InvalidPayload(_unread(request, exc)))
     if isinstance(exc, MethodNotAllowedException):
         given = {name.lower(): value for name, value in (exc.headers or {}).items()}
-        allowed = ", ".join(sorted(given.get("allow", "").split(", ")))
-        headers = {"Allow": allowed}
+        methods = set(given.get("allow", "").split(", "))
+        headers = {"Allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         return problem(
             request,
             errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers),

@@ -59,7 +59,8 @@ TAGS = [
 DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
     "Refusals are `{error, code}`, except the few that have a `status` instead. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
-    "not take as `components/responses/MethodNotAllowed`. Unknown query parameters are ignored, and so are unknown body fields, except where a body's schema has none besides its own."
+    "not take as `components/responses/MethodNotAllowed`. HEAD answers wherever GET does, without the body. A query parameter that takes several "
+    "values is read as `x=1&x=2` and as `x[]=1&x[]=2`. Unknown query parameters are ignored, and so are unknown body fields, except where a body's schema has none besides its own."
 )
 SESSION = (
     f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "

@@ -24,6 +24,10 @@ PerPage = Annotated[
 ]
 
 
+TEXT = Schema(type=OpenAPIType.STRING)
+TEXTS = Schema(type=OpenAPIType.ARRAY, items=TEXT)
+
+
 def words(*words: str) -> Schema:
     return Schema(type=OpenAPIType.STRING, enum=list(words))
 

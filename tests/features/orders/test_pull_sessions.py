@@ -168,7 +168,9 @@ async def test_a_session_takes_the_named_orders_of_the_seller_alone(a_seller):
     seller, other = await a_seller(), await a_seller()
     mine, left = await an_order(seller), await an_order(seller)
     foreign = await an_order(other)
-    pulls = await opened(seller, order_ids=[mine, mine, foreign, 2**62])
+    body = {"order_ids": [mine, foreign]}
+    assert await refused(seller, "/api/pull_sessions", json=body) == (422, "invalid_payload")
+    pulls = await opened(seller, order_ids=[mine, mine])
     assert await way(seller, pulls["id"]) == [mine]
     assert left != mine
 
@@ -276,6 +278,22 @@ async def test_without_a_body_everything_is_pulled(a_seller):
 async def test_a_body_of_the_wrong_shape_is_refused(a_seller, body):
     seller = await a_seller()
     assert await refused(seller, "/api/pull_sessions", json=body) == (422, "invalid_payload")
+
+
+async def test_orders_that_are_not_there_open_nothing_and_are_named(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    own, theirs = await an_order(seller), await an_order(other)
+    unknown = [theirs, 10**15, 10**15 + 1]
+    answer = await seller.post("/api/pull_sessions", json={"order_ids": [own, *unknown]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+    assert answer.json()["error"] == (
+        f"order_ids: there are no orders {', '.join(map(str, sorted(unknown)))}"
+    )
+    many = await seller.post(
+        "/api/pull_sessions", json={"order_ids": [*range(2**60, 2**60 + 1_500)]}
+    )
+    assert many.json()["error"].endswith(f"{2**60 + 99} and 1,400 more")
+    assert (await opened(seller, order_ids=[own]))["order_count"] == 1
 
 
 async def test_the_snapshot_stays_whatever_uploads_do(a_seller):

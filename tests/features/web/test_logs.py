@@ -45,6 +45,16 @@ async def test_a_request_is_logged_with_its_id_route_and_status(a_seller, log):
     assert "secret" not in line
 
 
+async def test_head_is_logged_as_head(a_seller, log):
+    seller = await a_seller()
+    answer = await seller.http.head("/api/cards")
+    [line] = [
+        line for line in log.getvalue().splitlines() if answer.headers["X-Request-Id"] in line
+    ]
+    assert '"method": "HEAD"' in line
+    assert '"route": "/api/cards"' in line
+
+
 async def test_good_polls_are_quiet_and_bad_ones_are_not(a_seller, service, log):
     seller = await a_seller()
     await seller.post("/api/v1/heartbeat")

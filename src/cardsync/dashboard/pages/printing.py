@@ -15,7 +15,7 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page
+from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page, selected_ids
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.form_handlers import Form
@@ -91,9 +91,12 @@ def code_of(address: str) -> str:
 
 @get("/print", opt=BY_FORM)
 async def print_page(request: PageRequest, caller: Caller) -> Template:
-    given = {name: texts[-1] for name, texts in request.query_params.dict().items()}
+    asked = request.query_params.dict()
+    given = {name: texts[-1] for name, texts in asked.items()}
     # The parts of a selection that have no field; they come from the table of cards.
-    kept = {name: given[name] for name in ("selected_ids", "game", "status") if name in given}
+    kept: dict[str, str] = {name: given[name] for name in ("game", "status") if name in given}
+    if (ids := selected_ids(asked)) is not None:
+        kept["selected_ids"] = ids
     return show(
         request,
         caller,
@@ -101,7 +104,7 @@ async def print_page(request: PageRequest, caller: Caller) -> Template:
         sheets=[(sheet.key, f"{sheet.name} ({sheet.labels})") for sheet in SHEETS.values()],
         search=given.get("search", ""),
         kept=kept,
-        chosen=len(ids_of(kept.get("selected_ids"))),
+        chosen=len(ids_of(ids)),
     )
 
 

@@ -1,0 +1,75 @@
+"""Answers alike what is asked in two ways: HEAD is GET whose body is not sent, and a parameter that
+takes several values is `x=1&x=2` or `x[]=1&x[]=2`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from typing import Literal
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
+
+FIRST_PART_SECONDS = 1.0
+_BRACKETS = re.compile(rb"(?i)(^|&)([^=&]+?)(?:\[|%5b)(?:\]|%5d)(?=[=&]|$)")
+_WITHOUT_BODY = "without_body"
+
+
+def without_brackets(query: bytes) -> bytes:
+    """Return the query with `x` in place of each name `x[]`."""
+    return _BRACKETS.sub(rb"\1\2", query)
+
+
+def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
+    """Return by which of them a client reads; the scope says GET for both."""
+    return "HEAD" if _WITHOUT_BODY in scope else "GET"
+
+
+def asked_alike(app: ASGIApp) -> ASGIApp:
+    """Middleware around everything that looks at the method, or makes the body and its length."""
+
+    async def alike(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await app(scope, receive, send)
+            return
+        scope["query_string"] = without_brackets(scope["query_string"])
+        if scope["method"] == "HEAD":
+            await _without_body(app, scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return alike
+
+
+async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    scope["method"] = "GET"
+    scope[_WITHOUT_BODY] = True  # type: ignore[literal-required]
+    # There is no part of a body that is not sent (RFC 9110, 14.2).
+    scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
+    answered = False
+    comes = asyncio.Event()
+
+    async def received() -> ReceiveMessage:
+        if not answered:
+            return await receive()
+        # Who makes the body stops at its first part, as if the client had left: an event stream
+        # has no last one, and no first one for a while.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_PART_SECONDS):
+                await comes.wait()
+        return {"type": "http.disconnect"}
+
+    async def answer(message: Message) -> None:
+        nonlocal answered
+        if message["type"] == "http.response.start":
+            answered = True
+            # What is outside logs and counts the method that was asked.
+            scope["method"] = "HEAD"
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif message["type"] == "http.response.body":
+            comes.set()
+
+    await app(scope, received, answer)
