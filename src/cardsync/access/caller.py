@@ -96,6 +96,7 @@ class SellerState(msgspec.Struct, frozen=True):
     lock_agent_id: str | None
     lock_refreshed_at: datetime | None
     lock_uploaded: bool
+    lock_order_data: bool
     lock_plan: dict[str, Any] | None
     lease_holder: str | None
     lease_expires_at: datetime | None

@@ -65,6 +65,7 @@ EMPTIED: Final[Mapping[str, Mapping[str, str]]] = {
         "lock_taken_at": "NULL::timestamptz",
         "lock_refreshed_at": "NULL::timestamptz",
         "lock_uploaded": "false",
+        "lock_order_data": "false",
         "lock_plan": "NULL::jsonb",
         "lease_holder": "NULL::text",
         "lease_token": "NULL::uuid",

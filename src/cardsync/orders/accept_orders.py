@@ -66,7 +66,7 @@ async def _accept(
 ) -> int:
     now, seller_id = clock.now(), caller.seller_id
     # The seller's row is locked first, so that ids commit in the order of acceptance.
-    sync_state.refresh(await sync_state.locked(session, seller_id), now)
+    sync_state.order_data_came(await sync_state.locked(session, seller_id), now)
     upload = Upload(
         seller_id=seller_id,
         stream=ORDERS,

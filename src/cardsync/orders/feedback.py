@@ -83,7 +83,7 @@ async def receive(work: Work, caller: Caller, body: bytes) -> int:
     given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     await ingest.work_off_pending(work, seller_id)
     async with work.database.tenant(seller_id) as session:
-        await sync_state.refresh_lock(session, seller_id, clock.now())
+        sync_state.order_data_came(await sync_state.locked(session, seller_id), clock.now())
         if not given:
             return 0
         taken = await _store(session, seller_id, given)

@@ -150,7 +150,7 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
     report = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     async with database.tenant(caller.seller_id) as session:
         if caller.state.lock_kind is not None:
-            await sync_state.refresh_lock(session, caller.seller_id, now)
+            sync_state.order_data_came(await sync_state.locked(session, caller.seller_id), now)
         await store(session, caller, report, now)
         note(
             session, caller, "sales_report.received", f"sales report for {report.month:%Y-%m}", now

@@ -25,7 +25,9 @@ class SyncState(Base):
     lock_agent_id: Mapped[str | None] = mapped_column(Text)
     lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The cycle uploaded inventory; and orders or what belongs to them.
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
+    lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
     # The plan that went with the lock, for a holder that polls again.
     lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     # The newest cycle handed out, stored past its lock until its log arrives.

@@ -52,7 +52,7 @@ async def locked(session: AsyncSession, seller_id: int) -> SyncState:
 def clear_lock(state: SyncState) -> None:
     state.lock_kind = state.lock_trigger = state.lock_agent_id = None
     state.lock_taken_at = state.lock_refreshed_at = None
-    state.lock_first_sync = state.lock_uploaded = False
+    state.lock_first_sync = state.lock_uploaded = state.lock_order_data = False
     state.lock_plan = None
 
 
@@ -118,7 +118,7 @@ def take_lock(
     state.lock_trigger = trigger
     state.lock_agent_id = agent_id
     state.lock_first_sync = first_sync
-    state.lock_uploaded = False
+    state.lock_uploaded = state.lock_order_data = False
     state.lock_taken_at = state.lock_refreshed_at = now
     state.cycle_trigger = trigger
     state.cycle_first_sync = first_sync and kind in ORDER_KINDS
@@ -133,6 +133,12 @@ def note_request(state: SyncState, kind: str, now: datetime) -> None:
 def refresh(state: SyncState, now: datetime) -> None:
     if state.lock_kind is not None:
         state.lock_refreshed_at = now
+
+
+def order_data_came(state: SyncState, now: datetime) -> None:
+    """Refresh the lock; its holder does not get the cycle again."""
+    refresh(state, now)
+    state.lock_order_data = state.lock_kind is not None
 
 
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:

@@ -68,7 +68,7 @@ def facts_of(
             state.lock_first_sync,
             state.lock_agent_id,
             # An agent that got a cancelled cycle again would begin it from the start.
-            state.lock_uploaded or state.cancel_requested_at is not None,
+            state.lock_uploaded or state.lock_order_data or state.cancel_requested_at is not None,
         )
     account = caller.account
     minutes = account.sync_interval_minutes or settings.sync_interval_minutes

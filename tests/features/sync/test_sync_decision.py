@@ -117,6 +117,44 @@ async def test_the_holder_hears_the_same_until_something_was_uploaded(a_seller):
     assert await poll(seller) == wait("in_progress")
 
 
+@pytest.mark.first(10)
+@pytest.mark.parametrize("kind", ["full", "orders", "refunds", "feedback", "sales"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("orders", [{"order_number": "A-1"}]),
+        ("order_refunds", [{"order_number": "A-1"}]),
+        ("order_items", [{"order_number": "A-1"}]),
+        ("orders/shipping", [{"order_number": "A-1"}]),
+        ("order_feedbacks", [{"order_number": "A-1", "rating": 5}]),
+        ("sales_report", {"date_from": "2026-10-01", "date_to": "2026-10-31", "report": {}}),
+    ],
+)
+async def test_the_holder_does_not_hear_sync_again_after_it_uploaded_any_order_data(
+    a_seller, service, kind, path, body
+):
+    seller = await a_seller()
+    await ask(seller, kind=kind)
+    assert (await poll(seller))["kind"] == kind
+    answer = await seller.post(f"/api/v1/{path}", json=body)
+    assert answer.status_code in (200, 202), answer.text
+    assert await poll(seller) == wait("in_progress")
+    # The inventory of a full sync may still come, and its log ends the cycle without any.
+    await service.run_jobs()
+    assert await poll(seller) == wait("in_progress")
+    await log(seller, "partial")
+    assert not await in_progress(seller)
+    # The next cycle is handed out, and repeated, as any.
+    await ask(seller, kind=kind)
+    assert (await poll(seller))["action"] == (await poll(seller))["action"] == "sync"
+
+
+async def test_order_data_without_a_cycle_hides_none(a_seller):
+    seller = await a_seller()
+    await seller.post("/api/v1/orders", json=[{"order_number": "A-1"}])
+    assert [(await poll(seller))["action"], (await poll(seller))["action"]] == ["sync", "sync"]
+
+
 async def test_asking_for_an_upload_url_is_not_an_upload(a_seller):
     seller = await a_seller()
     first = await poll(seller)
