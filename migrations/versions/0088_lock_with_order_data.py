@@ -5,8 +5,8 @@ work again.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0087"
-down_revision = "0086"
+revision = "0088"
+down_revision = "0087"
 
 
 def upgrade() -> None:
