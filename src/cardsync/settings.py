@@ -391,7 +391,7 @@ class Settings(BaseSettings):
     )
     development_clients: bool = Field(
         False,
-        description="Read the descriptions of assistants and send webhooks at addresses of this machine, too, also by http; for developers",
+        description="Read the descriptions of assistants, fetch pictures and send webhooks at addresses of this machine, too, also by http; for developers",
     )
     allow_unknown_lines: bool = Field(
         False,

@@ -12,7 +12,6 @@ from standardwebhooks import Webhook as Reader
 from standardwebhooks import WebhookVerificationError
 
 from cardsync.notices.mail_server import MailServer, read_mail_url
-from cardsync.notices.mail_text import Letter, Line, mail_of
 from cardsync.notices.news import Found, Reported, news, of_conditions
 from cardsync.notices.next_times import THREE_DAYS, next_digest, next_try
 from cardsync.notices.notice_kinds import (
@@ -227,34 +226,3 @@ def test_settings_of_mail_that_cannot_be_read_are_refused_without_the_password(n
     with pytest.raises(ValueError, match=name) as refused:
         Settings(**{name: value})
     assert "sesame" not in str(refused.value)
-
-
-def a_letter(*lines: Line, shop: str = "Bea's Cards") -> Letter:
-    return Letter(
-        "Bea <notices@shop.example>", "al@shop.example", shop, lines, "<1@shop.example>", NOW,
-        "https://shop.example/unsubscribe/1", "https://shop.example/settings/notices",
-    )  # fmt: skip
-
-
-def test_a_letter_says_the_worst_first_and_how_to_end_it():
-    mild = Line("info", "2 new orders to pull.", "See the orders", "https://s/orders", None)
-    bad = Line("bad", "The agent is silent.", "See when", "https://s/today", None)
-    mail = mail_of(a_letter(mild, bad))
-    assert mail["Subject"] == "Bea's Cards: 2 things to know"
-    assert mail["List-Unsubscribe"] == "<https://shop.example/unsubscribe/1>"
-    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    text = mail.get_content()
-    assert text.index("The agent is silent.") < text.index("2 new orders")
-    assert mail_of(a_letter(bad))["Subject"] == "Bea's Cards: The agent is silent."
-
-
-def test_a_letter_without_anything_to_say_is_none():
-    with pytest.raises(ValueError, match="something to say"):
-        mail_of(a_letter())
-
-
-def test_a_name_with_a_line_break_begins_no_header():
-    line = Line("info", "It is so.", "See it", "https://s/today", None)
-    mail = mail_of(a_letter(line, shop="Bea\r\nBcc: all@shop.example"))
-    assert mail["Bcc"] is None
-    assert mail["Subject"] == "Bea Bcc: all@shop.example: It is so."

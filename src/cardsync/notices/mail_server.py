@@ -4,9 +4,10 @@ machine.
 
 from __future__ import annotations
 
-from email.message import EmailMessage
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from cardsync.notices.mail_text import Mail
 
 if TYPE_CHECKING:
     import aiosmtplib
@@ -49,14 +50,17 @@ def read_mail_url(url: str) -> MailServer:
     return MailServer(host, port, user, password, tls, False if tls else start_tls)
 
 
-async def hand_over(url: str, mail: EmailMessage) -> None:
+async def hand_over(url: str, mail: Mail) -> None:
     """Raises NotSent, Undeliverable."""
     # Few processes send mail.
     import aiosmtplib
 
     try:
         async with _client(url) as client:
-            await client.send_message(mail)
+            if not mail.to.isascii() and not client.supports_extension("smtputf8"):
+                raise Undeliverable("the mail server takes addresses of plain letters alone")
+            options = [] if mail.to.isascii() else ["SMTPUTF8"]
+            await client.sendmail(mail.sender, [mail.to], mail.content, mail_options=options)
     except aiosmtplib.SMTPRecipientsRefused as e:
         if all(each.code >= _REFUSED for each in e.recipients):
             raise Undeliverable("the mail server refused the recipient") from None

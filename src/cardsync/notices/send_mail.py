@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from email.utils import parseaddr
 from typing import Any, Final, NamedTuple
 
 import procrastinate
@@ -23,7 +22,7 @@ from cardsync import clock
 from cardsync.access.models import Account, Member, Seller
 from cardsync.database.session import run
 from cardsync.notices.mail_server import NotSent, Undeliverable, hand_over
-from cardsync.notices.mail_text import SETTINGS, Letter, Line, mail_of
+from cardsync.notices.mail_text import SETTINGS, Letter, Line, mail_of, sender_of
 from cardsync.notices.marked_streams import stream_of
 from cardsync.notices.models import Notice, NoticeReader
 from cardsync.notices.next_times import next_try
@@ -112,7 +111,7 @@ async def claim(work: Work, seller_id: int) -> Claimed | None:
 
 
 def _new_message_id(settings: Settings) -> str:
-    domain = parseaddr(settings.mail_from or "")[1].rpartition("@")[2]
+    domain = sender_of(settings.mail_from or "")[1].rpartition("@")[2]
     return f"<notice.{secrets.token_hex(16)}@{domain}>"
 
 

@@ -27,7 +27,7 @@ from cardsync.pictures import objects
 from cardsync.pictures.ask import FILES, give_up
 from cardsync.pictures.encode_process import Unfit
 from cardsync.pictures.encoder import Encoder, encoder
-from cardsync.pictures.picture_addresses import read_hosts
+from cardsync.pictures.picture_addresses import host_in, read_hosts
 from cardsync.web.public_fetch import Asked, HostAway, NotFetched, fetch
 from cardsync.work import runner
 from cardsync.work.jobs import Work, WorkDue, jobs
@@ -174,8 +174,12 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
     now = clock.now
     bound = log.bind(host=claimed.host, seller_id=claimed.seller_id)
     try:
-        # A host of this machine is asked only where the operator lists it.
-        source = await fetch(claimed.address, ASKED, development=True)
+        # The rows of an address and its host may come from elsewhere: an archive, a backup.
+        if host_in(claimed.address) != claimed.host:
+            raise NotFetched("it is not of the host that is asked for it")
+        # Redirects are not followed.
+        here = work.settings.development_clients
+        source = await fetch(claimed.address, ASKED, development=here)
         files = await encode.make(source)
     except HostAway as e:
         rests = min(_HOST_RESTS * 2 ** min(claimed.host_failures, 10), _HOST_RESTS_MOST)

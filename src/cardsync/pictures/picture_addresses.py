@@ -8,6 +8,7 @@ pictures it is, so that picture is shared; which card it belongs to stays that s
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 MARKETPLACE_HOST: Final = "tcgplayer-cdn.tcgplayer.com"
@@ -23,11 +24,18 @@ OF_PRODUCT: Final = f"""
 # the seller's own.
 OF_MARKETPLACE: Final = _OF_ID.format(id=f"substring(c.photo_url FROM '{_OWN_FORM}')")
 LONGEST: Final = 500
+_HOST: Final = re.compile("^https?://([^/]+)/")
 
 
 def host(address: str) -> str:
     """Return the host of an address, in SQL; null for what is no address of a page."""
-    return f"substring({address} FROM '^https?://([^/]+)/')"
+    return f"substring({address} FROM '{_HOST.pattern}')"
+
+
+def host_in(address: str) -> str | None:
+    """Return the same of an address."""
+    found = _HOST.match(address)
+    return found[1] if found else None
 
 
 def read_hosts(text: str) -> tuple[str, ...]:

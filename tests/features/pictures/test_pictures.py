@@ -33,7 +33,11 @@ async def site():
 async def pictured(service, site):
     """The service with its pictures on, from the site alone."""
     settings = service.settings.model_copy(
-        update={"picture_hosts": site.host, "picture_pause_seconds": 0}
+        update={
+            "picture_hosts": site.host,
+            "picture_pause_seconds": 0,
+            "development_clients": True,
+        }
     )
     work = replace(service.work, settings=settings)
     async with InlineJobs.open(work) as jobs:
@@ -379,6 +383,48 @@ async def test_a_host_that_is_away_is_asked_ever_less(seller, site):
     assert len(site.asked) == 2
     browser = await signed_in(seller)
     assert (await browser.get(f"/img/{product}/small")).headers["content-type"] == "image/webp"
+
+
+async def test_this_machine_is_asked_for_developers_alone(seller, pictured, site):
+    product = await a_product(seller.service, site.shows("a.jpg"))
+    await has_cards(seller, product)
+    settings = pictured.work.settings.model_copy(update={"development_clients": False})
+    work = replace(pictured.work, settings=settings)
+    await noted(seller, work)
+    await off(work, seller)
+    assert site.asked == []
+    await has_cards(seller, product, await a_product(seller.service, site.shows("b.jpg")))
+    await noted(seller, pictured.work)
+    await off(pictured.work, seller)
+    assert site.asked == ["/b.jpg"]
+
+
+@pytest.mark.parametrize("table", ["picture", "card_photo"])
+async def test_an_address_of_another_host_is_not_fetched(seller, pictured, site, table):
+    """A row says a host that is listed, and an address of another: both are of this machine."""
+    async with a_picture_site() as other:
+        secret = other.shows("latest/meta-data")
+        await seller.service.sql(
+            seller.id,
+            f"INSERT INTO {table} ({'seller_id, ' * (table == 'card_photo')}address, host, next_at)"
+            f" VALUES ({':seller, ' * (table == 'card_photo')}:address, :host, now())",
+            seller=seller.id,
+            address=secret,
+            host=site.host,
+        )
+        await has_cards(seller, await a_product(seller.service, site.shows("a.jpg")))
+        await noted(seller, pictured.work)
+        await off(pictured.work, seller)
+        assert (other.asked, site.asked) == ([], ["/a.jpg"])
+
+
+async def test_a_redirect_is_not_followed(seller, site):
+    async with a_picture_site() as other:
+        away = other.shows("b.jpg")
+        url = site.shows("a.jpg", status=302, headers={"Location": away})
+        await has_cards(seller, await a_product(seller.service, url))
+        await fetched(seller)
+        assert (site.asked, other.asked) == (["/a.jpg"], [])
 
 
 @pytest.mark.soak
