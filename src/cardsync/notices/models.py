@@ -135,6 +135,9 @@ class Webhook(Base):
     # Why it was switched off: gone, failing, or by an owner.
     off_why: Mapped[str | None] = mapped_column(Text)
     last_sent_at: Mapped[datetime | None] = mapped_column(Moment)
+    # How often its receiver has failed since it took a message, and until when it is left alone.
+    failures: Mapped[int] = mapped_column(server_default="0")
+    rests_until: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class WebhookDelivery(Base):

@@ -22,6 +22,8 @@ _PAUSES: Final = (
     timedelta(hours=14),
     timedelta(hours=20),
 )
+# A receiver that works again gets what waits within so long.
+_LONGEST_REST: Final = timedelta(hours=1)
 # Retries are spread: deliveries that failed together are not sent together again.
 _SPREAD: Final = 0.1
 DIGEST_AT: Final = time(8)
@@ -43,6 +45,11 @@ def next_try(
         return end
     pause = _PAUSES[tries - 1]
     return min(now + pause + pause * _SPREAD * _part(f"{name} {tries}"), end)
+
+
+def rest(failures: int) -> timedelta:
+    """Return how long a receiver is left alone that failed so many times in a row."""
+    return min(_PAUSES[min(failures, len(_PAUSES)) - 1], _LONGEST_REST)
 
 
 def _part(text: str) -> float:

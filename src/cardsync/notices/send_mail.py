@@ -23,7 +23,7 @@ from cardsync.access.models import Account, Member, Seller
 from cardsync.database.session import run
 from cardsync.notices.mail_server import NotSent, Undeliverable, hand_over
 from cardsync.notices.mail_text import SETTINGS, Letter, Line, mail_of, sender_of
-from cardsync.notices.marked_streams import stream_of
+from cardsync.notices.marked_streams import stream_of, while_quick
 from cardsync.notices.models import Notice, NoticeReader
 from cardsync.notices.next_times import next_try
 from cardsync.notices.notice_kinds import way_of
@@ -32,7 +32,7 @@ from cardsync.notices.unsubscribe_links import Unsubscriber, unsubscribe_url
 from cardsync.settings import Settings
 from cardsync.telemetry import spans
 from cardsync.work import runner
-from cardsync.work.jobs import Work, jobs
+from cardsync.work.jobs import SENDING, Work, jobs
 from cardsync.work.metrics import SENT
 from cardsync.work.streams import hold_mark, leave_mark
 
@@ -240,7 +240,7 @@ async def _settle(
 async def send_due(work: Work, seller_id: int) -> None:
     """Send what is due, and leave the mark at the time of the next letter."""
     if work.settings.sends_mail:
-        for _ in range(LETTERS_A_TURN):
+        for _ in while_quick(LETTERS_A_TURN):
             claimed = await claim(work, seller_id)
             if claimed is None:
                 break
@@ -256,6 +256,6 @@ async def send_due(work: Work, seller_id: int) -> None:
 STREAM: Final = stream_of(MAIL, send_due)
 
 
-@jobs.task(name="notices.mail", queue="notices", pass_context=True)
+@jobs.task(name="notices.mail", queue=SENDING, pass_context=True)
 async def send_mail(context: procrastinate.JobContext, seller_id: int) -> None:
     await runner.take_turn(STREAM, send_mail, context, seller_id)

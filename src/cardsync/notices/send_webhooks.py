@@ -1,12 +1,15 @@
 """Sends webhooks: each waiting delivery is posted, signed, until its receiver takes it.
 
 A delivery is claimed by setting its next try, as if this one failed; only its end clears that. So
-two workers send it once, and one that is killed lets it be sent again, with the same id. A receiver
-that fails is left alone for a while, so that one that hangs costs a turn one wait.
+two workers send it once, and one that is killed lets it be sent again, with the same id. A turn
+sends to all receivers of a shop at once, so that one that hangs holds up no other. One that fails
+is left alone, longer each time.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -18,33 +21,35 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import run
-from cardsync.notices.marked_streams import stream_of
+from cardsync.notices.marked_streams import stream_of, while_quick
 from cardsync.notices.news import Found
-from cardsync.notices.next_times import next_try
+from cardsync.notices.next_times import next_try, rest
 from cardsync.notices.record_notices import WEBHOOKS, record
 from cardsync.notices.webhook_signature import Unsealed, signed_headers, unsealed
 from cardsync.settings import Settings
 from cardsync.web.public_fetch import NotFetched, post
 from cardsync.work import runner
-from cardsync.work.jobs import Work, jobs
+from cardsync.work.jobs import SENDING, Work, jobs
 from cardsync.work.metrics import SENT
 from cardsync.work.streams import hold_mark, leave_mark
 
 log = structlog.get_logger(__name__)
 
-DELIVERIES_A_TURN: Final = 20
+ROUNDS_A_TURN: Final = 20
 _CLAIMED_FOR: Final = timedelta(minutes=1)
-# The other deliveries of a receiver that has failed wait at least so long.
-_RECEIVER_RESTS: Final = timedelta(minutes=1)
 _GONE: Final = 410
 _CLAIM: Final = """
     UPDATE webhook_delivery d
        SET next_at = :until, tries = tries + 1, first_try_at = coalesce(first_try_at, :now)
       FROM webhook w
      WHERE d.seller_id = :seller AND w.seller_id = :seller AND w.id = d.webhook_id
-       AND d.id = (SELECT id FROM webhook_delivery
-                    WHERE seller_id = :seller AND state = 'waiting' AND next_at <= :now
-                    ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+       AND d.id IN (SELECT first.id FROM webhook own CROSS JOIN LATERAL (
+                    SELECT id FROM webhook_delivery
+                     WHERE seller_id = :seller AND webhook_id = own.id AND state = 'waiting'
+                       AND next_at <= :now
+                     ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED) first
+                     WHERE own.seller_id = :seller
+                       AND (own.rests_until IS NULL OR own.rests_until <= :now))
     RETURNING d.id, d.webhook_id, d.message_id, d.body, d.tries, d.first_try_at, w.url, w.secret,
               CASE WHEN w.former_until > :now THEN w.former_secret END
 """
@@ -54,7 +59,10 @@ _SENT: Final = f"""
     UPDATE webhook_delivery SET state = 'sent', answer = :status, error = NULL, settled_at = :now
      WHERE {_OWN}
 """
-_WELL: Final = "UPDATE webhook SET last_sent_at = :now WHERE seller_id = :seller AND id = :webhook"
+_WELL: Final = """
+    UPDATE webhook SET last_sent_at = :now, failures = 0, rests_until = NULL
+     WHERE seller_id = :seller AND id = :webhook
+"""
 _LATER: Final = f"""
     UPDATE webhook_delivery SET next_at = :until, answer = :status, error = :error WHERE {_OWN}
 """
@@ -63,10 +71,12 @@ _FAILED: Final = f"""
            settled_at = :now
      WHERE {_OWN}
 """
-_OTHERS_WAIT: Final = """
-    UPDATE webhook_delivery SET next_at = :rests
-     WHERE seller_id = :seller AND webhook_id = :webhook AND state = 'waiting' AND id <> :id
-       AND next_at < :rests
+_FAILS: Final = """
+    UPDATE webhook SET failures = failures + 1
+     WHERE seller_id = :seller AND id = :webhook RETURNING failures
+"""
+_RESTS: Final = """
+    UPDATE webhook SET rests_until = :rests WHERE seller_id = :seller AND id = :webhook
 """
 _SWITCH_OFF: Final = """
     UPDATE webhook SET off_at = :now, off_why = :why
@@ -78,7 +88,9 @@ END_WAITING: Final = """
      WHERE seller_id = :seller AND webhook_id = :webhook AND state = 'waiting'
 """
 _SOONEST: Final = """
-    SELECT min(next_at) FROM webhook_delivery WHERE seller_id = :seller AND state = 'waiting'
+    SELECT min(greatest(d.next_at, w.rests_until)) FROM webhook_delivery d
+      JOIN webhook w ON w.seller_id = :seller AND w.id = d.webhook_id
+     WHERE d.seller_id = :seller AND d.state = 'waiting'
 """
 SWITCHED_OFF: Final = "the webhook was switched off"
 
@@ -120,15 +132,26 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-async def claim(work: Work, seller_id: int) -> Claimed | None:
-    """Claim the delivery that waits longest."""
+async def claim(work: Work, seller_id: int) -> Sequence[Claimed]:
+    """Claim for each receiver the delivery that waits longest."""
     now = clock.now()
     values = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
     async with work.database.tenant(seller_id) as session:
-        row = (await session.execute(text(_CLAIM), values)).one_or_none()
-    if row is None:
-        return None
-    id, webhook_id, message_id, body, tries, first_at, url, *kept = row
+        rows = (await session.execute(text(_CLAIM), values)).all()
+    return [_claimed(seller_id, *row) for row in rows]
+
+
+def _claimed(
+    seller_id: int,
+    id: int,
+    webhook_id: int,
+    message_id: str,
+    body: str,
+    tries: int,
+    first_at: datetime,
+    url: str,
+    *kept: bytes | None,
+) -> Claimed:
     secrets = tuple(bytes(one) for one in kept if one is not None)
     return Claimed(seller_id, id, webhook_id, message_id, body, tries, first_at, url, secrets)
 
@@ -176,8 +199,9 @@ async def settle(
                 await _switch_off(session, work.settings, claimed, why, values)
             return
         bound.info("webhook_failed", status=outcome.status, tries=claimed.tries)
-        await run(session, _LATER, values | {"until": until})
-        await run(session, _OTHERS_WAIT, values | {"rests": now + _RECEIVER_RESTS})
+        if await run(session, _LATER, values | {"until": until}):
+            failures = await session.scalar(text(_FAILS), values)
+            await run(session, _RESTS, values | {"rests": now + rest(failures or 1)})
 
 
 async def _switch_off(
@@ -208,11 +232,15 @@ async def _switch_off(
 
 async def send_due(work: Work, seller_id: int) -> None:
     """Send what is due, and leave the mark at the time of the next try."""
-    for _ in range(DELIVERIES_A_TURN):
-        claimed = await claim(work, seller_id)
-        if claimed is None:
-            break
+
+    async def try_one(claimed: Claimed) -> None:
         await settle(work, claimed, await send(work.settings, claimed))
+
+    for _ in while_quick(ROUNDS_A_TURN):
+        claimed = await claim(work, seller_id)
+        if not claimed:
+            break
+        await asyncio.gather(*map(try_one, claimed))
     async with work.database.tenant(seller_id) as session:
         if await hold_mark(session, seller_id, WEBHOOKS):
             soonest = await session.scalar(text(_SOONEST), {"seller": seller_id})
@@ -222,6 +250,6 @@ async def send_due(work: Work, seller_id: int) -> None:
 STREAM: Final = stream_of(WEBHOOKS, send_due)
 
 
-@jobs.task(name="notices.webhooks", queue="notices", pass_context=True)
+@jobs.task(name="notices.webhooks", queue=SENDING, pass_context=True)
 async def send_webhooks(context: procrastinate.JobContext, seller_id: int) -> None:
     await runner.take_turn(STREAM, send_webhooks, context, seller_id)

@@ -97,6 +97,7 @@ async def change(
         values = {"seller": caller.seller_id, "webhook": row.id, "now": now}
         await run(session, END_WAITING, values | {"error": SWITCHED_OFF})
     if (after := _plain(row)) != before:
+        row.rests_until = None
         summary = f"webhook {row.id} changed"
         note(
             session, caller, "webhook.changed", summary, now,
@@ -151,6 +152,7 @@ async def send_test(
     """Send a message that reports nothing. Raises OwnerRequired, NotFound, InvalidPayload."""
     row = await _own(session, caller, webhook_id)
     _must_be_on(row)
+    row.rests_until = None  # the owner asks how it is now
     found = Found(TEST, TEST, "info", "This is a test.", "See the webhooks", "/settings/webhooks")
     body = message_body(settings, None, found, now)
     made = WebhookDelivery(**delivery(caller.seller_id, row.id, TEST, body, now))
@@ -184,7 +186,9 @@ async def replay(
     """Send a message again, with its id and its bytes, as if it were new. Raises OwnerRequired,
     NotFound, InvalidPayload.
     """
-    _must_be_on(await _own(session, caller, webhook_id))
+    webhook = await _own(session, caller, webhook_id)
+    _must_be_on(webhook)
+    webhook.rests_until = None
     own = _of(caller, webhook_id) & (WebhookDelivery.id == delivery_id)
     row = await session.scalar(select(WebhookDelivery).where(own).with_for_update())
     if row is None:

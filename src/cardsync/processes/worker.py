@@ -55,10 +55,11 @@ from cardsync.telemetry.exporting import exporting
 from cardsync.work.jobs import (
     ORDERS,
     SALES,
+    SENDING,
     Work,
     WorkDue,
     jobs,
-    turn_of,
+    nudging,
     with_its_name,
 )
 from cardsync.work.setbacks import LONGEST_PAUSE
@@ -87,12 +88,15 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
 }
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
-# A worker works off one job at a time. Beside it pictures are fetched, one at a time, and notices
-# are sent, for a few sellers at a time, so that no import waits for another machine.
+# A worker works off one job at a time. Beside it pictures are fetched, one at a time, shops are
+# looked at for notices, a few at a time, and notices are sent: so no import waits for another
+# machine. Sending is waiting, so there are many slots for it, of which a shop has one for each task.
 QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
 NOTICE_QUEUES = ["notices"]
 NOTICES_AT_ONCE = 3
+SENDING_QUEUES = [SENDING]
+SENT_AT_ONCE = 20
 # A worker that gets no connection for so long ends.
 AWAY_SECONDS = 10.0
 # Each worker looks for expired data this often.
@@ -139,15 +143,18 @@ async def run_worker(work: Work) -> None:
         pictures = app.run_worker_async(queues=PICTURE_QUEUES, **quietly)
         several = quietly | {"concurrency": NOTICES_AT_ONCE}
         notices = app.run_worker_async(queues=NOTICE_QUEUES, **several)
+        many = quietly | {"concurrency": SENT_AT_ONCE}
+        sending = app.run_worker_async(queues=SENDING_QUEUES, **many)
         imports = app.run_worker_async(queues=QUEUES, **options)
         async with (
             beside(pictures) as first,
             beside(notices) as second,
-            beside(imports) as third,
+            beside(sending) as third,
+            beside(imports) as fourth,
         ):
             # Each ends where the database is away as it asks for a job. Then the process ends, and
-            # its supervisor starts another one with all three.
-            await asyncio.wait((first, second, third), return_when=asyncio.FIRST_COMPLETED)
+            # its supervisor starts another one with all of them.
+            await asyncio.wait((first, second, third, fourth), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _sweep_forever(work: Work) -> None:
@@ -203,9 +210,8 @@ async def sweep(work: Work) -> int:
     for row in due:
         task = STREAMS[row.stream]
         with contextlib.suppress(AlreadyEnqueued):
-            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(
-                seller_id=row.seller_id
-            )
+            nudge = task.configure(**nudging(task, row.seller_id))
+            await nudge.defer_async(seller_id=row.seller_id)
     return len(due)
 
 

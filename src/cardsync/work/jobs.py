@@ -78,9 +78,16 @@ def work_of(context: procrastinate.JobContext) -> Work:
     return cast(Work, context.additional_context["work"])
 
 
-def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
-    """Return the name under which one nudge of a seller waits, and no second one."""
-    return f"{task.name}:{seller_id}"
+# The queue of what waits for other machines, a seller's receivers among them.
+SENDING = "sending"
+
+
+def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
+    """Return how a task is deferred for a seller: one nudge of it waits, and no second one. While
+    one of them sends, no second one of the seller takes a slot from others.
+    """
+    turn = f"{task.name}:{seller_id}"
+    return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}
 
 
 async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
@@ -101,11 +108,11 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
     One turn does one piece of work and queues the next behind everybody else's: a seller who
     uploads fifty files delays no other seller by fifty.
     """
-    turn = turn_of(task, seller_id)
+    nudge = nudging(task, seller_id)
     connection = await driver(session)
-    deferrer = task.configure(connection=connection, queueing_lock=turn)
+    deferrer = task.configure(connection=connection, **nudge)
     # A turn that waits is held until our commit: no worker takes it up before its work is there.
-    while await session.scalar(_WAITING, {"turn": turn}) is None:
+    while await session.scalar(_WAITING, {"turn": nudge["queueing_lock"]}) is None:
         try:
             async with connection.transaction():
                 await deferrer.defer_async(seller_id=seller_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +14,8 @@ from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.notices import send_webhooks
 from cardsync.notices.look import look, watch_all
+from cardsync.notices.news import Found
+from cardsync.notices.record_notices import record
 from notices_builder import (
     a_receiver,
     a_webhook,
@@ -139,6 +142,39 @@ async def test_a_failing_receiver_is_tried_again_later_with_the_same_message(sel
     assert (row["state"], row["tries"]) == ("sent", 3)
 
 
+async def test_a_failing_receiver_is_tried_less_and_less_and_gets_all_when_it_works(
+    seller, receiver
+):
+    owner, id, _ = await a_webhook(seller, receiver.url)
+    receiver.status = 500
+    await owner.post(f"/api/webhooks/{id}/test")
+    await seller.service.run_jobs()
+    since = clock.now()
+    tried = []
+    for _ in range(60):
+        # A message that comes while it rests waits, too; what an owner asks for does not.
+        async with seller.service.database.tenant(seller.id) as session:
+            found = Found("webhook_disabled", f"{clock.now()}", "bad", "x", "x", "/", clock.now())
+            await record(session, seller.service.settings, seller.id, [found], clock.now())
+        clock.shift(timedelta(minutes=5))
+        before = len(receiver.got)
+        await sent(seller)
+        if len(receiver.got) > before:
+            tried.append(round((clock.now() - since) / timedelta(minutes=1)))
+    gaps = [(later - earlier) // 5 for earlier, later in pairwise(tried)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == 12
+    assert len(receiver.got) <= 9
+    receiver.status = 200
+    owner = await signed_in(seller)
+    await owner.post(f"/api/webhooks/{id}/test")
+    await seller.service.run_jobs()
+    await sent(seller)
+    waiting = [row for row in await deliveries(owner, id) if row["state"] == "waiting"]
+    assert all(row["tries"] for row in waiting)
+    assert sum(row["state"] == "sent" for row in await deliveries(owner, id)) >= 40
+
+
 @pytest.mark.soak
 async def test_after_three_days_it_is_given_up_and_can_be_sent_again(seller, receiver):
     owner, id, _ = await a_webhook(seller, receiver.url)
@@ -251,7 +287,7 @@ async def test_a_worker_that_is_killed_in_the_middle_sends_the_same_message_agai
     await owner.post(f"/api/webhooks/{id}/test")
     work = seller.service.work
     # The receiver gets it, and the worker dies before it notes that.
-    claimed = await send_webhooks.claim(work, seller.id)
+    [claimed] = await send_webhooks.claim(work, seller.id)
     assert (await send_webhooks.send(work.settings, claimed)).is_good
     await sent(seller)
     assert len(receiver.got) == 1

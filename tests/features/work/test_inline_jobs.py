@@ -7,7 +7,13 @@ from procrastinate import RetryStrategy
 from sqlalchemy import text
 
 from cardsync.concurrency import beside
-from cardsync.processes.worker import NOTICE_QUEUES, PICTURE_QUEUES, QUEUES, run_worker
+from cardsync.processes.worker import (
+    NOTICE_QUEUES,
+    PICTURE_QUEUES,
+    QUEUES,
+    SENDING_QUEUES,
+    run_worker,
+)
 from cardsync.work.jobs import jobs
 
 
@@ -116,4 +122,5 @@ async def test_jobs_run_inline_end_as_with_a_real_worker(service, seen):
 
 def test_a_worker_serves_the_queue_of_each_task():
     ours = {name: task for name, task in jobs.tasks.items() if task.queue != "builtin"}
-    assert {task.queue for task in ours.values()} == {*QUEUES, *PICTURE_QUEUES, *NOTICE_QUEUES}
+    served = {*QUEUES, *PICTURE_QUEUES, *NOTICE_QUEUES, *SENDING_QUEUES}
+    assert {task.queue for task in ours.values()} == served
