@@ -1,5 +1,5 @@
 """The condition for a card to be in the export, in SQL and on frames, and the fingerprint of the
-exported set.
+exported set, which each end of a pricing stores.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Final
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.derived.kept_figures import OF_PRICES, mark
+from cardsync.seller_state.models import SyncState
 
 # The marketplace takes a price for these cards, and their product lines are switched on. It
 # refuses a file that names an id twice: an id that a custom listing shares with another active
@@ -56,6 +59,18 @@ _CHANGED: Final = f"""
            string_agg(c.id || ',' || coalesce(c.target_price::text, ''), ' ' ORDER BY c.id) AS asked
       FROM card c WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
 """
+
+
+async def end_pricing(
+    session: AsyncSession, state: SyncState, exported: str, *, marks: bool = True
+) -> None:
+    """End whatever wrote prices or targets of cards, in its last transaction: the export has this
+    fingerprint, and the figures of prices are out of date. `state` is the seller's row, locked.
+    """
+    state.export_fingerprint = exported
+    await session.flush()
+    if marks:
+        await mark(session, state.seller_id, *OF_PRICES)
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.derived.dropped_cards import DROPPED
-from cardsync.derived.kept_figures import Asked, Figure, Kept
+from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
@@ -135,7 +135,7 @@ STOCK = Kept[None](
     Figure.STOCK,
     tables=("listed_value", "shop_figures"),
     source="cards with their targets, held prices and history, and the last pricing run",
-    marked_by="an import or a pricing run that has ended",
+    marked_by=PRICING_ENDS,
     meanwhile="Today shows the figures of the last refresh with their time",
     refresh=_refresh,
 )

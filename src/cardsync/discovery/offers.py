@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import run
-from cardsync.derived.kept_figures import Asked, Figure, Kept
+from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
 # without any price it says only that the seller holds the card.
@@ -80,7 +80,7 @@ OFFERS = Kept[None](
     Figure.OFFERS,
     tables=("network_offer",),
     source="the seller's cards with their prices and quantities",
-    marked_by="an import and prices that were imported at the marketplace",
+    marked_by=PRICING_ENDS,
     meanwhile="an answer has the offers of the last refresh; `network_seller` says when that was",
     refresh=_refresh,
 )

@@ -15,7 +15,7 @@ from cardsync import clock
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.cards.chosen_match import keep_settled
-from cardsync.cards.exported import NOTHING, fingerprint
+from cardsync.cards.exported import NOTHING, end_pricing, fingerprint
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.database.session import run
@@ -29,7 +29,6 @@ from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.pricing.runs.sale_runs import begun_since
 from cardsync.quick_add.shown_by_import import note_shown
 from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
 from cardsync.work.jobs import Work
@@ -137,7 +136,6 @@ def _ended(
         sold=outcome.sold,
         reviews=outcome.reviews,
         confirmed=outcome.confirmed,
-        uploaded=True,
         followed=reprice,
     )
 
@@ -150,18 +148,10 @@ async def settle_and_release(work: Work, lease: Lease) -> None:
     """
     try:
         async with work.database.tenant(lease.seller_id) as session:
-            fingerprint_is = select(SyncState.export_fingerprint).where(
-                SyncState.seller_id == lease.seller_id
-            )
-            known = await session.scalar(fingerprint_is) or await fingerprint(
-                session, lease.seller_id
-            )
+            own = await own_state(session, lease)
             await hold_lease(session, lease, clock.now())
-            await session.execute(
-                update(SyncState)
-                .where(SyncState.seller_id == lease.seller_id)
-                .values(export_fingerprint=known)
-            )
+            if own.export_fingerprint is None:
+                await end_pricing(session, own, await fingerprint(session, lease.seller_id))
             await sync_state.release_lease(session, lease)
     except CancelRequested:
         await sync_cancel.end_held(work, lease)
@@ -311,7 +301,7 @@ async def fail(
         )
         if own.review_upload_id == upload.id:
             own.review_upload_id = None
-        own.export_fingerprint = await fingerprint(session, upload.seller_id)
+        await end_pricing(session, own, await fingerprint(session, upload.seller_id))
         if own.cancel_requested_at is not None:
             await session.flush()
             await sync_cancel.end(session, own, now)

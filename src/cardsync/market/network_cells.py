@@ -19,7 +19,7 @@ from cardsync.clock import microseconds
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
-from cardsync.derived.kept_figures import Asked, Figure, Kept
+from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 from cardsync.market import sums
 from cardsync.market.newest import HELD, observed
 from cardsync.market.verdicts import SALES_WINDOW
@@ -126,7 +126,7 @@ CELLS = Kept[None](
     Figure.CELLS,
     tables=("network_cell", "network_look"),
     source="the cards and the sold items of a seller who shares them",
-    marked_by="an import, and a seller who shows or hides the shop",
+    marked_by=f"{PRICING_ENDS}; and a seller who shows or hides the shop",
     meanwhile="evidence has the figures of the last refresh, and `network_look` their age",
     refresh=_refresh,
 )

@@ -23,7 +23,7 @@ from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
-from cardsync.derived.kept_figures import Asked, Figure, Kept
+from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 from cardsync.money import to_units
 from cardsync.pricing import standing
 from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, review_waits
@@ -184,7 +184,7 @@ RECOMMENDATIONS = Kept[Read](
     Figure.RECOMMENDATIONS,
     tables=("proposal", "recommendation_scan"),
     source="cards, rules, pins, market evidence and the shop's own sales",
-    marked_by="an import and a pricing run",
+    marked_by=PRICING_ENDS,
     meanwhile="the queue has the last generation and its time; each row has its expiry and revision",
     refresh=_refresh,
     read=_read,

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller, SellerState
-from cardsync.cards.exported import fingerprint
+from cardsync.cards.exported import end_pricing, fingerprint
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.sync.models import AgentSeen, SyncCycle
@@ -159,7 +159,7 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
         # Without the token, a worker that only seemed dead cannot commit another slab.
         state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
         if state.export_fingerprint is None:
-            state.export_fingerprint = await fingerprint(session, state.seller_id)
+            await end_pricing(session, state, await fingerprint(session, state.seller_id))
 
 
 def _is_of_a_sync(state: SyncState) -> bool:

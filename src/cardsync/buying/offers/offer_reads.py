@@ -64,7 +64,7 @@ async def find_offers(
         query = query.where(BuyingOffer.customer_id == customer_id)
     if before is not None:
         query = query.where(BuyingOffer.id < before)
-    most = limits.OFFERS_SHOWN
+    most = limits.BUYING_OFFERS_SHOWN
     found = (await session.execute(query.order_by(BuyingOffer.id.desc()).limit(most + 1))).all()
     sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in found])
     none = totals([])

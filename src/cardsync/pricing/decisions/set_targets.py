@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.models import Account
-from cardsync.cards.exported import fingerprint_after
+from cardsync.cards.exported import end_pricing, fingerprint_after
 from cardsync.database.session import run
 from cardsync.money import from_units
 from cardsync.pricing import standing
@@ -131,11 +131,13 @@ async def apply_targets(
 async def targets_changed(
     session: AsyncSession, state: SyncState, card_ids: Sequence[int], now: datetime
 ) -> None:
-    """Tell the export and the agent that the targets of these cards are others than before."""
+    """Tell the export, the agent and the kept figures that the targets of these cards are others than
+    before.
+    """
     known = state.export_fingerprint
-    state.export_fingerprint = await fingerprint_after(session, state.seller_id, known, card_ids)
-    await session.flush()
+    exported = await fingerprint_after(session, state.seller_id, known, card_ids)
     await push_prices(session, state.seller_id, now)
+    await end_pricing(session, state, exported)
 
 
 async def _pin(

@@ -22,9 +22,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, limits
 from cardsync.cards import history
 from cardsync.cards.changes import AMOUNTS
-from cardsync.cards.exported import fingerprint
+from cardsync.cards.exported import end_pricing, fingerprint
 from cardsync.database.session import run
-from cardsync.derived.kept_figures import Figure, mark
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
@@ -220,9 +219,7 @@ async def _fail(
             "code": code or "internal_error",
             "message": why or "the prices could not be moved",
         }
-        state.export_fingerprint = await fingerprint(session, lease.seller_id)
-        await mark(session, lease.seller_id, Figure.OFFERS)
-        await session.flush()
+        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
         await release_lease(session, lease)
 
 
@@ -238,8 +235,7 @@ async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
         row.settled_at = now
         row.rows = None
-        state.export_fingerprint = await fingerprint(session, lease.seller_id)
-        await session.flush()
+        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
         await release_lease(session, lease)
 
 

@@ -1,17 +1,15 @@
-"""Stores what follows from a pricing, of an upload or of the stored cards, in its last transaction,
-with the marks of the kept figures that are out of date.
-"""
+"""Stores what follows from a pricing, of an upload or of the stored cards, in its last transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.derived.kept_figures import Figure, mark
+from cardsync.cards.exported import end_pricing
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import remember
 from cardsync.pricing.decisions.found_in_run import Found
@@ -42,27 +40,13 @@ class Ended:
     reviews: Found | None = None
     # The leaps that the seller said yes to.
     confirmed: pl.DataFrame | None = None
-    # An upload changed the cards themselves.
-    uploaded: bool = False
-    # A run over the same cards follows at once.
+    # A run over the same cards follows at once: the pricing ends with it.
     followed: bool = False
-
-    @property
-    def stale(self) -> Iterator[Figure]:
-        """Yield the kept figures that are out of date now."""
-        if self.completed:
-            yield Figure.RECOMMENDATIONS
-        if self.uploaded:
-            yield from (Figure.OFFERS, Figure.CELLS)
-        if not self.followed:
-            yield Figure.STOCK
 
 
 async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datetime) -> None:
     """Store what follows from the pricing. `own` is the seller's row, locked."""
     seller_id = own.seller_id
-    own.export_fingerprint = ended.fingerprint
-    await session.flush()
     if ended.completed:
         await hold_prices(session, seller_id, ended.held, now, ended.lines)
         await hold_gates(session, seller_id, ended.gated)
@@ -76,4 +60,4 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
         await push_prices(session, seller_id, now, ended.cycle)
     elif ended.withdraws:
         await withdraw(session, seller_id, now)
-    await mark(session, seller_id, *ended.stale)
+    await end_pricing(session, own, ended.fingerprint, marks=not ended.followed)
