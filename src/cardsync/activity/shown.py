@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +14,8 @@ from cardsync.activity.feed import Feed
 from cardsync.activity.feed_filter import Wanted
 from cardsync.activity.undo import is_undoable
 from cardsync.clock import rfc3339
+
+_NAMED: Final = re.compile(r" “.*”", re.DOTALL)
 
 
 class Entry(msgspec.Struct):
@@ -53,7 +56,7 @@ def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Entry
         row.action,
         row.risk,
         row.outcome,
-        row.summary,
+        _summary(caller, row),
         row.request_id,
         rfc3339(row.created_at),
         _told(caller, row.before) if owner else None,
@@ -62,6 +65,13 @@ def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Entry
         row.undone_by,
         names.get(row.actor),
     )
+
+
+def _summary(caller: Caller, row: Activity) -> str:
+    """Files that customers bring are often named after them."""
+    if caller.sees_buyers or not row.action.startswith("buying."):
+        return row.summary
+    return _NAMED.sub("", row.summary)
 
 
 def _told(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -5,15 +5,17 @@ and none tells it by what it finds.
 import pytest
 
 from builders import a_csv, a_row
+from buying_builder import brought
 from callers import READS, WRITES
 from oauth_builder import connected
+from offers_builder import a_customer, drafted, products
 from orders_builder import an_item
 from requests_of_routes import answer_of
 
 NAME = "Xanthippe Quuxworth"
 CITY, POSTAL_CODE = "Zyzzyxville", "98765-4321"
 NOTE, WORDS, REFUND = "prefers purple sleeves", "thanks from Xanthippe", "she moved to Zyzzyxville"
-TOLD = ("xanthippe", "quuxworth", "zyzzyxville", "98765", "purple sleeves")
+TOLD = ("xanthippe", "quuxworth", "zyzzyxville", "98765-", "purple sleeves")
 # Where one who may see buyers does; without these, the test below would find nothing to hide.
 SHOWN = {
     "GET /api/orders",
@@ -28,6 +30,13 @@ SHOWN = {
     "GET /api/v1/uploads/{upload_id}",
     "GET /api/v1/agent/activity",
     "GET /api/v1/agent/activity/export.csv",
+    "GET /api/buying/offers",
+    "GET /api/buying/offers/{offer_id}",
+    "GET /api/buying/customers",
+    "GET /api/buying/customers/{customer_id}",
+    "GET /api/buying/customers/{customer_id}/credit",
+    "GET /api/buying/collections",
+    "GET /api/buying/collections/{collection_id}",
 }
 
 
@@ -71,6 +80,17 @@ async def a_shop_with_a_buyer(a_seller):
     session = (await seller.post("/api/pull_sessions")).json()
     written = await seller.http.put(f"/api/customers/{customer['key']}/note", json={"note": NOTE})
     assert written.status_code == 200, written.text
+    mia = await a_customer(seller, NAME)
+    credit = {"amount": "5.00", "key": "k", "reason": NOTE}
+    entered = await seller.post(f"/api/buying/customers/{mia['id']}/credit", json=credit)
+    assert entered.status_code == 201, entered.text
+    [product] = (await products(seller)).values()
+    line = {"product_id": product, "condition": "NM", "copies": 1, "cash_each": "1.00"}
+    offer = await drafted(seller, line, customer_id=mia["id"], note=f"{NAME} comes on Friday")
+    # No format has this header, so that the file's own rows are samples; nor can one be read.
+    file = f"Card,Owner\nBolt,{NAME}\n".encode()
+    box = await brought(seller, file, f"{NAME}.csv")
+    assert (box["state"], box["samples"]) == ("needs_columns", [["Bolt", NAME]])
     entries = (await seller.get("/api/v1/agent/activity?action=customer.noted")).json()["activity"]
     ids = {
         "order_id": order_id,
@@ -80,6 +100,9 @@ async def a_shop_with_a_buyer(a_seller):
         "upload_id": upload,
         "activity_id": entries[0]["id"],
         "marketplace_id": card["marketplace_id"],
+        "customer_id": mia["id"],
+        "offer_id": offer["id"],
+        "collection_id": box["id"],
     }
     return seller, ids
 
@@ -138,3 +161,15 @@ async def test_a_note_that_it_cannot_read_is_not_written_over(a_seller):
     assert (shown["buyer_name"], shown["note"], shown["note_updated_at"]) == ("", "", None)
     assert shown["order_count"] == 3
     assert (await seller.get(path)).json()["note"] == NOTE
+
+
+async def test_an_offers_note_that_it_cannot_read_is_not_written_over(a_seller):
+    seller, ids = await a_shop_with_a_buyer(a_seller)
+    assistant, tokens = await connected(seller, access="write")
+    path = f"/api/buying/offers/{ids['offer_id']}"
+    async with assistant.bearer(tokens) as http:
+        answer = await http.patch(path, json={"revision": 1, "note": ""})
+        assert (answer.status_code, answer.json()["code"]) == (403, "buyers_hidden")
+        [entry] = (await http.get("/api/v1/agent/activity?action=buying")).json()["activity"]
+        assert entry["summary"] == f"collection {ids['collection_id']} brought in"
+    assert NAME in (await seller.get(path)).json()["note"]

@@ -90,7 +90,7 @@ async def preview_draft(
     )
     return EffectShown(
         collection.id,
-        collection.name,
+        caller.buyer(collection.name) or "",
         now_sums.copies,
         now_sums.bought,
         dollars(now_sums.cash),

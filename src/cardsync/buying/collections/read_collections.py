@@ -124,7 +124,7 @@ async def list_collections(
     newest = select(Collection).where(mine).order_by(Collection.id.desc())
     rows = list(await session.scalars(newest.limit(PER_PAGE).offset((page - 1) * PER_PAGE)))
     counts = await counts_of(session, caller.seller_id, [row.id for row in rows])
-    shown = [collection_body(row, counts.get(row.id, Counts())) for row in rows]
+    shown = [collection_body(caller, row, counts.get(row.id, Counts())) for row in rows]
     return CollectionList(shown, total or 0, page, PER_PAGE)
 
 
@@ -136,7 +136,7 @@ async def read_collection(
     """Raises NotFound."""
     row = await one_collection(session, caller, collection_id)
     counts = await counts_of(session, caller.seller_id, [row.id])
-    return collection_detail(row, counts.get(row.id, Counts()))
+    return collection_detail(caller, row, counts.get(row.id, Counts()))
 
 
 async def rows_of(

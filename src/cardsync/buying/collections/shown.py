@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_cells import RejectedRow
 from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
@@ -18,6 +19,7 @@ MOST_CHOICES = 200
 
 class CollectionShown(msgspec.Struct):
     """`rows` are the file's cards, of which `read` are matched so far; `waiting` wait for a choice.
+    `name` and `samples` are empty for a caller who may not see buyers.
 
     In the state `needs_columns` no format has the file's header: `header` holds its columns,
     `samples` some rows, and `columns` a proposal of which is which.
@@ -183,25 +185,30 @@ class Counts(msgspec.Struct):
     left_out: int = 0
 
 
-def collection_body(row: Collection, counts: Counts) -> CollectionShown:
-    return CollectionShown(**_common(row, counts))  # type: ignore[arg-type]
+def collection_body(caller: Caller, row: Collection, counts: Counts) -> CollectionShown:
+    return CollectionShown(**_common(caller, row, counts))  # type: ignore[arg-type]
 
 
-def collection_detail(row: Collection, counts: Counts) -> CollectionDetail:
+def collection_detail(caller: Caller, row: Collection, counts: Counts) -> CollectionDetail:
+    rejected = msgspec.convert(row.rejected, list[RejectedRow])
+    if not caller.sees_buyers:
+        # A cell of a row whose columns have shifted may hold a customer's name.
+        for one in rejected:
+            one.reason = "cannot be read"
     columns = {field: row.header[at] for field, at in (row.columns or {}).items() if row.header}
     return CollectionDetail(
-        **_common(row, counts),  # type: ignore[arg-type]
+        **_common(caller, row, counts),  # type: ignore[arg-type]
         header=row.header,
-        samples=row.samples,
+        samples=caller.buyer(row.samples) or [],
         columns=columns,
-        rejected=msgspec.convert(row.rejected, list[RejectedRow]),
+        rejected=rejected,
     )
 
 
-def _common(row: Collection, counts: Counts) -> dict[str, object]:
+def _common(caller: Caller, row: Collection, counts: Counts) -> dict[str, object]:
     return {
         "id": row.id,
-        "name": row.name,
+        "name": caller.buyer(row.name) or "",
         "state": row.state,
         "format": row.format,
         "format_label": LABELS.get(row.format, ""),

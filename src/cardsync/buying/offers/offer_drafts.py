@@ -143,7 +143,7 @@ async def change_draft(
 ) -> OfferInFull:
     """Change a draft; its lines are priced anew if they are given. Customer and note may also be
     changed later by the owner, until it is paid. Raises NotFound, RevisionConflict,
-    OfferStateWrong, OwnerRequired, RefusedByGrant, InvalidPayload.
+    OfferStateWrong, OwnerRequired, RefusedByGrant, BuyersHidden, InvalidPayload.
     """
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     if wants is not UNSET or offer.state not in ("offered", "accepted", "received"):
@@ -156,6 +156,7 @@ async def change_draft(
             await customer_row(session, caller, customer_id)
         offer.customer_id = customer_id
     if note_text is not UNSET:
+        caller.must_see_buyers()
         offer.note = _readable(note_text)
     if wants is not UNSET:
         lines = await priced(session, caller, wants, now)

@@ -145,6 +145,7 @@ async def read_offer(caller: Caller, session: AsyncSession, offer_id: int) -> Of
         *WITH_JSON_BODY,
         errors.OwnerRequired,
         errors.RefusedByGrant,
+        errors.BuyersHidden,
         errors.NotFound,
         errors.RevisionConflict,
         errors.OfferStateWrong,

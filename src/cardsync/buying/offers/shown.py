@@ -68,7 +68,8 @@ class OfferTotals(msgspec.Struct):
 
 class Offer(msgspec.Struct):
     """`totals` counts the lines that are bought: all of a draft, the accepted ones after that, and
-    what came once the cards are received. `revision` goes with the next change.
+    what came once the cards are received. `revision` goes with the next change. `customer_name` and
+    `note` are empty for a caller who may not see buyers.
     """
 
     id: int
@@ -144,6 +145,7 @@ def _fields(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> d
     moments = ("offered", "expires", "answered", "received", "paid", "stocked")
     own: dict[str, Any] = {
         "customer_name": caller.buyer(name) or "",
+        "note": caller.buyer(row.note) or "",
         "totals": totals_body(of),
         "has_link": row.secret_hash is not None,
         "created_at": rfc3339(row.created_at),

@@ -134,7 +134,7 @@ async def add_or_spend(
             after={"balance": dollars(to_units(entry.balance_after))},
             undo={"kind": KIND, "entry": entry.id},
         )
-    return entry_body(entry)
+    return entry_body(caller, entry)
 
 
 async def take_back(
@@ -175,7 +175,8 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
         .order_by(StoreCreditEntry.id.desc())
         .limit(limits.STORE_CREDIT_ENTRIES)
     )
-    return CreditSheet(customer_id, dollars(to_units(balance)), [entry_body(row) for row in rows])
+    entries = [entry_body(caller, row) for row in rows]
+    return CreditSheet(customer_id, dollars(to_units(balance)), entries)
 
 
 def cents(amount: Decimal, field: str) -> Decimal:

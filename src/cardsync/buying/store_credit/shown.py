@@ -31,7 +31,9 @@ class Customers(msgspec.Struct):
 
 
 class CreditEntry(msgspec.Struct):
-    """`kind` is offer, spent, added or taken_back; `amount` is negative where credit went."""
+    """`kind` is offer, spent, added or taken_back; `amount` is negative where credit went. `reason`
+    is empty for a caller who may not see buyers.
+    """
 
     id: int
     customer_id: int
@@ -64,7 +66,7 @@ def customer_body(caller: Caller, row: BuyingCustomer) -> Customer:
     )
 
 
-def entry_body(row: StoreCreditEntry) -> CreditEntry:
+def entry_body(caller: Caller, row: StoreCreditEntry) -> CreditEntry:
     return CreditEntry(
         row.id,
         row.customer_id,
@@ -73,7 +75,7 @@ def entry_body(row: StoreCreditEntry) -> CreditEntry:
         dollars(to_units(row.balance_after)),
         row.offer_id,
         row.takes_back,
-        row.reason,
+        caller.buyer(row.reason) or "",
         row.created_by,
         rfc3339(row.created_at),
     )
