@@ -86,6 +86,7 @@ from cardsync.pulling import phone_routes as phones
 from cardsync.pulling import routes as pull_links
 from cardsync.pulling.event_streams import PullStreams
 from cardsync.quick_add import routes as quick_add
+from cardsync.read_json import DECODERS
 from cardsync.recommendations import routes as recommendations
 from cardsync.releases import routes as releases
 from cardsync.releases.known_releases import TOPIC, KnownReleases
@@ -102,6 +103,7 @@ from cardsync.today import routes as today
 from cardsync.today.waiting import KeptCounts
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
+from cardsync.web.amount_schema import AmountSchema
 from cardsync.web.asked_alike import asked_alike
 from cardsync.web.compression import compressing
 from cardsync.web.fair_threads import FairThreads
@@ -323,6 +325,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             yield
 
     app = Litestar(
+        type_decoders=DECODERS,
+        plugins=[AmountSchema()],
         route_handlers=[
             _for_agents(),
             _for_any(),

@@ -5,9 +5,7 @@ By that text a parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-
-from cardsync.money import to_units
+from cardsync.money import read_amount, to_units
 
 MOST_STEPS = 10
 _TAKES = "steps of value and postage like 0:1.27,12:3.20, the first from 0, or nothing"
@@ -35,9 +33,9 @@ def postage_steps(value: str) -> str:
 
 def _amount(text: str) -> int:
     try:
-        amount = Decimal(text.strip())
-    except InvalidOperation as e:
+        amount = read_amount(text)
+    except ValueError as e:
         raise ValueError(_TAKES) from e
-    if not amount.is_finite() or not 0 <= amount < 1_000_000:
+    if not 0 <= amount < 1_000_000:
         raise ValueError(_TAKES)
     return to_units(amount)

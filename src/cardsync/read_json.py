@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, overload
@@ -16,8 +17,9 @@ import msgspec
 from msgspec import inspect
 
 from cardsync import errors, limits
+from cardsync.money import read_amount
 
-__all__ = ["Id", "ReadBy", "given_fields", "not_json", "read", "sentence"]
+__all__ = ["DECODERS", "Amount", "Id", "ReadBy", "given_fields", "not_json", "read", "sentence"]
 
 T = TypeVar("T")
 Id = Annotated[
@@ -47,12 +49,15 @@ _SHOWN: Final = 60
 
 
 class _Reading(type):
-    """msgspec asks whether a value that was read is of its type: whatever `read` returns is."""
+    """msgspec asks whether a value that was read is of its type, and the framework whether one is
+    so already.
+    """
 
+    gives: type
     read: Callable[[Any], Any]
 
     def __instancecheck__(cls, value: object) -> bool:
-        return True
+        return isinstance(value, cls.gives)
 
 
 if TYPE_CHECKING:
@@ -61,11 +66,17 @@ else:
 
     class ReadBy:
         """`ReadBy[int, units]` is the type of a field that the function `units` reads as an
-        integer. A ValueError of the function is the reason alone.
+        integer. A ValueError of the function is the reason alone. In a body that the framework
+        reads, the type is none that JSON has.
         """
 
         def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any]]) -> Any:
-            return _Reading(item[1].__name__, (), {"read": staticmethod(item[1])})
+            read = {"gives": item[0], "read": staticmethod(item[1])}
+            return _Reading(item[1].__name__, (), read)
+
+
+# Money in a body: a number, or a text that is a plain decimal.
+Amount = ReadBy[Decimal, read_amount]
 
 
 @overload
@@ -97,9 +108,17 @@ def read(
 
 
 def _by_type(kind: Any, value: Any) -> Any:
-    if isinstance(kind, _Reading):
+    if is_read_by(kind):
         return kind.read(value)
     raise NotImplementedError
+
+
+def is_read_by(kind: Any) -> bool:
+    return isinstance(kind, _Reading)
+
+
+# So the framework reads such fields of the bodies that it reads.
+DECODERS: Final = [(is_read_by, _by_type)]
 
 
 def not_json(error: Exception) -> str:

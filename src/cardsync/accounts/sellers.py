@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -31,6 +31,7 @@ from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
 from cardsync.lots.profit_by_day import mark_days
 from cardsync.lots.stale_cards import mark_all
+from cardsync.money import read_amount
 from cardsync.orders import shipping_type
 from cardsync.postage import postage_steps
 from cardsync.pricing.inputs.rule_rows import make_preset_rule
@@ -111,10 +112,10 @@ def _days(value: str) -> int:
 
 def _money(value: str) -> Decimal:
     try:
-        amount = Decimal(value)
-    except InvalidOperation as e:
+        amount = read_amount(value)
+    except ValueError as e:
         raise ValueError("an amount like 50.00") from e
-    if not amount.is_finite() or not 0 <= amount < 10**8:
+    if amount < 0:
         raise ValueError("an amount like 50.00")
     return amount
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated
 
 import msgspec
@@ -14,6 +13,7 @@ from cardsync.cards.queries import read_card
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.contributions.add import Wanted, contribute, publish
 from cardsync.database.session import Database
+from cardsync.read_json import Amount
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems
 
@@ -34,7 +34,7 @@ class Contribution(msgspec.Struct):
     name: Text | None = None
     set_name: Text | None = msgspec.field(default=None, name="set")
     number: Text | None = None
-    price: Decimal | None = None
+    price: Amount | None = None
     shared: bool = False
 
 

@@ -60,7 +60,7 @@ def changed_fields(caller: Caller, given: Mapping[str, Any], now: datetime) -> d
 def _cost(field: str, cost: Decimal | None) -> Decimal | None:
     if cost is None:
         return None
-    if not cost.is_finite() or not 0 <= cost <= COST_MOST:
+    if not 0 <= cost <= COST_MOST:
         raise errors.InvalidPayload(f"{field}: must be an amount like 1.50")
     return cost.quantize(CENT, ROUND_HALF_UP)
 

@@ -9,13 +9,14 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 import msgspec
 
 from cardsync import errors, limits
 from cardsync.lots.add_lots import COST_MOST, NewLot
+from cardsync.money import read_amount
 
 COLUMNS: Final = ("marketplace_id", "quantity", "cost", "bought_on")
 _NAMES: Final = {
@@ -142,10 +143,10 @@ def amount_of(given: str) -> Decimal | None:
     elif "," in plain and not _IN_THOUSANDS.fullmatch(plain):
         return None
     try:
-        amount = Decimal(plain.replace(",", ""))
-    except InvalidOperation:
+        amount = read_amount(plain.replace(",", ""))
+    except ValueError:
         return None
-    return (-amount if below else amount) if amount.is_finite() else None
+    return -amount if below else amount
 
 
 def day_of(given: str) -> date | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
@@ -38,6 +37,7 @@ from cardsync.lots.shown import (
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
+from cardsync.read_json import Amount
 from cardsync.web.as_csv import answer, file, headers
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
@@ -68,7 +68,7 @@ class LotByHand(msgspec.Struct):
 
     marketplace_id: Id
     quantity: Copies
-    cost: Decimal | None = None
+    cost: Amount | None = None
     bought_on: date | None = None
 
 
@@ -80,7 +80,7 @@ class LotCorrection(msgspec.Struct):
     """Only the fields that are given change; a cost of null is unknown."""
 
     quantity: Copies | UnsetType = UNSET
-    cost: Decimal | UnsetType | None = UNSET
+    cost: Amount | UnsetType | None = UNSET
     bought_on: date | UnsetType = UNSET
 
 

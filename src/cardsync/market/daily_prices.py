@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +18,7 @@ from cardsync.catalog.condition import PRINTINGS
 from cardsync.catalog.sources import json_file, mtgjson
 from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
 from cardsync.market.observation_files import MarketFileError
-from cardsync.money import MAX_UNITS, to_units
+from cardsync.money import read_amount, to_units
 
 _AT_ONCE: Final = 100_000
 _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
@@ -186,13 +185,7 @@ def _mtgjson_ids(path: Path) -> dict[str, dict[str, int]]:
 
 def units_of(value: object) -> int | None:
     """Return a price as ten-thousandths; blank, zero, negative and endless ones are no price."""
-    if value is None or isinstance(value, bool):
-        return None
     try:
-        amount = Decimal(str(value).strip())
-    except InvalidOperation:
+        return max(to_units(read_amount(value)), 0) or None
+    except ValueError:
         return None
-    if not amount.is_finite() or not 0 < amount < 10**8:
-        return None
-    units = to_units(amount)
-    return units if 0 < units <= MAX_UNITS else None

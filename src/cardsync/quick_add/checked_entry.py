@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from cardsync import errors, limits
 from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import LABEL_BY_NAME
-from cardsync.money import MAX_UNITS, from_units, to_units
+from cardsync.read_json import Amount
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
 Note = Annotated[str, msgspec.Meta(max_length=limits.CONTRIBUTION_CHARACTERS)]
@@ -48,8 +48,8 @@ class Wanted(msgspec.Struct):
     set_name: Text | None = msgspec.field(default=None, name="set")
     number: Text | None = None
     marketplace_id: Id | None = None
-    price: Decimal | None = None
-    cost: Decimal | None = None
+    price: Amount | None = None
+    cost: Amount | None = None
     source: Note = ""
     box: Number | None = None
     slot: Number | None = None
@@ -67,8 +67,8 @@ class Changes(msgspec.Struct):
     printing: Text | UnsetType = UNSET
     language: Text | UnsetType = UNSET
     marketplace_id: Id | UnsetType | None = UNSET
-    price: Decimal | UnsetType | None = UNSET
-    cost: Decimal | UnsetType | None = UNSET
+    price: Amount | UnsetType | None = UNSET
+    cost: Amount | UnsetType | None = UNSET
     source: Note | UnsetType = UNSET
     box: Number | UnsetType | None = UNSET
     slot: Number | UnsetType | None = UNSET
@@ -176,6 +176,6 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
 def _amount(field: str, given: Decimal | None) -> Decimal | None:
     if given is None:
         return None
-    if not given.is_finite() or given < 0 or given > from_units(MAX_UNITS):
+    if given < 0:
         raise errors.InvalidPayload(f"{field}: an amount like 1.50")
-    return from_units(to_units(given))
+    return given

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import NO_AMOUNTS, a_csv, a_row
 from cardsync.dashboard.messages import sentences
 from cardsync.dashboard.navigation import NAVIGATION
 from cardsync.dashboard.pages.pricing import TABS, tabs_of
@@ -450,6 +450,11 @@ async def test_settings_are_saved_and_not_over_anothers_change(shop):
     wrong = await browser.form("/pricing/settings", **was, **texts | {"max_age_hours": "old"})
     assert wrong.status_code == 422
     assert 'value="old"' in wrong.text
+    for name in ("minimum_move", "hard_floor", "shipping_adder", "direct_minimum", "review_up_bp"):
+        for amount in NO_AMOUNTS:
+            given = {f"was:{name}": texts[name] if name not in mine else mine[name], name: amount}
+            wrong = await browser.form("/pricing/settings", **given)
+            assert (wrong.status_code, f'value="{amount}"' in wrong.text) == (422, True), amount
 
 
 async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):

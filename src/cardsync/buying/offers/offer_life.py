@@ -38,6 +38,7 @@ from cardsync.buying.rules.room_for_copies import Asked, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.money import dollars, to_units
+from cardsync.read_json import Amount
 
 # Who answers by the link, in the activity feed.
 CUSTOMER = "customer"
@@ -53,8 +54,8 @@ class CountedLine(msgspec.Struct):
     id: int
     copies: Count | None = None
     condition: str | None = None
-    cash_each: Decimal | None = None
-    credit_each: Decimal | None = None
+    cash_each: Amount | None = None
+    credit_each: Amount | None = None
 
 
 async def offer_it(

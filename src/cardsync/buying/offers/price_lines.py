@@ -25,6 +25,7 @@ from cardsync.buying.store_credit.credit_entries import cents
 from cardsync.money import from_units
 from cardsync.quick_add.checked_entry import Id, Text, Wanted, columns_of
 from cardsync.quick_add.drafts import known_products
+from cardsync.read_json import Amount
 
 _CARD = (
     "product_id",
@@ -58,8 +59,8 @@ class OfferWant(msgspec.Struct):
     copies: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_COPIES)]
     printing: Text = "Normal"
     language: Text = "English"
-    cash_each: Decimal | None = None
-    credit_each: Decimal | None = None
+    cash_each: Amount | None = None
+    credit_each: Amount | None = None
 
 
 async def priced(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
 from cardsync.quick_add.checked_entry import Id
+from cardsync.read_json import Amount
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -81,7 +81,7 @@ class OfferAcceptance(msgspec.Struct):
 
     revision: Revision
     way: Way
-    cash_part: Decimal | None = None
+    cash_part: Amount | None = None
     lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
 
 
@@ -99,7 +99,7 @@ class ToPay(msgspec.Struct):
 
     revision: Revision
     way: Way | None = None
-    cash_part: Decimal | None = None
+    cash_part: Amount | None = None
 
 
 @get("/buying/offers", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))

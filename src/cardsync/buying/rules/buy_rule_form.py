@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from cardsync import errors
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
-from cardsync.money import percent
+from cardsync.money import percent, read_percent
 
 TEXTS: Final = (
     "name", "query", "base", "state", "priority", "enabled", "bulk_below", "most_copies",
@@ -22,6 +21,8 @@ TEXTS: Final = (
 LINES: Final = ("bands", "bulk", "stock_steps", "days_steps", "lists")
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 FIELDS: Final = (*TEXTS, *LINES, *BUDGET, *(f"grade_{grade}" for grade in GRADES))
+# A percentage is at most so large.
+_MOST_BP: Final = 1_000_000
 
 
 def form_of(rule: BuyRuleShown) -> dict[str, str]:
@@ -132,14 +133,13 @@ def _lines(
 
 
 def _bp(field: str, text: str) -> int:
-    plain = text.strip().removesuffix("%").replace("\u2212", "-").strip()
     try:
-        bp = Decimal(plain) * 100
-    except InvalidOperation:
-        bp = Decimal("NaN")
-    if not bp.is_finite() or bp != int(bp) or abs(bp) > 1_000_000:
+        bp = read_percent(text)
+    except ValueError:
+        bp = _MOST_BP + 1
+    if abs(bp) > _MOST_BP:
         raise errors.InvalidRule(f"{field}: {text[:40]!r} is not a percentage like 50 or 12.5")
-    return int(bp)
+    return bp
 
 
 def _band(line: str) -> dict[str, Any]:

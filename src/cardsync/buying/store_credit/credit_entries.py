@@ -21,7 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
-from cardsync.money import dollars, from_units, to_units
+from cardsync.money import dollars, to_units
 
 KIND: Final = "store_credit.entry"
 # The form of callers' keys; those of the program have a space, so that nobody takes them.
@@ -181,12 +181,11 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
 
 def cents(amount: Decimal, field: str) -> Decimal:
     """Return an amount of whole cents. Raises InvalidPayload."""
-    if not amount.is_finite() or abs(amount) > limits.STORE_CREDIT_MOST:
-        raise errors.InvalidPayload(f"{field}: must be an amount like 12.50")
-    exact = from_units(to_units(amount))
-    if exact != amount or to_units(exact) % 100:
+    if abs(amount) > limits.STORE_CREDIT_MOST:
+        raise errors.InvalidPayload(f"{field}: must be at most {limits.STORE_CREDIT_MOST:,}")
+    if to_units(amount) % 100:
         raise errors.InvalidPayload(f"{field}: must have at most two decimals")
-    return exact
+    return amount
 
 
 async def _entry(session: AsyncSession, caller: Caller, entry_id: int) -> StoreCreditEntry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated
 
 import msgspec
@@ -15,6 +14,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, Customer, Customers
+from cardsync.read_json import Amount
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, FOR_OWNERS, WITH_JSON_BODY, problems
 
 Key = Annotated[
@@ -39,7 +39,7 @@ class CustomerChanges(msgspec.Struct):
 class CreditChange(msgspec.Struct):
     """A positive amount is added, which needs a reason; a negative one is spent."""
 
-    amount: Decimal
+    amount: Amount
     key: Key
     reason: Annotated[str, msgspec.Meta(max_length=limits.CUSTOMER_NOTE_CHARACTERS)] = ""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from litestar import Response, get
@@ -40,6 +39,7 @@ from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.in_short import receipt_of
 from cardsync.pricing.receipts.shown import Explanation, ReceiptThen
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
+from cardsync.pricing.rules.rule_forms import read_percent
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.why_held import gate_hold
@@ -280,13 +280,7 @@ def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
         name: value for name, value in changes.items() if value and name != "percent"
     }
     if percent := changes["percent"]:
-        try:
-            points = Decimal(percent.replace(",", ".")) * 100
-        except InvalidOperation as e:
-            raise errors.InvalidRule("percent: a number like -5 or 2.5") from e
-        if not points.is_finite() or points != points.to_integral_value():
-            raise errors.InvalidRule("percent: at most two decimals")
-        body["adjust_bp"] = int(points)
+        body["adjust_bp"] = read_percent(percent, "percent")
     return body
 
 

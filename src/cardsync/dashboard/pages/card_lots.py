@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from litestar import Response
@@ -17,6 +16,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import see
 from cardsync.lots import write_lots
 from cardsync.lots.hand_lot import changed_fields, hand_lots
+from cardsync.money import read_amount, typed_number
 
 
 def fields_of(form: Form) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def fields_of(form: Form) -> dict[str, Any]:
     if int(quantity[:19]) > limits.SHELVED_QUANTITY:
         raise errors.InvalidPayload("quantity: is too large")
     try:
-        cost = Decimal(form["cost"].replace(",", ".").lstrip("$")) if form["cost"] else None
-    except InvalidOperation as e:
+        cost = read_amount(typed_number(form["cost"])) if form["cost"] else None
+    except ValueError as e:
         raise errors.InvalidPayload("cost: must be an amount like 1.50") from e
     try:
         day = date.fromisoformat(form["bought_on"]) if form["bought_on"] else None

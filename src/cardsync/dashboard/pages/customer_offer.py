@@ -4,7 +4,7 @@ it. It works without scripts, and shows nothing else of the shop.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, get_args
 
 from litestar import MediaType, Request, Response, get, post
@@ -23,6 +23,7 @@ from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, sentence, url
+from cardsync.money import read_amount, typed_number
 from cardsync.web.pages import page
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.
@@ -115,8 +116,8 @@ def chosen_of(form: Form) -> tuple[list[int], list[int]]:
 
 def _amount(text: str) -> Decimal:
     try:
-        return Decimal(text.replace(",", "."))
-    except InvalidOperation as e:
+        return read_amount(typed_number(text))
+    except ValueError as e:
         raise errors.InvalidPayload("cash_part: an amount like 12.50") from e
 
 

@@ -162,12 +162,9 @@ async def save_settings(
     shown = {name: form[f"was:{name}"] for name in NAMES if f"was:{name}" in form}
     checks = {each.name for each in INPUTS if each.kind == "check"}
     wanted = {name: (form[name] or "false") if name in checks else form[name] for name in shown}
-    body = {
-        each.name: value_of(each, wanted[each.name])
-        for each in INPUTS
-        if each.name in shown and wanted[each.name] != shown[each.name]
-    }
+    changed = [each for each in INPUTS if shown.get(each.name) != wanted.get(each.name)]
     try:
+        body = {each.name: value_of(each, wanted[each.name]) for each in changed}
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             await writes.change_shown_settings(
                 writer_of(session, caller, settings, form), shown, body

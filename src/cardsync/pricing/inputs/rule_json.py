@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
-from numbers import Real
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -23,7 +21,7 @@ from cardsync.limits import (
     SALE_CUT_MOST_BP,
     SEARCH_CHARACTERS,
 )
-from cardsync.money import MAX_UNITS, dollars
+from cardsync.money import dollars, read_amount, to_units
 from cardsync.pricing.engine.rules import (
     Cap,
     CapMode,
@@ -42,8 +40,6 @@ from cardsync.pricing.engine.rules import (
 from cardsync.read_json import ReadBy, given_fields, read
 
 T = TypeVar("T")
-# No amount is longer than this; a longer text is not read.
-_AMOUNT_CHARACTERS: Final = 40
 # A body may hold these fields because an answer held them, but no client sets them; `confirm` says
 # that a member saw the figures.
 _ANSWERED: Final = frozenset(
@@ -73,26 +69,7 @@ def _query(value: Any) -> str:
 
 def _money(value: Any) -> int:
     """Return ten-thousandths of a dollar, read from a decimal string or a JSON number."""
-    amount = _decimal(value)
-    if amount is None:
-        raise ValueError('must be an amount in dollars like "1.25"')
-    units = amount.scaleb(4)
-    if units != int(units) or abs(units) > MAX_UNITS:
-        raise ValueError("must have at most four decimals and eight digits before them")
-    return int(units)
-
-
-def _decimal(value: Any) -> Decimal | None:
-    if not isinstance(value, str | Real) or isinstance(value, bool):
-        return None
-    try:
-        written = str(value)
-        amount = Decimal(written) if len(written) <= _AMOUNT_CHARACTERS else None
-    except (InvalidOperation, ValueError):
-        return None
-    return (
-        amount if amount is not None and amount.is_finite() and "e" not in written.lower() else None
-    )
+    return to_units(read_amount(value))
 
 
 def _time(value: Any) -> datetime:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from numbers import Real
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -22,7 +21,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agentwork.price_tasks import end_pushes
-from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
+from cardsync.money import UNITS_PER_CENT, dollars, read_amount, to_units
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
 from cardsync.pricing.rollback.packed_rows import pack
@@ -78,16 +77,12 @@ def read_price(value: Any, place: int, field: str) -> str | None:
 
 def _read_decimal(value: Any, field: str) -> str:
     try:
-        amount = (
-            Decimal(str(value))
-            if isinstance(value, str | Real) and not isinstance(value, bool)
-            else None
-        )
-    except InvalidOperation:
-        amount = None
-    if amount is None or not amount.is_finite() or not 0 <= amount <= Decimal(MAX_UNITS).scaleb(-4):
+        amount = read_amount(value)
+    except ValueError as e:
+        raise errors.InvalidPayload(f"{field}: must be a price") from e
+    if amount < 0:
         raise errors.InvalidPayload(f"{field}: must be a price")
-    return str(amount)
+    return dollars(to_units(amount))
 
 
 def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:

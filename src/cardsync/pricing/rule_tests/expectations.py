@@ -8,12 +8,13 @@ or the present one if the rules leave the card alone. A card without any price f
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import ROUND_DOWN, Decimal
 from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
-from cardsync.money import MAX_UNITS, dollars, percent, to_units
+from cardsync.money import dollars, percent, read_amount, to_units
 from cardsync.pricing.engine.rules import WHOLE_BP
 
 Kind = Literal["never moves", "never under", "never over", "lands at", "at most"]
@@ -70,9 +71,9 @@ def read_expectation(text: str) -> Expectation:
     if words == "never moves":
         return Expectation("never moves")
     if found := _MONEY.fullmatch(words):
-        amount = to_units(Decimal(found[2]))
-        if 0 < amount <= MAX_UNITS:
-            return Expectation(found[1], amount)  # type: ignore[arg-type]
+        with suppress(ValueError):
+            if amount := to_units(read_amount(found[2])):
+                return Expectation(found[1], amount)  # type: ignore[arg-type]
     if found := _MOVE.fullmatch(words):
         bp = int((Decimal(found[2]) * 100).quantize(Decimal(1), ROUND_DOWN))
         least, most = (1, _MOST_BP) if found[1] == "+" else (1, WHOLE_BP)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from cardsync import errors
+from cardsync import errors, money
 from cardsync.money import percent
 
 RuleJson = Mapping[str, Any]
@@ -298,12 +298,9 @@ def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:
 def read_percent(text: str, field: str) -> int:
     """Return basis points. Raises InvalidRule."""
     try:
-        points = Decimal(text.replace(",", ".").replace("\u2212", "-")) * 100
-    except ArithmeticError as e:
-        raise errors.InvalidRule(f"{field}: must be a number like -5 or 2.5") from e
-    if not points.is_finite() or abs(points) > 10**8 or points != points.to_integral_value():
-        raise errors.InvalidRule(f"{field}: must be a number with at most two decimals")
-    return int(points)
+        return money.read_percent(text)
+    except ValueError as e:
+        raise errors.InvalidRule(f"{field}: {e}") from e
 
 
 def _whole(text: str, field: str) -> int:
