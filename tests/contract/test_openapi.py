@@ -1047,7 +1047,8 @@ OWN_REFUSALS = {
     ("POST", "/api/buying/offers"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/buying/offers/{offer_id}"): {404: {"not_found"}},
     ("PATCH", "/api/buying/offers/{offer_id}"): {
-        **OF_OFFER, 403: {"account_suspended", "owner_required", "refused_by_grant"},
+        **OF_OFFER,
+        403: {"account_suspended", "buyers_hidden", "owner_required", "refused_by_grant"},
     },
     ("DELETE", "/api/buying/offers/{offer_id}"): {404: {"not_found"}, 409: {"offer_state_wrong"}},
     ("POST", "/api/buying/offers/{offer_id}/link"): {
