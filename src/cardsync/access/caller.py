@@ -53,6 +53,8 @@ class Identity(msgspec.Struct, frozen=True):
     # A token of a grant has the rights of that grant, which may leave out who bought.
     grant_id: int | None = None
     sees_buyers: bool = True
+    # A key that the owner has marked so: the loss limits do not weigh what it writes.
+    own_script: bool = False
 
 
 class CallerAccount(msgspec.Struct, frozen=True):
@@ -251,6 +253,7 @@ CALLER = caller_query(
     "JOIN api_key k ON k.seller_id = a.seller_id AND k.id = $2 AND k.revoked_at IS NULL",
     "k.ends_at",
     "k.replaces",
+    "k.own_script",
 )
 # The account itself, without a credential.
 _ITSELF = caller_query("itself", "")
@@ -336,7 +339,7 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    account, state, (ends_at, replaces) = read_row(row)
+    account, state, (ends_at, replaces, own_script) = read_row(row)
     now = clock.now()
     if ends_at is not None and now >= ends_at:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -346,7 +349,7 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
         # The first use of a key revokes the one that it replaces.
         async with database.shared() as session:
             await sealed.settle_key(session, seller_id, key_id, now)
-    return Caller(Identity(seller_id, "key", key_id), account, state)
+    return Caller(Identity(seller_id, "key", key_id, own_script=own_script), account, state)
 
 
 async def as_owner(database: Database, seller_id: int) -> Caller | None:

@@ -94,13 +94,16 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
 
 
 class ListedKey(NamedTuple):
-    """`revoked_at` is past. A key that is being replaced works until `ends_at`."""
+    """`revoked_at` is past. A key that is being replaced works until `ends_at`. The loss limits do
+    not weigh what an `own_script` writes.
+    """
 
     key_id: int
     name: str
     created_at: datetime
     revoked_at: datetime | None
     ends_at: datetime | None
+    own_script: bool
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[ListedKey]:
@@ -117,4 +120,4 @@ def _listed(key: ApiKey, now: datetime) -> ListedKey:
     ended = key.ends_at is not None and key.ends_at <= now
     revoked_at = key.revoked_at or (key.ends_at if ended else None)
     ends_at = None if revoked_at else key.ends_at
-    return ListedKey(key.id, key.name, key.created_at, revoked_at, ends_at)
+    return ListedKey(key.id, key.name, key.created_at, revoked_at, ends_at, key.own_script)

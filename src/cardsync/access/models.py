@@ -70,7 +70,7 @@ class ApiKey(Base):
     """Only the SHA-256 of a key is kept; the key itself is shown once.
 
     A key that `replaces` another has not been used yet; its first use revokes the other, which
-    works until `ends_at` at most.
+    works until `ends_at` at most. The loss limits do not weigh what an `own_script` writes.
     """
 
     __tablename__ = "api_key"
@@ -86,6 +86,7 @@ class ApiKey(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)
     ends_at: Mapped[datetime | None] = mapped_column(Moment)
     replaces: Mapped[int | None] = mapped_column(BigInteger)
+    own_script: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
 class AccessToken(Base):

@@ -93,6 +93,14 @@ async def replace_key(
     return made
 
 
+async def mark_key(session: AsyncSession, seller_id: int, key_id: int, *, own_script: bool) -> bool:
+    """Say whether a key is a script of the shop's own; False where there is no such key that is not
+    revoked.
+    """
+    values = (seller_id, key_id, int(own_script))
+    return await _run(session, "mark_api_key", values) is not None
+
+
 async def settle_key(session: AsyncSession, seller_id: int, key_id: int, now: datetime) -> None:
     """Revoke the key that this one replaces."""
     call = text("SELECT settle_api_key(:seller, :key, :now)")

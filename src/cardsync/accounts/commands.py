@@ -237,5 +237,5 @@ def key_list(seller_id: int, as_json: bool) -> None:
         return
     for row in rows:
         click.echo(
-            f"{row['key_id']:>6}  {row['created_at'][:19]}  {'revoked' if row['revoked_at'] else 'good   '}  {row['name']}"
+            f"{row['key_id']:>6}  {row['created_at'][:19]}  {'revoked' if row['revoked_at'] else 'good   '}  {row['name']}{'  (my own script)' if row['own_script'] else ''}"
         )

@@ -55,6 +55,11 @@ class NewKey(msgspec.Struct):
     name: str
 
 
+class MarkOfKey(msgspec.Struct):
+    own_script: bool
+    confirm: bool = False
+
+
 class Confirmed(msgspec.Struct):
     confirm: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
 
@@ -163,6 +168,20 @@ async def replace_key(
     return MintedKeyBody(minted.key_id, minted.api_key)
 
 
+@patch(
+    "/keys/{key_id:int}",
+    responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.NotFound),
+)
+async def mark_key(key_id: int, caller: Caller, session: AsyncSession, data: MarkOfKey) -> KeyBody:
+    """Say that a key is a script of your own: the loss limits do not weigh what it writes. To mark
+    one needs `confirm`.
+    """
+    own, sure = data.own_script, data.confirm
+    await own_keys.mark(session, caller, key_id, clock.now(), own_script=own, confirmed=sure)
+    body = await own_keys.listed(session, caller, clock.now())
+    return next(key for key in body.keys if key.id == key_id)
+
+
 @delete("/keys/{key_id:int}", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyBody:
     """Make a key useless, at once and for every agent that has it."""
@@ -223,6 +242,7 @@ router = Router(
         list_keys,
         make_key,
         replace_key,
+        mark_key,
         revoke_key,
         export_everything,
         read_deletion,

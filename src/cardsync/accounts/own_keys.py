@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.access import keys
+from cardsync.access import keys, sealed
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
@@ -31,8 +31,15 @@ async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBo
     problem = await _refusal(session, caller, now)
     return KeysBody(
         [
-            KeyBody(id, name, rfc3339(made), rfc3339_or_none(revoked), rfc3339_or_none(ends))
-            for id, name, made, revoked, ends in rows
+            KeyBody(
+                key.key_id,
+                key.name,
+                rfc3339(key.created_at),
+                rfc3339_or_none(key.revoked_at),
+                rfc3339_or_none(key.ends_at),
+                key.own_script,
+            )
+            for key in rows
         ],
         str(problem) if problem else None,
     )
@@ -104,6 +111,37 @@ async def replace(
     summary = f"key {minted.key_id} created in the place of key {key_id}"
     note(session, caller, "key.replaced", summary, now, risk="medium")
     return minted
+
+
+async def mark(
+    session: AsyncSession,
+    caller: Caller,
+    key_id: int,
+    now: datetime,
+    *,
+    own_script: bool,
+    confirmed: bool,
+) -> None:
+    """Say that a key is a script of the shop's own, which the loss limits do not weigh, or that it
+    is none; the owner confirms the former. Raises OwnerRequired, NotFound, InvalidPayload.
+    """
+    caller.must_be_owner()
+    key = await session.scalar(
+        select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    )
+    if key is None or (key.revoked_at is not None and own_script):
+        raise errors.NotFound(f"there is no key {key_id} that works")
+    if own_script and not confirmed:
+        raise errors.InvalidPayload(
+            "confirm: must be true; no loss limit will hold what this key writes"
+        )
+    if key.own_script == own_script:
+        return
+    await sealed.mark_key(session, caller.seller_id, key_id, own_script=own_script)
+    session.expire(key)
+    words = "is my own script: no loss limits" if own_script else "is under the loss limits"
+    action = "key.own_script" if own_script else "key.limited"
+    note(session, caller, action, f"key {key_id} {words}", now, risk="high")
 
 
 async def revoke(

@@ -135,13 +135,16 @@ class InvitationBody(msgspec.Struct):
 
 
 class KeyBody(msgspec.Struct):
-    """A key that is being replaced works until the new one is used, or until `ends_at`."""
+    """A key that is being replaced works until the new one is used, or until `ends_at`. What an
+    `own_script` writes is not weighed against the loss limits.
+    """
 
     id: int
     name: str
     created_at: str
     revoked_at: str | None
     ends_at: str | None
+    own_script: bool
 
 
 class KeysBody(msgspec.Struct):

@@ -51,6 +51,8 @@ ACTIONS: Final[Mapping[str, str]] = {
     "key.made": "API key created",
     "key.replaced": "API key replaced",
     "key.revoked": "API key revoked",
+    "key.own_script": "API key marked as my own script",
+    "key.limited": "API key put back under the loss limits",
     "list.cards_added": "Cards added to a list",
     "list.cards_removed": "Cards removed from a list",
     "list.created": "List created",

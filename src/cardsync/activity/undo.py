@@ -20,6 +20,7 @@ from cardsync.plans.feed_entries import UNDO as PLAN
 from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
+from cardsync.pricing.rules.undo_sales import SALE
 
 
 def is_undoable(entry: Activity) -> bool:
@@ -38,7 +39,10 @@ async def undo_entry(writer: Writer, entry_id: int) -> Activity:
     """
     do = partial(_undo, writer.session, writer.caller, entry_id, writer.now)
     reach = Reach(ON_SALE, {}, anew=True)
-    return await write(writer, Waiting(entry_id, "/activity", reach), do)
+    entry = await writer.session.get(Activity, (writer.caller.seller_id, entry_id))
+    kept = entry.undo if entry is not None and entry.undo is not None else {}
+    source = f"sale {kept['sale']}" if kept.get("kind") == SALE else ""
+    return await write(writer, Waiting(entry_id, "/activity", reach), do, lambda _: source)
 
 
 async def _undo(

@@ -160,6 +160,8 @@ MESSAGES: Final[dict[str, str]] = {
     "assistant_changed": "Permissions saved.",
     "assistant_revoked": "Assistant disconnected.",
     "key_revoked": "Key revoked.",
+    "key_own_script": "No loss limits hold this key now.",
+    "key_limited": "The loss limits hold this key again.",
     "session_ended": "Signed out there.",
     "account_stays": "The account stays. Create new keys for your agents.",
     "passkey_kept": "Passkey added.",

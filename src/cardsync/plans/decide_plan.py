@@ -19,9 +19,9 @@ from cardsync.plans.actions import kept_actions
 from cardsync.plans.basis import drifted
 from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.new_plans import apply_clicked, take_over
+from cardsync.plans.new_plans import apply_clicked, count_applied, take_over
 from cardsync.plans.risk import Size
-from cardsync.plans.try_plan import judge
+from cardsync.plans.try_plan import Judged, judge
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 
@@ -46,11 +46,12 @@ async def confirm(
     if revision is not None and revision != plan.revision:
         # Another click found the drift: this member has not seen it.
         return plan
-    await _look_again(session, caller, settings, plan, now)
-    if plan.status == "drifted":
+    judged = await _look_again(session, caller, settings, plan, now)
+    if judged is None:
         note_plan(session, caller, plan, now)
         return plan
     await apply_clicked(session, caller, settings, plan, now)
+    await count_applied(session, caller, judged, now)
     plan.decided_at, plan.decided_by = now, caller.actor
     await session.flush()
     note_plan(session, caller, plan, now)
@@ -101,8 +102,8 @@ async def _look_again(
     settings: Settings,
     plan: AgentPlan,
     now: datetime,
-) -> None:
-    """Judge the plan again; where anything drifted, the plan says what, and keeps waiting."""
+) -> Judged | None:
+    """Judge the plan again; where anything drifted, the plan says what, and keeps waiting: None."""
     actions = kept_actions(plan.actions)
     was = msgspec.convert(plan.size, Size)
     try:
@@ -115,14 +116,15 @@ async def _look_again(
         if plan.drift != found:
             plan.revision += 1
         plan.status, plan.drift, plan.error = "drifted", found, str(e)
-        return
+        return None
     # An operation may have made the session forget what it read.
     await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
         # The last look is what the click applies.
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
-        return
+        return judged
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
     take_over(plan, judged)
     plan.error = None
+    return None

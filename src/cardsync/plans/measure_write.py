@@ -87,6 +87,11 @@ async def weigh(
     if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
         moved = await scales.moves(None)
     by_rules = moved is None
+    # What the write ends still counts before it, so that its end is no move of its own.
+    past = await past_moves(session, seller_id, now, "rules" if by_rules else "targets")
+    if any(own.type == "pricing.reprice" for own in actions.own):
+        # A run carries out what was counted when it was written.
+        past = past.clear()
     result = await do()
     await session.flush()
     if moved is None and scales is not None:
@@ -95,7 +100,6 @@ async def weigh(
         if "costs" in asked_of(then):
             await settle_now(session, seller_id, now)
         moved = await scales.moves(then, _changed_sales(live.sales, then.sales, now))
-    past = await past_moves(session, seller_id, now)
     found = None if moved is None else summed(moved, past)
     size = msgspec.structs.replace(
         size_of(found, past, cap_of(live.rules)),
@@ -231,6 +235,7 @@ async def _own_moves(
             moved = await rollbacks.moves_of(session, seller_id, change.body["scope"])
         if change.type == "quick_add.publish":
             moved = await listings.moves_of(session, seller_id, change.body["ids"])
+            moved = moved.with_columns(source=pl.format("listing {}", "entry")).drop("entry")
         if moved is not None:
             return moved.with_columns(worst="today", worst_after="today_after")
     return None

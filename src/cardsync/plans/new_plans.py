@@ -23,9 +23,11 @@ from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.modes import Answer, answer_of_all, credential_of
+from cardsync.plans.modes import Answer, Credential, answer_of_all, credential_of
 from cardsync.plans.permissions import denied_by_owner, modes_of
 from cardsync.plans.risk import (
+    Broken,
+    Risk,
     Size,
     broken_limit,
     confirmation_of,
@@ -33,7 +35,7 @@ from cardsync.plans.risk import (
     risk_of,
 )
 from cardsync.plans.try_plan import Judged, judge, tried
-from cardsync.pricing.loss.moves import record
+from cardsync.pricing.loss.moves import record, take_back
 from cardsync.read_json import read
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
@@ -110,7 +112,7 @@ async def propose_write(
     actions = kept_actions(given)
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
-    take_over(plan, Judged(size, risk_of(size), basis, results, None, cards))
+    take_over(plan, Judged(size, risk_of(size), basis, results, None, cards, by_rules=False))
     plan.status, broken = "pending_review", broken_limit(size)
     if broken is not None:
         plan.limit_name, plan.error = broken
@@ -150,26 +152,40 @@ async def propose(
         plan.error = denied_by_owner(credential, denied)
     else:
         judged = await judge(session, caller, asked.actions, now, settings)
+        free = caller.identity.own_script
+        # An own script is asked where the owner wants to see everything, whatever the risk.
+        risk: Risk = "low" if free else judged.risk
         permitted: Answer = (
-            answer_of_all(modes, judged.risk, changes=judged.size.changes) if modes else "apply"
+            answer_of_all(modes, risk, changes=judged.size.changes) if modes else "apply"
         )
         asks = credential is None and settings.price_write_limits and not asked.dry_run
         if asks and body.get("confirm") is not True and needs_confirmation(judged.size):
             raise confirmation_of(judged.size)
         take_over(plan, judged)
-        _decide(plan, judged, permitted, by_member=credential is None)
+        _decide(plan, None if free else broken_limit(judged.size), permitted, credential)
         if asked.dry_run:
             plan.expected_status, plan.status = plan.status, "previewed"
         elif plan.status == "applied":
             plan.clicked = credential is None
             done = await carry_out(session, caller, asked.actions, now, settings)
             plan.applied_at, plan.results = now, results_of(done)
-            if credential is not None and judged.moved is not None:
-                await record(session, caller.seller_id, judged.moved, now)
+            await count_applied(session, caller, judged, now)
     session.add(plan)
     await session.flush()
     note_plan(session, caller, plan, now)
     return plan
+
+
+async def count_applied(
+    session: AsyncSession, caller: Caller, judged: Judged, now: datetime
+) -> None:
+    """Count an applied plan against the loss limits, or what a member took back by it."""
+    if judged.moved is None or caller.identity.own_script:
+        return
+    if caller.member_id is None:
+        await record(session, caller.seller_id, judged.moved, now)
+    elif judged.by_rules:
+        await take_back(session, caller.seller_id, judged.moved)
 
 
 async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentPlan | None:
@@ -197,10 +213,11 @@ def results_of(done: list[Done]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
 
 
-def _decide(plan: AgentPlan, judged: Judged, permitted: Answer, *, by_member: bool) -> None:
+def _decide(
+    plan: AgentPlan, broken: Broken | None, permitted: Answer, credential: Credential | None
+) -> None:
     """Set the plan's status. What a member sends is a member's click already."""
-    broken = broken_limit(judged.size)
-    if by_member:
+    if credential is None:
         plan.status = "applied"
         return
     if broken is not None:

@@ -58,6 +58,13 @@ class Size(msgspec.Struct, frozen=True):
         return max(self.before - self.after, self.worst_before - self.worst_after, 0)
 
 
+# What lifts every limit, in every refusal.
+LIFTED: Final = (
+    "an owner's click at confirm_url makes this change all the same, and a key that is a script of"
+    " the shop's own is freed by My own script on the page Settings, Keys"
+)
+
+
 class Broken(NamedTuple):
     limit: Limit
     error: str
@@ -113,13 +120,13 @@ def broken_limit(size: Size) -> Broken | None:
             "loss_budget",
             f"the shop's listed value would have fallen by {dollars(sums.week_fallen)} within a week"
             f" without a member's approval; the loss budget is {dollars(budget)}: lower the prices"
-            " by less",
+            " by less, or let an owner raise the setting Loss budget (loss_budget)",
         )
     return None
 
 
 def _broken(limit: Limit, error: str) -> Broken:
-    return Broken(limit, f"{error}, or let an owner confirm")
+    return Broken(limit, f"{error}; {LIFTED}")
 
 
 # A member confirms what takes a card down by more than half, or the shop by more than a fifth.

@@ -44,6 +44,7 @@ class Judged(NamedTuple):
     results: list[Done]
     moved: pl.DataFrame | None
     cards: list[dict[str, Any]]
+    by_rules: bool
 
 
 async def judge(
@@ -78,7 +79,9 @@ async def judge(
         changes=changed,
         deletes=deletes,
     )
-    return Judged(size, risk_of(size), basis, _not_made(weighed.result), weighed.moved, cards)
+    results = _not_made(weighed.result)
+    by_rules = weighed.by_rules
+    return Judged(size, risk_of(size), basis, results, weighed.moved, cards, by_rules)
 
 
 async def tried(

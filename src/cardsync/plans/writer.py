@@ -38,14 +38,16 @@ from cardsync.plans.risk import (
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.loss.moves import record
+from cardsync.pricing.loss.moves import has_moves, record, take_back
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 
 T = TypeVar("T")
 _NOTHING: Final = Actions((), frozenset())
 _ASKS: Final = Broken(
-    "permission", "the owner wants to approve what this assistant changes: ask them to do so"
+    "permission",
+    "the owner wants to approve what this assistant changes: ask for a click at confirm_url, or for"
+    " another mode on the page Settings, Assistants",
 )
 _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
@@ -76,12 +78,21 @@ class Writer(NamedTuple):
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 
 
+def _lasts(result: Any) -> str | None:
+    return ""
+
+
 async def write(
     writer: Writer,
     action: Mapping[str, Any] | Waiting,
     do: Callable[[], Awaitable[T]],
+    source_of: Callable[[T], str | None] = _lasts,
+    *,
+    weighed: bool = True,
 ) -> T:
-    """Do a write of prices; `action` says it as an action of a plan.
+    """Do a write of prices; `action` says it as an action of a plan. `source_of` says of the result
+    with what its moves end (`loss/moves.py`); None where it did nothing new. What is not `weighed`
+    has no limits, though an owner may want to be asked.
 
     Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
     """
@@ -91,8 +102,12 @@ async def write(
         "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
     )
     mode = await mode_of_write(session, caller, kind)
-    free = not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner"
-    if mode is None and free:
+    free = not (settings.price_write_limits and weighed) or caller.identity.own_script
+    free = free or (by_member and confirmed) or caller.role != "owner"
+    takes_back = (
+        by_member and weighed and records(action) and settings.price_write_limits
+    ) and await has_moves(session, caller.seller_id, now)
+    if mode is None and free and not takes_back:
         return await do()
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id)
@@ -103,17 +118,19 @@ async def write(
     actions, reach = meant or (_NOTHING, None)
     savepoint = await session.begin_nested()
     try:
-        weighed = await weigh(session, caller, account, live, actions, reach, do, now)
-        size = msgspec.structs.replace(weighed.size, deletes=_deletes(action))
-        if by_member and needs_confirmation(size):
+        found = await weigh(session, caller, account, live, actions, reach, do, now)
+        size = msgspec.structs.replace(found.size, deletes=_deletes(action))
+        if by_member and not free and needs_confirmation(size):
             raise confirmation_of(size)
-        broken = None if by_member or free else broken_limit(size)
-        asks = mode is not None and answer(mode, risk_of(size), changes=True) == "ask"
+        source = source_of(found.result)
+        broken = None if by_member or free or source is None else broken_limit(size)
+        risk = risk_of(size) if weighed else "low"
+        asks = mode is not None and answer(mode, risk, changes=True) == "ask"
         if broken is None and asks:
             broken = _ASKS
         cards = []
         if broken is not None:
-            cards = await largest_moves(session, caller.seller_id, weighed, now)
+            cards = await largest_moves(session, caller.seller_id, found, now)
     except BaseException:
         await savepoint.rollback()
         raise
@@ -121,9 +138,13 @@ async def write(
         await savepoint.rollback()
         raise await _kept_for_review(writer, action, broken, size, cards)
     await savepoint.commit()
-    if not by_member and weighed.moved is not None and records(action):
-        await record(session, caller.seller_id, weighed.moved, now)
-    return weighed.result
+    if found.moved is None:
+        return found.result
+    if takes_back and found.by_rules:
+        await take_back(session, caller.seller_id, found.moved)
+    elif not (by_member or free) and source is not None:
+        await record(session, caller.seller_id, found.moved, now, source)
+    return found.result
 
 
 async def write_beside(

@@ -33,7 +33,7 @@ from cardsync.plans.writer import Waiting, Writer, write, write_beside
 from cardsync.pricing.decisions.accept_reviews import REVIEWS
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
 from cardsync.pricing.rollback import prepare, rollbacks
-from cardsync.pricing.rollback.scope import Scope
+from cardsync.pricing.rollback.scope import Scope, is_newest_run
 from cardsync.pricing.rules import pin_many as pins
 from cardsync.pricing.rules import rule_sets, sale_sets, shown_changes
 from cardsync.pricing.runs import reprice as runs
@@ -42,6 +42,8 @@ from cardsync.quick_add import publish_drafts as listings
 from cardsync.quick_add.models import QuickAdd
 
 T = TypeVar("T")
+# A key takes the newest run back for so long, whatever it moves.
+_RECENT: Final = timedelta(days=1)
 Body = Mapping[str, Any]
 _COSTS: Final[frozenset[Data]] = frozenset({"costs"})
 
@@ -93,19 +95,23 @@ async def apply_preset(writer: Writer, preset: str, reason: str | None = None) -
     return await write(writer, actions.preset_apply(preset), do)
 
 
+def _of_sale(sale: PricingSale) -> str:
+    return f"sale {sale.id}"
+
+
 async def create_sale(writer: Writer, body: Body) -> PricingSale:
     do = partial(sale_sets.create_sale, writer.session, writer.caller, body, writer.now)
-    return await write(writer.confirmed_by(body), actions.sale_create(body), do)
+    return await write(writer.confirmed_by(body), actions.sale_create(body), do, _of_sale)
 
 
 async def change_sale(writer: Writer, sale_id: int, body: Body) -> PricingSale:
     do = partial(sale_sets.change_sale, writer.session, writer.caller, sale_id, body, writer.now)
-    return await write(writer.confirmed_by(body), actions.sale_update(sale_id, body), do)
+    return await write(writer.confirmed_by(body), actions.sale_update(sale_id, body), do, _of_sale)
 
 
 async def remove_sale(writer: Writer, sale_id: int) -> None:
     do = partial(sale_sets.remove_sale, writer.session, writer.caller, sale_id, writer.now)
-    await write(writer, actions.sale_delete(sale_id), do)
+    await write(writer, actions.sale_delete(sale_id), do, lambda _: f"sale {sale_id}")
 
 
 async def change_settings(writer: Writer, body: Body) -> Account:
@@ -227,8 +233,10 @@ def _seen(writer: Writer) -> Writer:
 
 
 async def reprice(writer: Writer) -> int:
+    """Start a run. It asks what the next sync asks anyway, so it is not weighed."""
     do = partial(runs.request, writer.session, writer.caller, writer.now)
-    return await write(_seen(writer), {"type": "pricing.reprice", "op": "start"}, do)
+    action = {"type": "pricing.reprice", "op": "start"}
+    return await write(_seen(writer), action, do, weighed=False)
 
 
 async def request_rollback(writer: Writer, scope: Scope, cards: int) -> tuple[PriceRollback, bool]:
@@ -236,7 +244,15 @@ async def request_rollback(writer: Writer, scope: Scope, cards: int) -> tuple[Pr
     lasts = timedelta(seconds=settings.rollback_seconds)
     do = partial(prepare.request, session, caller, scope, cards, now, lasts)
     action = {"type": "pricing.rollback", "op": "request", "scope": scope}
-    return await write(_seen(writer), action, do)
+    newest = caller.identity.credential == "key" and await is_newest_run(
+        session, caller.seller_id, scope, now - _RECENT
+    )
+    return await write(_seen(writer), action, do, _of_rollback, weighed=not newest)
+
+
+def _of_rollback(asked: tuple[PriceRollback, bool]) -> str | None:
+    rollback, is_new = asked
+    return f"rollback {rollback.id}" if is_new else None
 
 
 async def cancel_rollback(

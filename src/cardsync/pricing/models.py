@@ -77,13 +77,15 @@ class RuleTest(Base):
 
 class AutomatedMove(Base):
     """A sum of what writers without a member's click added to a card's price within five minutes,
-    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`).
+    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). With a `source` it
+    counts while that stands (`loss/moves.py`).
     """
 
     __tablename__ = "automated_move"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     began_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    source: Mapped[str] = mapped_column(Text, primary_key=True, server_default="")
     today_moved: Mapped[int] = mapped_column(BigInteger)
     worst_moved: Mapped[int] = mapped_column(BigInteger)
 

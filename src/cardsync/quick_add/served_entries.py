@@ -50,7 +50,7 @@ _CARDS = f"""
 _MOVES = f"""
     SELECT DISTINCT ON (c.id) c.id, c.marketplace_id, CASE WHEN c.gone THEN 0 ELSE c.quantity END,
            (c.market * 10000)::bigint, (coalesce(c.target_price, c.price) * 10000)::bigint,
-           (q.price * 10000)::bigint
+           (q.price * 10000)::bigint, q.id
       FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
      WHERE q.seller_id = :seller AND q.id = ANY (CAST(:ids AS bigint[])) AND q.status = 'draft'
        AND q.price IS NOT NULL AND NOT c.gone
@@ -255,9 +255,9 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
     """Return what publishing the drafts does to cards that are listed already: `id`,
     `marketplace_id`, `quantity`, `market`, and `today`, from the price that is asked, to
-    `today_after`, in ten-thousandths. The file that the agent gets holds a draft's own price.
+    `today_after`, in ten-thousandths, with the draft's id as `entry`. The file that the agent gets holds a draft's own price.
     """
     values = {"seller": seller_id, "ids": list(ids)}
     data = await copy_chunks(session, await with_values(session, _MOVES, values))
-    names = ("id", "marketplace_id", "quantity", "market", "today", "today_after")
+    names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
     return frame_of(data, dict.fromkeys(names, pl.Int64))

@@ -70,6 +70,16 @@ async def replace_key(
     return await _keys(request, caller, database, made=minted.api_key)
 
 
+@post_form("/settings/keys/{key_id:int}/{mark:str}")
+async def mark_key(caller: Caller, session: AsyncSession, key_id: int, mark: str) -> Response[str]:
+    """The button below the warning is the owner's confirmation."""
+    if mark not in ("own-script", "limited"):
+        raise errors.NotFound
+    own = mark == "own-script"
+    await own_keys.mark(session, caller, key_id, clock.now(), own_script=own, confirmed=True)
+    return see("/settings/keys", message("key_own_script" if own else "key_limited"))
+
+
 @post_form("/settings/keys/{key_id:int}/revoke")
 async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Response[str]:
     await own_keys.revoke(session, caller, key_id, clock.now())
@@ -117,6 +127,7 @@ ROUTES: Final = [
     keys_page,
     make_key,
     replace_key,
+    mark_key,
     revoke_key,
     sign_in_ways,
     remove_passkey,

@@ -8,6 +8,7 @@ card that another rule has priced since is left as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
@@ -126,6 +127,22 @@ async def _list(session: AsyncSession, seller_id: int, value: int | str) -> int:
     if found is None:
         raise errors.NotFound(f"there is no list {value}")
     return int(found)
+
+
+async def is_newest_run(
+    session: AsyncSession, seller_id: int, scope: Scope, since: datetime
+) -> bool:
+    """Return whether the scope is the newest run of all, which ended after that moment."""
+    if "run_id" not in scope:
+        return False
+    values = {"seller": seller_id, "since": since}
+    return bool(scope["run_id"] == await session.scalar(text(_NEWEST), values))
+
+
+_NEWEST: Final = """
+    SELECT CASE WHEN r.finished_at > :since THEN r.id END FROM price_run r
+     WHERE r.seller_id = :seller AND r.state = 'completed' ORDER BY r.id DESC LIMIT 1
+"""
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
