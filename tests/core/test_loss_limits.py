@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.plans.price_effect import moves_of, size_of
-from cardsync.plans.risk import Size, broken_limit, needs_confirmation
+from cardsync.plans.price_effect import ShopValue, moves_of, size_of
+from cardsync.plans.risk import Size, broken_limit, confirmation_of, needs_confirmation
 from cardsync.pricing.loss.loss_limits import PAST, Sums, summed
 
 DOLLAR = 10_000
@@ -42,8 +42,9 @@ def past(**spans):
 def size(before, after, earlier=None, **more):
     earlier = past() if earlier is None else earlier
     moved = moves_of(prices(*before), prices(*after))
-    found = size_of(summed(moved, earlier), earlier, 2_000)
-    given = {"shop_value": 10**9, "loss_budget": 10**9} | more
+    shop = ShopValue(more.get("shop_value", 10**9), more.pop("asked_value", 10**9))
+    found = size_of(summed(moved, earlier), earlier, 2_000, shop)
+    given = {"loss_budget": 10**9} | more
     return Size(**{f: getattr(found, f) for f in found.__struct_fields__} | given)
 
 
@@ -136,7 +137,26 @@ def test_cards_that_this_write_leaves_alone_count_in_the_week():
 def test_a_member_confirms_what_halves_a_card_or_takes_a_fifth_of_the_shop(
     before_after, shop, needed
 ):
-    assert needs_confirmation(size(*before_after, shop_value=_units(shop))) is needed
+    assert needs_confirmation(size(*before_after, asked_value=_units(shop))) is needed
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.one_of(st.none(), st.integers(1, 10_000))] * 5, st.integers(0, 9)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_no_shop_falls_by_more_than_it_has(cards):
+    """What is asked now, what the rules ask before and after, and what they ask at worst."""
+    columns = ("asked", "today", "worst", "today_after", "worst_after", "quantity")
+    rows = [(n, n, None, *card) for n, card in enumerate(cards, 1)]
+    names = ("id", "marketplace_id", "market", *columns)
+    moved = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Int64), orient="row")
+    asked = sum((card[0] or 0) * card[5] for card in cards)
+    found = size_of(summed(moved, past()), past(), 2_000, ShopValue(0, asked))
+    assert all(0 <= fall.by <= fall.whole for fall in found.falls)
+    assert "of" in str(confirmation_of(found))
 
 
 cents = st.integers(101, 100_000)

@@ -43,7 +43,7 @@ async def used(session: AsyncSession, seller_id: int, now: datetime) -> Used:
         [tuple(row) for row in found], schema={"id": pl.Int64, "price": pl.Int64}, orient="row"
     )
     budget = account.loss_budget
-    whole = await shop_value(session, seller_id)
+    whole = (await shop_value(session, seller_id)).listed
     return used_of(
         past.join(prices, on="id"),
         whole * loss.BUDGET_BP // loss.WHOLE_BP if budget is None else to_units(budget),

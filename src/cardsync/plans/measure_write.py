@@ -102,8 +102,7 @@ async def weigh(
         moved = await scales.moves(then, _changed_sales(live.sales, then.sales, now))
     found = None if moved is None else summed(moved, past)
     size = msgspec.structs.replace(
-        size_of(found, past, cap_of(live.rules)),
-        shop_value=whole,
+        size_of(found, past, cap_of(live.rules), whole),
         loss_budget=None if budget is None else to_units(budget),
     )
     return Weighed(result, size, found, by_rules)

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -56,7 +56,8 @@ _CHOSEN = """
        FROM card c WHERE c.seller_id = :seller AND {where}) stock
 """
 _SHOP_VALUE = """
-    SELECT coalesce(sum(least(price, coalesce(target_price, price)) * quantity), 0)
+    SELECT coalesce(sum(least(price, coalesce(target_price, price)) * quantity), 0) AS listed,
+           coalesce(sum(coalesce(target_price, price) * quantity), 0) AS asked
       FROM card WHERE seller_id = :seller AND NOT gone AND contribution IS NULL
 """
 
@@ -262,7 +263,7 @@ def at_worst(rules: Sequence[Rule]) -> list[Rule]:
 
 def moves_of(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Return the cards whose price differs, with both prices. Pure."""
-    both = before.drop("asked", strict=False).join(
+    both = before.join(
         after.select("id", today_after="today", worst_after="worst"),
         on="id",
         how="inner",
@@ -272,17 +273,36 @@ def moves_of(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def size_of(moved: pl.DataFrame | None, past: pl.DataFrame, cap_bp: int) -> Size:
-    """Return the size of the change; `moved` is summed. Pure."""
+class ShopValue(NamedTuple):
+    """The listed value of the shop, at the lower of what is listed and what is asked, and the value
+    of what is asked.
+    """
+
+    listed: int
+    asked: int
+
+
+def size_of(
+    moved: pl.DataFrame | None,
+    past: pl.DataFrame,
+    cap_bp: int,
+    shop: ShopValue,
+) -> Size:
+    """Return the size of the change; `moved` is summed. The shop's value before it has the moved
+    cards at the prices that the change is measured from. Pure.
+    """
     if moved is None:
-        return Size(cap_bp=cap_bp)
+        return Size(cap_bp=cap_bp, shop_value=shop.listed)
+    if "asked" not in moved.columns:
+        # The move begins at what is asked.
+        moved = moved.with_columns(asked="today")
     under = moved.filter(
         pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")
     )
     copies = pl.col("quantity").cast(pl.Int128)
     # A card without a price has nothing that could move by a part of it.
     known = pl.col("today") > 0
-    prices = ("today", "today_after", "worst", "worst_after")
+    prices = ("asked", "today", "today_after", "worst", "worst_after")
     sums = moved.select(
         *((pl.col(name).fill_null(0) * copies).sum().alias(name) for name in prices),
         **{
@@ -296,12 +316,16 @@ def size_of(moved: pl.DataFrame | None, past: pl.DataFrame, cap_bp: int) -> Size
         beyond=pl.max_horizontal(_leaps(side, cap_bp) for side in SIDES).sum(),
         deepest=pl.max_horizontal(_fall_bp(side) for side in SIDES).max(),
     ).row(0, named=True)
+    others = max(shop.asked - int(sums["asked"]), 0)
     return Size(
         cards=moved.height,
         before=int(sums["today"]),
         after=int(sums["today_after"]),
         worst_before=int(sums["worst"]),
         worst_after=int(sums["worst_after"]),
+        shop_value=shop.listed,
+        whole=others + int(sums["today"]),
+        worst_whole=others + int(sums["worst"]),
         moved_bp=max(_share(int(sums[f"{s}_gross"]), int(sums[f"{s}_base"])) for s in SIDES),
         beyond=int(sums["beyond"]),
         cap_bp=cap_bp,
@@ -342,7 +366,6 @@ def cap_of(rules: Sequence[Rule]) -> int:
     return min(limits, default=DEFAULT_CAP_BP)
 
 
-async def shop_value(session: AsyncSession, seller_id: int) -> int:
-    """Return the listed value of the shop, at the lower of what is listed and what is asked."""
-    value = await session.scalar(text(_SHOP_VALUE), {"seller": seller_id})
-    return to_units(value)
+async def shop_value(session: AsyncSession, seller_id: int) -> ShopValue:
+    row = (await session.execute(text(_SHOP_VALUE), {"seller": seller_id})).one()
+    return ShopValue(to_units(row.listed), to_units(row.asked))

@@ -26,6 +26,11 @@ DEFAULT_CAP_BP: Final = 2_000
 _FEW_PARTS: Final = 10
 
 
+class Fall(NamedTuple):
+    by: int
+    whole: int
+
+
 class Size(msgspec.Struct, frozen=True):
     """The size counts the cards whose price would differ, with their listed values before and
     after; `deepest_bp` is the deepest fall of one. `moved_bp` adds up rises and falls of the last
@@ -37,6 +42,9 @@ class Size(msgspec.Struct, frozen=True):
     after: int = 0
     worst_before: int = 0
     worst_after: int = 0
+    # The shop's whole value at the prices before, today and at worst: what it falls from.
+    whole: int = 0
+    worst_whole: int = 0
     moved_bp: int = 0
     beyond: int = 0
     cap_bp: int = DEFAULT_CAP_BP
@@ -53,9 +61,12 @@ class Size(msgspec.Struct, frozen=True):
     loss_budget: int | None = None
 
     @property
-    def lowered(self) -> int:
-        """Return by how much the listed value falls, today or at worst."""
-        return max(self.before - self.after, self.worst_before - self.worst_after, 0)
+    def falls(self) -> tuple[Fall, Fall]:
+        """Return by how much the shop's value falls, and from what, today and at worst."""
+        return (
+            Fall(max(self.before - self.after, 0), self.whole),
+            Fall(max(self.worst_before - self.worst_after, 0), self.worst_whole),
+        )
 
 
 # What lifts every limit, in every refusal.
@@ -136,7 +147,9 @@ _SHOP_BP: Final = 2_000
 
 def needs_confirmation(size: Size) -> bool:
     """Return whether a member has to look at the figures before the change is made."""
-    return size.deepest_bp > _HALF_BP or size.lowered * WHOLE_BP > size.shop_value * _SHOP_BP
+    return size.deepest_bp > _HALF_BP or any(
+        fall.by * WHOLE_BP > fall.whole * _SHOP_BP for fall in size.falls
+    )
 
 
 def signed(units: int) -> str:
@@ -145,8 +158,9 @@ def signed(units: int) -> str:
 
 def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
     """Return the refusal that asks a member to confirm, with the figures."""
+    fall = max(size.falls, key=lambda fall: (fall.by * WHOLE_BP // (fall.whole or 1), fall.by))
     return errors.ConfirmationNeeded(
-        f"{size.cards} cards would change price, one of them by -{percent(size.deepest_bp)}, and the listed value would fall by {dollars(size.lowered)} of {dollars(size.shop_value)}: confirm this change if you mean it",
+        f"{size.cards} cards would change price, one of them by -{percent(size.deepest_bp)}, and the listed value would fall by {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
         cards_affected=size.cards,
         listed_value_change=signed(size.after - size.before),
         deepest_fall_bp=size.deepest_bp,

@@ -333,3 +333,15 @@ async def test_more_copies_of_a_listed_card_bring_no_price_beyond_the_limits(a_l
     done = await owner.post(f"{PLANS}/{waits['proposal_id']}/confirm")
     assert done.json()["status"] == "applied", done.text
     assert (await entry_of(owner, cheap["id"]))["status"] == "published"
+
+
+async def test_a_confirmation_compares_like_with_like(a_limited_seller):
+    """Ten cards are listed at 2.00 and their rules ask 10.00: they cannot fall by more than that."""
+    rows = [a_row(n, market="10.00", price="2.00", low="") for n in range(1, 11)]
+    _, owner, rule_id = await a_shop_under_limits(a_limited_seller, *rows)
+    asked = await owner.send("PATCH", f"{PRICING}/rules/{rule_id}", json={"adjust_bp": -9000})
+    assert asked.json()["code"] == "confirmation_needed"
+    assert "would fall by 90.00 of 100.00" in asked.json()["error"]
+    # Nine of a hundred dollars are no fifth of the shop, though they were one of what is listed.
+    fine = await owner.send("PATCH", f"{PRICING}/rules/{rule_id}", json={"adjust_bp": -900})
+    assert fine.status_code == 200, fine.text
