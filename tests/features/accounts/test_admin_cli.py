@@ -276,7 +276,7 @@ def test_a_second_key_is_shown_once_and_listed_without_its_secret(create, result
     listed = run("key", "list", seller, "--json").stdout
     keys = json.loads(listed)["keys"]
     assert [list(key) for key in keys] == [
-        ["key_id", "name", "created_at", "revoked_at", "ends_at"]
+        ["key_id", "name", "created_at", "revoked_at", "ends_at", "own_script"]
     ] * 2
     assert keys[1]["key_id"] == minted["key_id"]
     assert keys[1]["name"] == "laptop"
