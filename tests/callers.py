@@ -105,6 +105,7 @@ TABLE = """
     owner    session  GET /api/keys
     owner    session  POST /api/keys
     owner    session  DELETE /api/keys/{key_id}
+    owner    session  PATCH /api/keys/{key_id}
     owner    session  POST /api/keys/{key_id}/replace
     owner    read     GET /api/listed_value
     staff    read     GET /api/lists

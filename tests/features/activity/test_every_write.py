@@ -427,6 +427,12 @@ async def replace_key(shop):
     return await shop.owner.post(f"/api/keys/{key}/replace")
 
 
+async def mark_key(shop):
+    key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
+    body = {"own_script": True, "confirm": True}
+    return await shop.owner.send("PATCH", f"/api/keys/{key}", json=body)
+
+
 async def revoke_key(shop):
     key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
@@ -731,6 +737,7 @@ SCENES = {
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "POST /api/keys/{key_id}/replace": replace_key,
+    "PATCH /api/keys/{key_id}": mark_key,
     "DELETE /api/keys/{key_id}": revoke_key,
     "PATCH /api/notices/choices": lambda shop: shop.owner.send(
         "PATCH", "/api/notices/choices", json={"ways": {"sync_done": "daily"}}

@@ -5,8 +5,8 @@ key as a script of the shop's own, whose prices are not weighed.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0088"
-down_revision = "0087"
+revision = "0090"
+down_revision = "0089"
 
 # The mark is of the key's seller alone, and a key in the place of another has it, too.
 MARK = """
