@@ -226,6 +226,7 @@ def explain_in_file(
         "steps": explain(row, done.run),
         "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,
+        "stale": None,
     }
 
 

@@ -109,14 +109,6 @@ def seen_since(history: Sequence[Observation], key: str) -> str | None:
     return since
 
 
-def _asks(steps: Sequence[Mapping[str, Any]], why: Explanation | None) -> str | None:
-    """Return what a pricing run would ask now; the target itself if it would price nothing. Pure."""
-    if steps and steps[-1]["name"] == "change":
-        price: str | None = steps[-1]["output"]
-        return price
-    return why.target_price if why else None
-
-
 @get("/cards/{card_id:int}", opt=BY_FORM)
 async def card_page(
     request: PageRequest,
@@ -163,7 +155,6 @@ async def card_page(
         sources=sources_of(card, steps),
         receipt=receipt_of(steps),
         ladder=ladder_of(card, steps),
-        asks_now=_asks(steps, why),
         changes=changes,
         changed=changed,
         change_problem=problem,

@@ -35,6 +35,7 @@ from cardsync.pricing.receipts.shown import (
     explained_card,
     governing_rule,
 )
+from cardsync.pricing.receipts.stale_target import stale_target
 from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store
 
@@ -67,7 +68,7 @@ async def explain_card(
         explained_card(card),
         "USD",
         dollars_or_none(row["current_price"]),
-        usd(card.target_price),
+        usd(card.target_price) if row["pin"] is None else dollars_or_none(row["pin"]),
         rfc3339(now),
         [
             ExplainedBlocker(code, BLOCKERS[code])
@@ -79,6 +80,7 @@ async def explain_card(
         inputs | {name: getattr(card, name) for name in _TEXTS},
         synced.historical_breakdown,
         synced.historical_breakdown_absent,
+        await stale_target(session, card, row),
     )
 
 

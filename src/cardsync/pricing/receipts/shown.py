@@ -53,8 +53,19 @@ def governing_rule(rules: Iterable[Rule], rule_id: int | None) -> GoverningRule 
     return GoverningRule(rule.id, rule.name, rule.priority) if rule else None
 
 
+StaleReason = Literal["rule_changed", "new_prices", "pin_waits", "time_passed"]
+
+
+class StaleTarget(msgspec.Struct):
+    reason: StaleReason
+    message: str
+
+
 class Explanation(msgspec.Struct):
-    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
+    """Every step has `name`, `input`, `output`, `summary` and its own fields. `target_price` is the
+    stored one, or the card's pin at once; `stale` says why the stored one is not what the steps
+    give now, and is null where it is.
+    """
 
     marketplace_id: int
     card: ExplainedCard
@@ -70,6 +81,7 @@ class Explanation(msgspec.Struct):
     historical_breakdown: dict[str, Any] | None
     # Why there is none.
     historical_breakdown_absent: ExplainedBlocker | None
+    stale: StaleTarget | None
 
 
 class ReceiptThen(msgspec.Struct):

@@ -1,0 +1,82 @@
+"""A stored target that is not what the steps give now is told with its reason, by the API, the
+card's page and the assistant; a pin shows its target at once.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import assistants
+from browsers import signed_in
+from builders import a_csv, a_row
+from cards_builder import card_ids, explained
+from cardsync import clock
+from rollbacks_builder import a_rule, repriced
+
+SETTINGS = "/api/pricing/settings"
+
+
+@pytest.fixture
+async def seller(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00")))
+    assert (await explained(seller))["stale"] is None
+    return seller
+
+
+async def told(seller):
+    """The target, the reason why it is stale, and what is said of it."""
+    said = await explained(seller)
+    stale = said["stale"] or {"reason": None, "message": None}
+    return said["target_price"], stale["reason"], stale["message"]
+
+
+async def test_a_rule_that_changed_waits_for_the_next_run(seller):
+    rule = await a_rule(seller, adjust_bp=1000)
+    sentence = "Rules, promotions or settings changed since the last run; the next run sets 5.50."
+    assert await told(seller) == ("4.95", "rule_changed", sentence)
+    reader = await seller.token("mcp:read")
+    known = await assistants.data(reader, "pricing_explain_card", marketplace_id=1)
+    assert known["stale"] == {"reason": "rule_changed", "message": sentence}
+    [id] = (await card_ids(seller)).values()
+    page = (await (await signed_in(seller)).get(f"/cards/{id}")).text
+    assert sentence in page
+    await repriced(seller)
+    assert await told(seller) == ("5.50", None, None)
+    assert (await seller.http.delete(f"/api/pricing/rules/{rule['id']}")).status_code == 200
+    assert (await told(seller))[:2] == ("5.50", "rule_changed")
+
+
+async def test_so_does_a_setting(seller):
+    assert (await seller.http.patch(SETTINGS, json={"hard_floor": "6.00"})).status_code == 200
+    assert (await told(seller))[:2] == ("4.95", "rule_changed")
+
+
+async def test_new_prices_are_told(seller):
+    clock.shift(timedelta(minutes=10))
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "rows": [{"marketplace_id": 1, "old_price": "4.00", "new_price": "7.00"}],
+    }
+    assert (await seller.post("/api/v1/repricing_events", json=body)).status_code == 201
+    await seller.service.run_jobs()
+    sentence = "There are new prices of the card since the last run; the next run sets 7.00."
+    assert await told(seller) == ("4.95", "new_prices", sentence)
+    clock.reset()
+
+
+async def test_a_pin_shows_at_once_and_waits_for_the_next_run(seller):
+    [id] = (await card_ids(seller)).values()
+    await seller.http.put("/api/pricing/pins/1", json={"price": "4.77"})
+    sentence = "The pin waits for the next run; until then the target is 4.95."
+    assert await told(seller) == ("4.77", "pin_waits", sentence)
+    page = (await (await signed_in(seller)).get(f"/cards/{id}")).text
+    assert sentence in page
+    assert "$4.77" in page
+    await repriced(seller)
+    assert await told(seller) == ("4.77", None, None)
+    assert (await seller.http.delete("/api/pricing/pins/1")).status_code == 200
+    assert (await told(seller))[:2] == ("4.77", "rule_changed")
