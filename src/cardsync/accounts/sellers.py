@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import structlog
 from sqlalchemy import delete, select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -41,6 +44,14 @@ from cardsync.work.streams import hold_still
 
 if TYPE_CHECKING:
     from cardsync.storage import Store
+
+
+log = structlog.get_logger(__name__)
+
+# How often a removal is tried that PostgreSQL breaks off for a lock, and the classes that say so.
+_TRIES: Final = 5
+_PAUSE_SECONDS: Final = 0.5
+_OF_LOCKS: Final = ("40", "55")
 
 
 class SellerError(CommandError):
@@ -345,8 +356,28 @@ async def delete_seller(
     tables: list[str],
 ) -> None:
     """Erase everything of a seller from `tables`, referring tables first so that foreign keys
-    hold, then from the object store.
+    hold, then from the object store. Work that is under way may hold rows in another order: then
+    all of it is tried again. Raises SellerError.
     """
+    for left in reversed(range(_TRIES)):
+        try:
+            await _delete_rows(database, seller_id, tables)
+            break
+        except DBAPIError as refused:
+            state = getattr(refused.orig, "sqlstate", None) or ""
+            if not state.startswith(_OF_LOCKS):
+                raise
+            log.warning("seller_not_deleted", seller_id=seller_id, state=state, tries_left=left)
+            if not left:
+                raise SellerError(
+                    f"seller {seller_id} is still there, with all that belongs to it: other work"
+                    " held its rows each time; run the command again"
+                ) from refused
+            await asyncio.sleep(_PAUSE_SECONDS)
+    await left_objects.sweep(database, store, seller_id)
+
+
+async def _delete_rows(database: Database, seller_id: int, tables: list[str]) -> None:
     async with database.tenant(seller_id) as session:
         # A slab ends by renewing its lease: without the token, one that is under way rolls back
         # instead of leaving cards behind.
@@ -385,4 +416,3 @@ async def delete_seller(
             raise SellerError(f"there is no seller {seller_id}")
         # If this process is killed from here on, a worker deletes the objects.
         await left_objects.mark(session, seller_id)
-    await left_objects.sweep(database, store, seller_id)

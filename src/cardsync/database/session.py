@@ -6,7 +6,7 @@ cannot bypass it. `polled` reads an agent's poll in one round trip; everything e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
@@ -40,6 +40,8 @@ from cardsync.database.watched_pools import WatchedConnectionPool, WatchedSessio
 
 # The name of the seal among what a session carries along.
 SEAL = "seal"
+# The name of what a session does last.
+_LAST = "last"
 _HOT_WAIT_SECONDS = 10
 
 
@@ -148,6 +150,8 @@ class Database:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             await enter_tenant(session, seller_id)
             yield session
+            for last in session.info.pop(_LAST, {}).values():
+                await last(session)
 
     @asynccontextmanager
     async def bounded(
@@ -185,6 +189,15 @@ _BOUNDS = (
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
     """Set the seller of this transaction."""
     await session.execute(text(of_seller(seller_id)))
+
+
+def at_the_end(
+    session: AsyncSession, name: str, work: Callable[[AsyncSession], Awaitable[None]]
+) -> None:
+    """Do this last in a seller's transaction, and once for all who ask by this name: it locks rows
+    that many write, which are then locked in one order, after all others and for a moment.
+    """
+    session.info.setdefault(_LAST, {}).setdefault(name, work)
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:

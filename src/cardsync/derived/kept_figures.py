@@ -23,7 +23,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.database.session import Database, run
+from cardsync.database.session import Database, at_the_end, run
 from cardsync.settings import Settings
 from cardsync.work import runner
 from cardsync.work.jobs import Work, WorkDue, enqueue, jobs, work_of
@@ -66,6 +66,7 @@ _MARK: Final = """
        SET due_at = excluded.due_at, attempts = 0, failures = 0, request_id = excluded.request_id,
            traceparent = excluded.traceparent
 """
+_MARKED: Final = "marked figures"
 _TRY: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(:figure, :seller))"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
 _FRESH: Final = """
@@ -79,13 +80,20 @@ _BEGIN_ANEW: Final = """
 
 
 async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
-    """Mark figures as out of date, in the transaction that changes their source; near its end, since
-    whoever marks the same figure waits for it.
+    """Mark figures as out of date at the end of the transaction that changes their source: whoever
+    marks the same figure waits for it, and so does its refresh when it ends.
     """
-    values = {"seller": seller_id, "figures": sorted(figures), "now": clock.now()}
-    await session.execute(text(_MARK), values | origin())
-    for figure in AT_ONCE.intersection(figures):
-        await enqueue(session, TASKS[figure], seller_id=seller_id)
+    session.info.setdefault(_MARKED, set()).update(figures)
+    at_the_end(session, _MARKED, partial(_write_marks, seller_id, origin()))
+
+
+async def _write_marks(seller_id: int, began: dict[str, str | None], session: AsyncSession) -> None:
+    figures: list[Figure] = sorted(session.info.pop(_MARKED))
+    values = {"seller": seller_id, "figures": figures, "now": clock.now()}
+    await session.execute(text(_MARK), values | began)
+    for figure in figures:
+        if figure in AT_ONCE:
+            await enqueue(session, TASKS[figure], seller_id=seller_id)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
 """Reads the marketplace's payments report: the fees that it took of each order. Pure.
 
 The fees are one column, or several that are added, and rows of one order are added, each with its
-sign; the sign of the sum does not matter. A later report replaces all rows of the orders it names.
+sign; the sign of the sum does not matter. A fee that is not known would be missing in the sum, so a
+file that has one is refused. A later report replaces all rows of the orders it names.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -21,6 +24,12 @@ _FEES: Final = (
     "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
 )  # fmt: skip
 _SUMS: Final = ("fees", "total fees", "fee amount")
+# What a fee is called, and what is said of one that is no amount of it.
+_A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
+_NO_FEE: Final = re.compile(
+    r"%|\b(rate|percent\w*|bp|level|type|date|code|name|id|status|currency"
+    r"|net|after|before|less|minus|without|excluding)\b"
+)
 
 
 class Paid(NamedTuple):
@@ -41,7 +50,7 @@ def read_payments(body: bytes) -> Payments:
     names = [cell.strip().casefold() for cell in table[0]] if table else []
     order = _first(names, _ORDER)
     fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
-    fees = fees or [at for at, name in enumerate(names) if name in _FEES]
+    fees = fees or _each_fee(table[0] if table else [])
     if order is None or not fees:
         missing = "an order number" if order is None else "fees"
         raise errors.InvalidPayload(f"csv: line 1 has no column of {missing}")
@@ -65,6 +74,23 @@ def read_payments(body: bytes) -> Payments:
             found[number] = _joined(found.get(number), paid)
     paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]
     return Payments(paid_once, rejected)
+
+
+def _each_fee(header: Sequence[str]) -> list[int]:
+    """Return the columns of the fees that make the sum. Raises InvalidPayload for one that is not
+    known.
+    """
+    names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in header]
+    found = [at for at, name in enumerate(names) if name in _FEES]
+    for at, name in enumerate(names):
+        if at not in found and _A_FEE.search(name) and not _NO_FEE.search(name):
+            said = header[at].strip()[:40]
+            raise errors.InvalidPayload(
+                f"csv: line 1 has a fee that is not known, {said!r}: without it the fees would be"
+                " too low; add a column Total Fees, or call it Fees, Commission Fees, Processing"
+                " Fee, Transaction Fee, Seller Fees or Direct Fees"
+            )
+    return found
 
 
 def _first(names: list[str], known: tuple[str, ...]) -> int | None:

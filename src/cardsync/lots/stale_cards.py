@@ -35,23 +35,30 @@ _ALL: Final = """
 """
 
 
+async def lots_come(session: AsyncSession, seller_id: int) -> None:
+    """Wait for the uploads of orders that have begun to mark cards, and let others wait for this
+    transaction.
+    """
+    await session.execute(text(_LOTS_COME), {"seller": seller_id})
+
+
 async def mark_cards(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> None:
     """Mark cards whose lots have changed."""
-    await session.execute(text(_LOTS_COME), {"seller": seller_id})
+    await lots_come(session, seller_id)
     await run(session, _CARDS, {"seller": seller_id, "cards": list(cards)})
     await mark(session, seller_id, Figure.LOTS)
 
 
 async def mark_all(session: AsyncSession, seller_id: int) -> None:
     """Mark every card with lots: the seller's costing is another one."""
-    await session.execute(text(_LOTS_COME), {"seller": seller_id})
+    await lots_come(session, seller_id)
     await run(session, _ALL, {"seller": seller_id})
     await mark(session, seller_id, Figure.LOTS)
 
 
 async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]) -> None:
     """Mark the cards of the items whose `sku_id` the statement `found` finds, where they have lots;
-    two writers never wait for each other until the mark, near their end.
+    two writers never wait for each other until the mark, at their end.
     """
     await session.execute(text(_ORDERS_COME), {"seller": values["seller"]})
     if await session.scalar(text(_HAS_LOTS), {"seller": values["seller"]}) and await run(

@@ -24,7 +24,7 @@ from cardsync.derived.sales_by_day import mark_changed
 from cardsync.lots.add_lots import NewLot, add_lots
 from cardsync.lots.lot_csv import LotRows
 from cardsync.lots.models import Lot, LotFile
-from cardsync.lots.stale_cards import mark_cards
+from cardsync.lots.stale_cards import lots_come, mark_cards
 
 KIND: Final = "lots.changed"
 FILE: Final = "lots.file"
@@ -64,8 +64,8 @@ async def add_by_hand(
     ids = await add_lots(session, caller, lots)
     copies = sum(lot.quantity for lot in lots)
     entry = note(session, caller, "lots.added", f"lots: {len(ids)}, copies: {copies}", now)
-    stand = await _locked(session, caller, {lot.marketplace_id for lot in lots})
-    became = {id: _image(stand[id]) for id in ids}
+    own = (Lot.seller_id == caller.seller_id) & Lot.id.in_(ids)
+    became = {lot.id: _image(lot) for lot in await session.scalars(select(Lot).where(own))}
     entry.undo = {"kind": KIND, "was": dict.fromkeys(ids), "became": became}
     return ids
 
@@ -188,7 +188,10 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
-    """Return all lots of these cards, which nobody else changes until the transaction ends."""
+    """Return all lots of these cards, which nobody else changes until the transaction ends. Who
+    comes with lots, and then settles them, locks in this order, too.
+    """
+    await lots_come(session, caller.seller_id)
     held = {"figure": Figure.LOTS, "seller": caller.seller_id}
     await session.execute(text(_HOLD), held)
     statement = (

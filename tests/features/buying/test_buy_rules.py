@@ -92,6 +92,22 @@ async def test_the_own_target_is_what_the_shop_would_ask_today(shop, box):
     assert "Your own target of a Near Mint copy is $9.90." in said
 
 
+async def test_a_card_that_is_sold_out_is_bought_by_its_last_market_price(shop, box, products):
+    owner = await signed_in(shop)
+    usual = {"set": products.set_name, "market": "10.00", "low": "8.00"}
+    rows = [
+        a_row(77, name="Alacrian Jaguar", number="152", rarity="R", quantity=0, **usual),
+        a_row(79, name="Another", number="9", quantity=1, **usual),
+    ]
+    # One is listed with no copies, the other is no longer in the file.
+    await shop.import_csv(a_csv(*rows), **{"X-Full-History": "1"})
+    rare = await made(owner, name="Rare", query="rarity:rare", base="low", most_copies=4)
+    await made(owner, base="target")
+    told = await valued(owner, box)
+    assert cash(told) == ["16.00", "19.80"]
+    assert told["rows"][0]["rule_name"] == rare["name"]
+
+
 async def test_own_rules_may_look_where_a_collection_has_nothing(shop, box):
     """A copy that somebody brings has no cost, no age, no pin and no place yet."""
     owner = await signed_in(shop)

@@ -297,6 +297,34 @@ async def test_a_buy_rule_says_what_its_money_brought(a_seller):
     assert f"<bdi>{live['name']}</bdi>" in page.text
 
 
+async def test_a_fee_that_is_not_known_is_told_and_nothing_is_kept(a_seller):
+    seller = await a_seller()
+    await sold(seller, "A-1", 1, 20.0)
+    await settle(seller)
+    rows = "A-1,0.83,2.29,3.12\n"
+    for header, said in (
+        ("Order #,Processing Fee,Marketplace Fee", "Marketplace Fee"),
+        ("Order #,Transaction Fee,Channel Commissions", "Channel Commissions"),
+        ("Order #,processing_fee,service-charge", "service-charge"),
+    ):
+        answer = await seller.post("/api/buying/payments", json={"csv": f"{header}\n{rows}"})
+        assert answer.status_code == 422, answer.text
+        assert f"csv: line 1 has a fee that is not known, '{said}'" in answer.json()["error"]
+    found = (await seller.get("/api/buying/fees", params=SPAN)).json()
+    assert (found["months"], found["claim"]) == ([], "")
+    # A total says all, and what is no amount of a fee is none.
+    for header in (
+        "Order #,Marketplace Fee,Channel Fee,Total Fees",
+        "Order #,Processing Fee,Commission,Commission Rate",
+        "Order #,Direct Fees,Commission Fees,Net after fees",
+    ):
+        answer = await seller.post("/api/buying/payments", json={"csv": f"{header}\n{rows}"})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["rejected"] == []
+        [month] = (await seller.get("/api/buying/fees", params=SPAN)).json()["months"]
+        assert month["taken"] == "3.12", header
+
+
 async def test_the_fee_audit_lists_what_was_charged_too_much(a_seller):
     seller = await a_seller()
     await sold(seller, "A-1", 3, 10.0)

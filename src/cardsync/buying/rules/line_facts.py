@@ -2,7 +2,8 @@
 and the first buy rule that selects each.
 
 One statement reads all cards of an offer, and the shop's cards of their products once. Where the
-shop has no Near Mint copy itself, the market's newest prices of the product are taken.
+shop has no Near Mint copy itself, the market's newest prices of the product are taken, and without
+those the last ones of a copy that is sold out.
 """
 
 from __future__ import annotations
@@ -35,20 +36,23 @@ _WANTED: Final = """
                              CAST(:language AS text[])) AS w (product_id, finish, language)
     )
 """
-_UNITS: Final = "(max({0}) FILTER (WHERE c.condition = 'NM') * 10000)::bigint AS {1}"
+_UNITS: Final = "(max({0}) FILTER (WHERE c.condition = 'NM' AND {2}) * 10000)::bigint AS {1}"
 _PRICES: Final = ", ".join(
     _UNITS.format(*pair)
     for pair in (
-        ("coalesce(c.target_price, c.price)", "target"),
-        ("c.market", "market"),
-        ("c.low", "low"),
+        ("coalesce(c.target_price, c.price)", "target", "NOT c.gone"),
+        ("c.market", "market", "NOT c.gone"),
+        ("c.low", "low", "NOT c.gone"),
+        ("c.market", "last_market", "c.gone"),
+        ("c.low", "last_low", "c.gone"),
     )
 )
 _SHOP: Final = f"""
     shop AS MATERIALIZED (
-        SELECT c.product_id, c.printing, c.language, sum(c.quantity)::bigint AS copies, {_PRICES}
+        SELECT c.product_id, c.printing, c.language,
+               sum(c.quantity) FILTER (WHERE NOT c.gone)::bigint AS copies, {_PRICES}
           FROM card c
-         WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL
+         WHERE c.seller_id = :seller AND c.contribution IS NULL
            AND c.product_id IN (SELECT product_id FROM wanted_card)
          GROUP BY c.product_id, c.printing, c.language
     ),
@@ -122,7 +126,8 @@ _FACTS: Final = f"""
     WITH {_WANTED}, {_SHOP}, {_MARKET}
     SELECT w.product_id, w.finish, w.language, w.game, w.set_name, w.product_name, w.number,
            w.rarity, s.target,
-           coalesce(s.market, m.market, n.median) AS market, coalesce(s.low, n.low, m.low) AS low,
+           coalesce(s.market, m.market, n.median, s.last_market) AS market,
+           coalesce(s.low, n.low, m.low, s.last_low) AS low,
            coalesce(t.copies, 0)::bigint AS in_stock, coalesce(q.copies, 0)::bigint AS on_order,
            ceil(d.days)::bigint AS days_to_sell, coalesce(l.lists, '') AS lists
       FROM wanted w
