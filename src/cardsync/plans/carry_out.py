@@ -27,7 +27,7 @@ from cardsync.plans.actions import (
     PinChange,
     RuleChange,
 )
-from cardsync.pricing.rollback import prepare
+from cardsync.pricing.rollback import prepare, words
 from cardsync.pricing.rollback.scope import diff_of
 from cardsync.pricing.rule_tests.saves import judged_together
 from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
@@ -217,7 +217,7 @@ async def _rollback(
     cards, _ = await diff_of(session, caller.seller_id, scope)
     lasts = timedelta(seconds=settings.rollback_seconds)
     rollback, _ = await prepare.request(session, caller, scope, cards, now, lasts)
-    return rollback.id, f"Rollback {rollback.id} of {cards} cards is being prepared."
+    return rollback.id, words.asked(scope, cards)
 
 
 async def _publish(

@@ -5,7 +5,7 @@ They are forms without scripts, and call the same operations as the JSON routes.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, Final
 
 from litestar import Request, Response, Router, get, post
@@ -27,7 +27,7 @@ from cardsync.activity.entry_words import Names, actor_words
 from cardsync.database.session import Database
 from cardsync.plans import decide_plan, reads
 from cardsync.plans.models import AgentPlan, Outcome
-from cardsync.plans.shown import plan_body
+from cardsync.plans.shown import PlanShown
 from cardsync.settings import Settings
 from cardsync.web.forms import form_of, go, refused
 from cardsync.web.pages import page
@@ -42,6 +42,13 @@ SAID: Final[dict[Outcome, str]] = {
     "drifted": "Something changed since the plan was made. Check it again before you apply it.",
     "declined": "This plan was declined; nothing was changed.",
     "expired": "This plan waited too long and expired; nothing was changed.",
+}
+DOES: Final[dict[Outcome, str]] = {
+    "applied": "What it did",
+    "previewed": "What it would do",
+    "pending_review": "What it will do",
+    "refused_by_limit": "What it will do",
+    "drifted": "What it will do",
 }
 
 
@@ -58,17 +65,18 @@ async def plan_page(
     assert token is not None
     actors = [plan.actor, plan.decided_by or ""]
     names = await feed.names_in(session, caller, actors)
-    return _page(plan, names, settings, token, clock.now())
+    body = await reads.shown(session, plan, settings.origin, clock.now())
+    return _page(plan, body, names, token)
 
 
-def _page(plan: AgentPlan, names: Names, settings: Settings, token: str, now: datetime) -> Template:
-    body = plan_body(plan, settings.origin, now)
+def _page(plan: AgentPlan, body: PlanShown, names: Names, token: str) -> Template:
     return page(
         "plan.html",
         plan=body,
         asked_by=actor_words(plan.actor, names),
         decided_by=actor_words(plan.decided_by, names) if plan.decided_by else "",
         said=SAID[body.status],
+        does=DOES.get(body.status, "What it would have done"),
         expires=plan.expires_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         form_token=tokens.csrf_token(token),
     )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple, get_args
 
@@ -15,6 +16,9 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.plans.decide_plan import WAITING, plan_of
 from cardsync.plans.models import AgentPlan, Outcome
+from cardsync.plans.shown import PlanShown, plan_body
+from cardsync.pricing.rollback import words
+from cardsync.pricing.rollback.rollbacks import rollback_of
 
 
 class PlanPage(NamedTuple):
@@ -26,6 +30,17 @@ async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan
     """Raises NotFound."""
     caller.must_be_owner()
     return await plan_of(session, caller.seller_id, plan_id)
+
+
+async def shown(session: AsyncSession, plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    """Return the plan with what became of it: a rollback that was approved goes on by itself."""
+    body = plan_body(plan, origin, now)
+    for result in body.results:
+        if result.type == "pricing.rollback" and result.id is not None:
+            # One that was deleted as old data has only its request's sentence.
+            with suppress(errors.NotFound):
+                result.summary = words.told(await rollback_of(session, plan.seller_id, result.id))
+    return body
 
 
 async def page_of(

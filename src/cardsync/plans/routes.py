@@ -138,7 +138,7 @@ async def read_plan(
 ) -> PlanShown:
     """One plan, with what became of it."""
     plan = await reads.read(session, caller, plan_id)
-    return plan_body(plan, settings.origin, clock.now())
+    return await reads.shown(session, plan, settings.origin, clock.now())
 
 
 DECIDING = problems(
