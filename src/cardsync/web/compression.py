@@ -1,12 +1,13 @@
-"""Sends answers of text as gzip where the browser takes it: pages, styles, scripts and JSON.
+"""Sends answers of text as gzip to who takes it: pages, styles, scripts and JSON over a kilobyte.
 
-A body that is sent in pieces (an event stream, a file) and one with an ETag stay as they are, and
-so does every answer to a key or a token: what agents read stays as it was agreed, byte for byte.
+A body that is sent in pieces (an event stream, a file) stays as it is, and so does one with a strong
+ETag, which names these bytes.
 
 BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
-a secret of that page, byte by byte. Two measures prevent it. The token of a form is masked again in
-every answer (`access/tokens.csrf_token`), so the same secret never appears twice. And each answer
-is longer by a random name in its gzip header, which hides a byte more or less.
+a secret of that page, byte by byte. Three measures prevent it. What another site makes a browser
+ask for is not compressed. The token of a form is masked again in every answer
+(`access/tokens.csrf_token`), so the same secret never appears twice. And each answer is longer by a
+random name in its gzip header, which hides a byte more or less.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TYPES = {
     b"application/json",
     b"image/svg+xml",
 }
-SMALLEST = 1_400
+LARGEST_PLAIN = 1_000
 """A body that fits into one packet gains nothing; the answers to agents' polls are such bodies."""
 LARGEST_AT_ONCE = 200_000
 """A larger body is packed beside the loop: 200 KB take less than a millisecond."""
@@ -64,7 +65,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
     """
 
     async def compressed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != ScopeType.HTTP or _has_key(scope):
+        if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
         start: HTTPResponseStartEvent | None = None
@@ -77,7 +78,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
                     return
             elif start is not None and message["type"] == "http.response.body":
                 first, start = start, None
-                if not message.get("more_body", False) and len(message["body"]) >= SMALLEST:
+                if not message.get("more_body", False) and len(message["body"]) > LARGEST_PLAIN:
                     first["headers"] = _varying(first["headers"])
                     if _takes(scope):
                         await _pack(first, message)
@@ -92,19 +93,23 @@ def compressing(app: ASGIApp) -> ASGIApp:
 _ACCEPT = b"accept-encoding"
 
 
-def _has_key(scope: HTTPScope) -> bool:
-    return any(name == b"authorization" for name, _ in scope["headers"])
+# What a browser says of a request that no other site has made it send.
+_OWN_SITES = (b"same-origin", b"none")
 
 
 def _takes(scope: HTTPScope) -> bool:
     accepted = b",".join(value for name, value in scope["headers"] if name == _ACCEPT)
-    return takes_gzip(accepted.decode("latin-1"))
+    sites = [value for name, value in scope["headers"] if name == b"sec-fetch-site"]
+    own = all(site in _OWN_SITES for site in sites)
+    return own and takes_gzip(accepted.decode("latin-1"))
 
 
 def _is_text(headers: Headers) -> bool:
     named = {name.lower(): value for name, value in headers}
     kind = named.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    return kind in TYPES and b"content-encoding" not in named and b"etag" not in named
+    known = kind in TYPES or kind.endswith(b"+json")
+    weak = named.get(b"etag", b"W/").startswith(b"W/")
+    return known and weak and b"content-encoding" not in named
 
 
 def _varying(headers: Headers) -> list[tuple[bytes, bytes]]:
