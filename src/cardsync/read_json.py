@@ -105,6 +105,8 @@ def read(
         return msgspec.convert(given, shape, dec_hook=_by_type, strict=strict)
     except msgspec.ValidationError as e:
         raise refusal(sentence(str(e), shape, at, given)) from e
+    except UnicodeEncodeError as e:
+        raise refusal(f"{at or 'body'}: holds half a character, {e.object[e.start]!a}") from e
 
 
 def _by_type(kind: Any, value: Any) -> Any:

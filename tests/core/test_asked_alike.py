@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.web.asked_alike import without_brackets
+from cardsync.web.asked_alike import storable, without_brackets
 
 TEXTS = st.text(st.sampled_from("ab[]%5Dd=&+ é"), max_size=6)
 NAMES = st.text("ab%é", min_size=1, max_size=3)
@@ -38,3 +38,9 @@ def test_only_names_change(pairs, quoted):
     sent = sent if quoted else sent.replace("%5B%5D=", "[]=")
     read = without_brackets(sent.encode()).decode()
     assert parse_qsl(read, keep_blank_values=True) == plain
+
+
+@given(st.text(st.sampled_from("\0%0a&="), max_size=9))
+def test_a_query_holds_no_nul(words):
+    read = parse_qsl(storable(urlencode({"x": words}).encode()).decode(), keep_blank_values=True)
+    assert read == [("x", words.replace("\0", "\ufffd"))]

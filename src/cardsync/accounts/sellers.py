@@ -94,9 +94,8 @@ def _moment(value: str) -> datetime | None:
 
 
 def _minutes(value: str) -> int | None:
-    if value and not (
-        value.isascii() and value.isdigit() and 30 <= int(value[:9]) <= 60 * 24 * 366
-    ):
+    plain = value.isascii() and value.isdigit() and len(value) < 10
+    if value and not (plain and 30 <= int(value) <= 60 * 24 * 366):
         raise ValueError("30 or more minutes, at most a year, or nothing for the default")
     return int(value) if value else None
 
@@ -116,7 +115,8 @@ def _time_zone(value: str) -> str:
 
 
 def _days(value: str) -> int:
-    if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= SHIP_WITHIN_MOST):
+    plain = value.isascii() and value.isdigit() and len(value) < 10
+    if not (plain and 1 <= int(value) <= SHIP_WITHIN_MOST):
         raise ValueError(f"working days, from 1 to {SHIP_WITHIN_MOST}")
     return int(value)
 

@@ -117,7 +117,8 @@ def _lot(given: Mapping[str, str], today: date) -> NewLot:
 
 def _whole(field: str, given: Mapping[str, str], most: int) -> int:
     digits = given.get(field, "")
-    if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:19]) <= most):
+    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
+    if not (plain and 1 <= int(digits) <= most):
         raise _Unreadable(field, f"{digits[:40]!r} is not a whole number from 1 to {most:,}")
     return int(digits)
 

@@ -1,5 +1,5 @@
 """Answers alike what is asked in two ways: HEAD is GET whose body is not sent, and a parameter that
-takes several values is `x=1&x=2` or `x[]=1&x[]=2`.
+takes several values is `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is no character.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ def without_brackets(query: bytes) -> bytes:
     return _BRACKETS.sub(rb"\1\2", query)
 
 
+def storable(query: bytes) -> bytes:
+    """Return the query with U+FFFD for every NUL, which PostgreSQL stores neither as text nor as
+    JSON: such a search finds nothing.
+    """
+    return query.replace(b"%00", b"%EF%BF%BD")
+
+
 def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
     """Return by which of them a client reads; the scope says GET for both."""
     return "HEAD" if _WITHOUT_BODY in scope else "GET"
@@ -34,7 +41,7 @@ def asked_alike(app: ASGIApp) -> ASGIApp:
         if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
-        scope["query_string"] = without_brackets(scope["query_string"])
+        scope["query_string"] = storable(without_brackets(scope["query_string"]))
         if scope["method"] == "HEAD":
             await _without_body(app, scope, receive, send)
         else:

@@ -270,7 +270,7 @@ def _frame(
     if rejected:
         good = [line not in rejected for line in lines]
         kept = {field: list(compress(values, good)) for field, values in kept.items()}
-    if found.key == "pricing_export":
+    if found.key == "pricing_export" and "condition" in kept:
         # The marketplace writes condition, finish and language as one text.
         labels = kept["condition"]
         kept |= {name: [label[name] for label in labels] for name in _OF_LABEL}

@@ -110,7 +110,8 @@ async def mark_by_form(
     if not _ID.fullmatch(mark_id):
         raise errors.InvalidPayload("id: this form does not name a mark; reload the page")
     quantity = form["quantity"] or "1"
-    if not quantity.isdecimal() or not 1 <= int(quantity[:9]) <= 10_000:
+    plain = quantity.isdecimal() and len(quantity) < 10
+    if not (plain and 1 <= int(quantity) <= 10_000):
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
     undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
