@@ -97,7 +97,7 @@ async def test_no_route_fails_at_an_odd_request(shop, count):
 async def test_no_page_fails_at_an_odd_form_or_address(shop, count):
     seller, ids, owner, staff, _ = shop
     fuzz = Fuzz(seed(), ids)
-    addresses = [page.address(ids) for page in built("page", "part")]
+    addresses = [page.address(ids) for page in built("page")]
     assert (
         await sent_forms(fuzz, addresses, [owner.http, owner.http, staff.http], count, seller) == []
     )
