@@ -12,8 +12,8 @@ from cardsync import clock
 from cardsync.quick_add import settle
 
 JAGUAR = {
-    "name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "condition": "NM",
-    "quantity": 2, "price": "1.25",
+    "name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "game": "magic",
+    "condition": "NM", "quantity": 2, "price": "1.25",
 }  # fmt: skip
 
 

@@ -226,7 +226,7 @@ def put_up(shop: BrowserShop) -> int:
     )
     entry = {
         "name": cards[0]["product_name"], "set": cards[0]["set_name"],
-        "number": cards[0]["number"], "condition": "NM", "quantity": 2, "price": "9.75",
+        "number": cards[0]["number"], "condition": "NM", "quantity": 2, "price": "9.75", "game": "magic",
     }  # fmt: skip
     with shop.seller.http() as http:
         made = http.post("/api/quick_add", json={"entries": [entry]}).json()["entries"]

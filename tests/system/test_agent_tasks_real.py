@@ -105,7 +105,7 @@ def published(shop: Shop, *entries: dict[str, Any]) -> list[int]:
 
 def entry(number: int, **fields: Any) -> dict[str, Any]:
     card = {"name": f"Card {number}", "set": "Dominaria United", "number": str(number)}
-    return card | {"condition": "NM", "quantity": 2, "price": "1.25"} | fields
+    return card | {"game": "magic", "condition": "NM", "quantity": 2, "price": "1.25"} | fields
 
 
 def statuses(shop: Shop) -> dict[int, tuple[str, str | None]]:

@@ -8,11 +8,14 @@ listing's title never enters it.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
 
+from cardsync import errors
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
@@ -108,6 +111,71 @@ async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     finally:
         catalog = await reading
     return printed.spread(await found(database, printed, catalog))
+
+
+async def lines_meant(
+    database: Database, own: Sequence[str], rows: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return the product line of each row, which has ROW_COLUMNS and is named by its place in
+    errors (`entries[3].`): the one that it gives, or of the seller's `own` the one that alone has
+    the card in the catalog. Raises InvalidPayload.
+    """
+    meant = {}
+    for at, row in rows.items():
+        given = row["product_line"] or (own[0] if len(own) == 1 else "")
+        if given and given not in own:
+            raise errors.InvalidPayload(
+                f"{at}game: {given[:60]!r} is not one of this account's product lines"
+            )
+        if given:
+            meant[at] = given
+    unsaid = [at for at in rows if at not in meant]
+    found = await _in_lines(database, [rows[at] for at in unsaid], own) if unsaid else []
+    for at, products in zip(unsaid, found, strict=True):
+        name = rows[at]["product_name"][:60]
+        if not products:
+            raise errors.InvalidPayload(
+                f"{at}game: no product line has {name!r} of this set; send one of {', '.join(own)}"
+            )
+        if len(products) > 1:
+            candidates = ", ".join(
+                f"{line} ({'several products' if id is None else f'product {id}'})"
+                for line, id in products.items()
+            )
+            raise errors.InvalidPayload(
+                f"{at}game: {name!r} is in {candidates}; send the game or the product_id"
+            )
+        meant[at] = next(iter(products))
+    return meant
+
+
+async def _in_lines(
+    database: Database, rows: Sequence[Mapping[str, Any]], lines: Sequence[str]
+) -> list[dict[str, int | None]]:
+    """Return for each row the lines whose catalog has its card, each with the product, or with None
+    where several are meant.
+    """
+    places = list(itertools.product(range(len(rows)), lines))
+    known: list[dict[str, int | None]] = [{} for _ in rows]
+    frame = pl.DataFrame(
+        [
+            {**{name: rows[at][name] for name in ROW_COLUMNS}, "product_line": line, "title": "",
+             "row": row}
+            for row, (at, line) in enumerate(places)
+        ],
+        schema_overrides={"row": pl.UInt32},
+    )  # fmt: skip
+    if frame.is_empty():
+        return known
+    printed = await asyncio.to_thread(printings, frame)
+    catalog = await offered(database, frame.select("product_line", "set_name"))
+    matched = await asyncio.to_thread(match, printed.keyed, catalog)
+    hits = printed.spread(matched.drop("row"))
+    for row, product, outcome in hits.select("row", "product_id", "outcome").iter_rows():
+        if outcome != "unmatched":
+            at, line = places[row]
+            known[at][line] = product
+    return known
 
 
 async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:

@@ -281,15 +281,13 @@ async def _described(
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
-    game = wanted.game or next(iter(caller.account.product_lines), "")
-    if game not in caller.account.product_lines:
-        raise errors.InvalidPayload(
-            f"game: {game[:60]!r} is not one of this account's product lines"
-        )
     texts: dict[str, Any] = {
-        "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name,
-        "number": wanted.number or "", "rarity": "",
+        "product_line": wanted.game or "", "product_name": wanted.name,
+        "set_name": wanted.set_name, "number": wanted.number or "", "rarity": "",
     }  # fmt: skip
+    lines = caller.account.product_lines
+    [line] = (await products.lines_meant(database, lines, {"": {**texts, **described}})).values()
+    texts["product_line"] = line
     rows = pl.DataFrame(
         [{"row": 0, **texts, **described, "title": ""}],
         schema_overrides={"row": pl.UInt32},

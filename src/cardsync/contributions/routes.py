@@ -21,8 +21,9 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_
 
 
 class Contribution(msgspec.Struct):
-    """`product_id`, or `name` and `set` with `number` and `game` (the account's first line by
-    default). `shared`: published at once.
+    """`product_id`, or `name` and `set` with `number` and `game`. Without `game` it is the one of
+    the account's product lines whose catalog has the card; it is needed where several have it, or
+    none. `shared`: published at once.
     """
 
     condition: Text

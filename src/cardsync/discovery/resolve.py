@@ -34,6 +34,12 @@ _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
      OR (p.variant_key = '' AND p.name_key = a.full_name))
 """
+# A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu (Master
+# Ball Pattern)".
+_SAME_PATTERN = """
+    (a.finish <> '' AND p.variant_key <> '' AND
+     concat_ws(' ', p.name_key, p.back_key, p.variant_key) = a.full_name || ' ' || a.finish)
+"""
 _SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
 _LISTED = limits.CANDIDATES + 1
 
@@ -64,12 +70,12 @@ filtered AS (
                    SELECT words FROM catalog_set WHERE game = p.game AND set_name = p.set_name)
                    END AS words) AS w
          CROSS JOIN LATERAL (
-               SELECT {_SAME_NAME} AS name,
+               SELECT {_SAME_NAME} OR {_SAME_PATTERN} AS name,
                       a.sets = '' OR coalesce(w.words = a.sets, false)
                           OR coalesce(lower(p.set_code) = a.code, false) AS in_set,
                       a.total IS NULL OR coalesce(p.number_total = a.total, false) AS number,
                       a.finish = '' OR coalesce(p.finish_key = ANY (a.finishes), false)
-                          AS finish) AS e
+                          OR {_SAME_PATTERN} AS finish) AS e
          WHERE n.game = :game AND {_NAMED}
            AND (n.own @@ a.query OR {_PRODUCT_WORDS} @@ a.query)
            AND (a.number = '' OR (p.number_key = a.number

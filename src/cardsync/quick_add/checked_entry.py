@@ -31,7 +31,8 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 class Wanted(msgspec.Struct):
     """The card is given by `product_id`, by a member's `contribution_id`, or by `name` and `set`
-    with `number` and `game` (the account's first line by default).
+    with `number` and `game`. Without `game` it is the one of the account's product lines whose
+    catalog has the card; it is needed where several have it, or none.
 
     `marketplace_id` is the marketplace's own id of the card, where the seller knows it. `title`
     and `photo_url` together make it a custom listing.

@@ -223,23 +223,18 @@ async def _described(
     wanted: Sequence[Wanted],
 ) -> dict[int, Described]:
     """Identify the entries that are given by texts, as an upload's rows are identified."""
-    rows: list[dict[str, Any]] = []
+    named: dict[str, dict[str, Any]] = {}
     for place, entry in enumerate(wanted):
         if entry.product_id or entry.contribution_id or not (entry.name and entry.set_name):
             continue
         at = f"entries[{place}]."
-        game = entry.game or next(iter(caller.account.product_lines), "")
-        if game not in caller.account.product_lines:
-            raise errors.InvalidPayload(
-                f"{at}game: {game[:60]!r} is not one of this account's product lines"
-            )
-        product = Described(0, game, entry.name, entry.set_name, entry.number or "", "")
-        columns = columns_of(entry, product, at)
-        rows.append(
-            {name: columns[name] for name in products.ROW_COLUMNS} | {"row": place, "title": ""}
-        )
-    if not rows:
+        given = (entry.game or "", entry.name, entry.set_name, entry.number or "", "")
+        columns = columns_of(entry, Described(0, *given), at)
+        named[at] = {name: columns[name] for name in products.ROW_COLUMNS} | {"row": place}
+    if not named:
         return {}
+    lines = await products.lines_meant(database, caller.account.product_lines, named)
+    rows = [row | {"product_line": lines[at], "title": ""} for at, row in named.items()]
     frame = pl.DataFrame(rows, schema_overrides={"row": pl.UInt32})
     found = await products.resolve(database, frame)
     ids = dict(found.select("row", "product_id").iter_rows())

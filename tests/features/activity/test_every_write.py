@@ -85,7 +85,7 @@ class Shop:
         return await self.made("/api/pull_sessions"), order
 
     async def contribution(self) -> int:
-        body = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152"}
+        body = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "game": "magic"}
         answer = await self.owner.post(
             "/api/contributions", json={**body, "condition": "NM", "quantity": 2}
         )
@@ -287,6 +287,7 @@ A_LISTING = {
     "name": "Alacrian Jaguar",
     "set": "Aetherdrift",
     "number": "152",
+    "game": "magic",
     "condition": "NM",
     "quantity": 2,
     "price": "1.25",

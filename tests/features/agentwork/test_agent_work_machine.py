@@ -93,7 +93,7 @@ class AgentWork(RuleBasedStateMachine):
         entries = [
             {"name": f"Card {self.entries * 10 + n}", "set": "Dominaria United",
              "number": str(self.entries * 10 + n), "condition": "NM", "quantity": 1,
-             "price": "1.00"}
+             "price": "1.00", "game": "magic"}
             for n in range(cards)
         ]  # fmt: skip
         self.now(self.published(entries))

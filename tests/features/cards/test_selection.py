@@ -35,7 +35,7 @@ SEARCHES = [
     "list:nobody",
     "has:list",
 ]
-MINE = {"set": "Own", "number": "1", "condition": "NM", "quantity": 2}
+MINE = {"set": "Own", "number": "1", "game": "magic", "condition": "NM", "quantity": 2}
 
 
 @pytest.fixture(scope="module")

@@ -1,43 +1,8 @@
 """The product of an uploaded row: its SKU's, the catalog's, or one made from the row itself."""
 
-import csv
-import uuid
-
 import pytest
 
 from builders import a_csv, a_row, read_csv
-from cardsync.catalog.load_catalog import COLUMNS, import_catalog
-
-
-@pytest.fixture
-def a_set():
-    """A set of this test's own: products are shared by all sellers."""
-    return f"Set {uuid.uuid4().hex}"
-
-
-@pytest.fixture
-def load(service, tmp_path, a_set):
-    """`await load({"product_name": …}, …)` imports a catalog of these products of the test's
-    set.
-    """
-
-    async def load(*products):
-        usual = {
-            "game": "magic",
-            "set_name": a_set,
-            "number": "7",
-            "rarity": "Common",
-            "language": "en",
-        }
-        path = tmp_path / f"{uuid.uuid4().hex}.csv"
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(usual | product for product in products)
-        return await import_catalog(service.database, path, "auto", None, lambda _: None)
-
-    return load
-
 
 # A row that gives its number without the total fits both.
 SNIVY_OF_86 = {"game": "pokemon", "product_name": "Snivy", "number": "001/086"}

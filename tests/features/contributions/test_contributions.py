@@ -19,6 +19,7 @@ JAGUAR = {
     "name": "Alacrian Jaguar",
     "set": "Aetherdrift",
     "number": "152",
+    "game": "magic",
     "condition": "NM",
     "quantity": 2,
 }

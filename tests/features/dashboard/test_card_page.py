@@ -182,7 +182,7 @@ async def test_forms_without_a_token_are_refused(shop):
 
 async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
     staff = await joined(shop, "contributing-a-card@example.invalid")
-    body = {"name": "Mine", "set": "Alpha", "condition": "NM", "quantity": 1}
+    body = {"name": "Mine", "set": "Alpha", "game": "magic", "condition": "NM", "quantity": 1}
     card = (await staff.post("/api/contributions", json=body)).json()["id"]
     owner = await signed_in(shop)
     assert (await owner.get(f"/cards/{card}")).status_code == 404

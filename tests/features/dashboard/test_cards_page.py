@@ -269,7 +269,7 @@ async def test_staff_pins_nothing_and_no_form_goes_without_its_token(shop):
 
 async def test_own_contributions_are_shown_to_everybody_together(shop):
     staff = await joined(shop, "showing@example.invalid")
-    body = {"name": "Mine", "set": "Alpha", "condition": "NM", "quantity": 1}
+    body = {"name": "Mine", "set": "Alpha", "game": "magic", "condition": "NM", "quantity": 1}
     made = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
     ids = ",".join(map(str, [*made, (await all_cards(staff))[0]["id"]]))
     await staff.form("/cards/publish", scope="page", page_ids=ids)
@@ -281,7 +281,7 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
 async def test_all_own_contributions_that_match_are_shown_to_everybody(shop):
     staff = await joined(shop, "matching@example.invalid")
     other = await joined(shop, "beside@example.invalid")
-    body = {"name": "Matching", "set": "Alpha", "condition": "NM", "quantity": 1}
+    body = {"name": "Matching", "set": "Alpha", "game": "magic", "condition": "NM", "quantity": 1}
     mine = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
     [others] = [(await other.post("/api/contributions", json=body)).json()["id"]]
     answer = await staff.form("/cards/publish", scope="all", search="matching")

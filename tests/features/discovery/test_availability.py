@@ -85,6 +85,29 @@ async def test_references_and_what_they_mean(a_seller, catalog, tag):
     assert told == cases
 
 
+@pytest.mark.parametrize("finish", [None, "Holofoil"])
+async def test_a_pattern_is_found_as_finish_as_it_is_in_the_name(a_seller, catalog, tag, finish):
+    name, base = f"Pikachu {tag}", f"Base {tag}"
+    patterns = ("Master Ball Pattern", "Poke Ball Pattern", "Cosmos Holo")
+    await catalog(
+        (name, base, "25/165", finish),
+        *((f"{name} ({pattern})", base, "25/165", finish) for pattern in patterns),
+        (f"{name} ex (Master Ball Pattern)", base, "26/165", finish),
+    )
+    buyer = await a_seller()
+    for pattern in patterns:
+        for number in ({}, {"number": "25/165"}):
+            inside, beside = await find(
+                buyer,
+                {"name": f"{name} ({pattern})", **number},
+                {"name": name, "finish": pattern.lower(), **number},
+            )
+            assert inside["status"] == beside["status"] == "resolved", pattern
+            assert inside["product_id"] == beside["product_id"]
+    [none] = await find(buyer, {"name": name, "finish": "Energy Symbol Pattern"})
+    assert none["status"] != "resolved"
+
+
 async def test_an_exact_name_with_every_given_field_exact_is_meant(a_seller, catalog, tag):
     base = f"Base {tag}"
     await catalog(

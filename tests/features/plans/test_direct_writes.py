@@ -316,7 +316,7 @@ async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller)
 
 async def test_more_copies_of_a_listed_card_bring_no_price_beyond_the_limits(a_limited_seller):
     seller = await a_limited_seller(lines=["magic"], loss_budget=1000)
-    jaguar = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152"}
+    jaguar = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "game": "magic"}
     await seller.import_csv(a_csv(a_row(77, quantity=3, market="10.00", price="10.00", **jaguar)))
     owner = await signed_in(seller)
     [cheap] = await drafted(seller, JAGUAR | {"price": "0.10"})

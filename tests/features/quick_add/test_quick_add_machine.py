@@ -78,7 +78,7 @@ class QuickAdds(RuleBasedStateMachine):
     )
     def publish(self, cards: list[int], quantity: int) -> None:
         entries = [
-            {"name": f"Card {card}", "set": "Dominaria United", "number": str(card),
+            {"name": f"Card {card}", "set": "Dominaria United", "number": str(card), "game": "magic",
              "condition": "NM", "quantity": quantity, "price": "1.00"}
             for card in cards
         ]  # fmt: skip
