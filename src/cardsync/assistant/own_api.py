@@ -36,7 +36,8 @@ class Answer(NamedTuple):
 
     @property
     def is_refusal(self) -> bool:
-        return self.status >= 400
+        """Whether it has nothing to read: a redirect leads to a page."""
+        return self.status >= 300
 
     @property
     def wait(self) -> int | None:

@@ -75,7 +75,10 @@ class Refusal(Exception):
 
 
 def of_answer(answer: Answer) -> Refusal:
-    """The refusal in an answer of the interface."""
+    """The refusal in an answer of the interface; a page is for persons."""
+    if answer.status < 400:
+        moved = f"moved to a page: {answer.headers.get('location', '')}"
+        return _refusal(errors.SessionRequired.code, moved, "")
     try:
         body = msgspec.json.decode(answer.body, type=dict[str, Any])
     except msgspec.MsgspecError:

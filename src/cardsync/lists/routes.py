@@ -158,8 +158,17 @@ async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded
     include_in_schema=False,
     exception_handlers={errors.Unauthorized: to_sign_in},
 )
-async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> Redirect:
-    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards."""
+async def open_add_cards_url(
+    request: Request[Any, Any, Any], caller: Caller, list_id: int
+) -> Redirect:
+    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards. For
+    programs there is no such address: the list's cards are what its `query` finds.
+    """
+    if caller.member_id is None:
+        raise errors.MethodNotAllowed(
+            "GET is not allowed here; search for the list's `query` to read its cards",
+            headers={"Allow": "DELETE, OPTIONS, POST"},
+        )
     given = storable(request.query_params.dict())
     kept = {name: given[name][-1] for name in ("search", "game", "status") if name in given}
     where = f"/lists/{list_id}/add"

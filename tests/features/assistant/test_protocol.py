@@ -14,7 +14,7 @@ from assistants import NEW, VERSIONS, data, message, official, refused, sent, to
 from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync.asgi import create_app
-from cardsync.assistant import tool_answers
+from cardsync.assistant import refusals, tool_answers
 from cardsync.assistant.served import Served
 from sent_statements import counting
 
@@ -201,3 +201,23 @@ async def written(http, times):
     return [
         not (await told(http, "lists_create", name=f"List {number}"))[0] for number in range(times)
     ]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_told_as_a_page_and_not_as_an_empty_answer(status):
+    answer = tool_answers.Answer(status, {"location": "/lists/1/add"}, b"")
+    assert answer.is_refusal
+    told = refusals.of_answer(answer)
+    assert told.code == "session_required"
+    assert "moved to a page: /lists/1/add" in str(told)
+    assert "give the seller its page" in str(told)
+
+
+async def test_a_program_hears_that_an_address_is_none_of_its_own(a_seller):
+    seller = await a_seller()
+    made = await data(seller.http, "run", program="lists_create('Binder')['id']")
+    is_error, texts = await told(
+        seller.http, "run", program=f"http_get('/api/lists/{made['result']}/cards')"
+    )
+    assert is_error
+    assert "method_not_allowed" in texts[-1]

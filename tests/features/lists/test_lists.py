@@ -216,6 +216,20 @@ async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller)
 
 
 @pytest.mark.soak
+async def test_the_cards_of_a_list_are_read_by_no_program_and_open_a_page_in_a_browser(seller):
+    path = f"/api/lists/{(await make(seller))['id']}/cards"
+    token = await seller.token("mcp:read", "mcp:write")
+    for program in (seller.http, token):
+        for send in (program.get, program.head):
+            answer = await send(path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, OPTIONS, POST")
+        assert (await program.get(path)).json()["code"] == "method_not_allowed"
+    opened = await (await signed_in(seller)).get(f"{path}?search=bolt")
+    assert (opened.status_code, opened.headers["location"].partition("?")[2]) == (
+        303, "search=bolt",
+    )  # fmt: skip
+
+
 async def test_a_selection_to_remove_may_stand_in_the_query(seller):
     ids = await card_ids(seller)
     made = await make(seller)
@@ -356,7 +370,7 @@ async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, 
     owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
     private = await bea.post(
         "/api/contributions",
-        json={"name": "Mine", "set": "Own", "number": "1", "condition": "NM", "quantity": 1},
+        json={"name": "Mine", "set": "Own", "game": "magic", "condition": "NM", "quantity": 1},
     )
     path = f"/api/lists/{(await make(seller))['id']}/cards"
     assert (await bea.post(path, json={"card_ids": [private.json()["id"]]})).json()["added"] == 1
