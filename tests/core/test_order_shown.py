@@ -21,6 +21,7 @@ AN_ORDER = OrderRow(
     items_total=0, shipped_marked_at=None, pull_dismissed_at=None, refund_type=None,
     refund_origin=None, refund_amt=None,
     refund_reason=None, refund_note=None, feedback_rating=None, feedback_comment=None,
+    product_weight=None, refund_total_given=None,
 )  # fmt: skip
 
 
@@ -90,7 +91,8 @@ def test_an_order_of_which_little_is_known():
         "refund_type": None,
         "refund_origin": None, "refund_amt": None, "refund_reason": None, "refund_note": None,
         "feedback_rating": None,
-        "feedback_comment": None, "items": [], "items_truncated": False, "items_total_count": 0,
+        "feedback_comment": None, "shipping_item_count": None, "product_weight": None,
+        "refund_total_amt": None, "items": [], "items_truncated": False, "items_total_count": 0,
     }  # fmt: skip
 
 

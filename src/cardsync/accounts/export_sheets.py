@@ -47,8 +47,9 @@ SHEETS: Final = (
         "id",
         "id, order_number, buyer_name, order_date, placed_at_given, status, product_amt,"
         " shipping_amt, total_amt, refund_type, refund_origin, refund_product_amt,"
-        " refund_shipping_amt, refund_amt, refund_reason, refund_note, shipping_method, city,"
-        " state, postal_code, tracking_number, shipping_type, items_total, items_quantity,"
+        " refund_shipping_amt, refund_total_given AS refund_total_amt, refund_amt, refund_reason,"
+        " refund_note, shipping_method, city, state, postal_code, tracking_number,"
+        " shipping_item_count, product_weight, shipping_type, items_total, items_quantity,"
         " feedback_rating, feedback_comment, shipped_marked_at, pull_dismissed_at, created_at,"
         " updated_at",
     ),

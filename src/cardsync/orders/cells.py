@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -59,7 +59,9 @@ def amounts() -> Column:
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, _AMOUNT, read_amount)
 
-    return Column("numeric", read, "bad_number", "not a number of at most 8 digits and 4 decimals")
+    return Column(
+        "numeric", read, "bad_number", "not a number of at most 8 digits before the point"
+    )
 
 
 def amounts_from_zero() -> Column:
@@ -72,7 +74,7 @@ def amounts_from_zero() -> Column:
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, plain, one)
 
-    says = "not a number from zero of at most 8 digits and 4 decimals"
+    says = "not a number from zero of at most 8 digits before the point"
     return Column("numeric", read, "bad_number", says)
 
 
@@ -127,6 +129,7 @@ def each(
 
 # Values of these shapes need no second check. A numeric(12,4) holds eight digits and four decimals.
 _AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
+_LAST_DECIMAL = Decimal("0.0001")
 _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
@@ -180,20 +183,19 @@ def read_number(value: Any) -> Decimal | None:
 
 
 def read_amount(value: Any) -> str | None:
-    """Return the number with its own scale, without zeros behind the fourth decimal; None for a
-    value that a numeric(12,4) cannot hold.
+    """Return the number with its own scale, or rounded half-up to four decimals; None for a value
+    that a numeric(12,4) cannot hold.
     """
     number = read_number(value)
     if number is None or not number.is_finite() or (number and number.adjusted() > 7):
         return None
-    sign, digits, exponent = number.as_tuple()
+    exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
+    if exponent < -4:
+        number = number.quantize(_LAST_DECIMAL, ROUND_HALF_UP)
     if not number:
-        return f"{Decimal((sign, (0,), min(0, max(exponent, -4)))):f}"
-    behind = max(0, -4 - exponent)
-    if any(digits[len(digits) - behind :] if behind else ()):
-        return None
-    return f"{Decimal((sign, digits[: len(digits) - behind], exponent + behind)):f}"
+        return f"{number.quantize(Decimal(1).scaleb(min(0, max(exponent, -4)))):f}"
+    return f"{number:f}" if number.adjusted() <= 7 else None
 
 
 _MONTHS = [
@@ -253,3 +255,8 @@ def _read_date(text: str) -> date | None:
 def read_moment(text: str) -> str | None:
     moment = clock.read_moment(text)
     return moment.isoformat() if moment else None
+
+
+def read_refund_type(text: str) -> str | None:
+    kind = text.strip().lower()
+    return kind if kind in ("full", "partial") else None

@@ -52,7 +52,10 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
     "refunds": {
         **_ORDER,
         **dict.fromkeys(("product_amt", "shipping_amt", "total_amt"), _REFUNDED),
-        **dict.fromkeys(("refund_type", "refund_origin", "refund_reason", "refund_note"), _TEXT),
+        "refund_type": cells.each(
+            "text", "bad_type", "not full or partial", cells.read_refund_type
+        ),
+        **dict.fromkeys(("refund_origin", "refund_reason", "refund_note"), _TEXT),
     },
     "items": {
         "sku_id": cells.whole("bigint", -(2**63), 2**63 - 1),

@@ -58,6 +58,8 @@ class OrderRow(NamedTuple):
     refund_note: str | None
     feedback_rating: int | None
     feedback_comment: str | None
+    product_weight: Decimal | None
+    refund_total_given: Decimal | None
 
 
 def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
@@ -127,7 +129,8 @@ class ItemBody(msgspec.Struct, gc=False):
 
 class OrderBody(msgspec.Struct):
     """`buyer_name`, `refund_note` and `feedback_comment` are null for a caller who may not see
-    buyers.
+    buyers. `shipping_item_count`, `product_weight` and `refund_total_amt` are as they were uploaded:
+    `item_count` and `refund_amt` are there without them, too.
     """
 
     id: int
@@ -151,6 +154,9 @@ class OrderBody(msgspec.Struct):
     refund_note: str | None
     feedback_rating: int | None
     feedback_comment: str | None
+    shipping_item_count: int | None
+    product_weight: str | None
+    refund_total_amt: str | None
     items: list[ItemBody]
     items_truncated: bool
     items_total_count: int
@@ -217,6 +223,9 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
         *(_NO_REFUND if order.refund_amt is None else _refund(order)),
         order.feedback_rating,
         order.feedback_comment,
+        order.shipping_item_count,
+        None if order.product_weight is None else f"{order.product_weight:f}",
+        None if order.refund_amt is None else money(order.refund_total_given),
         [item_body(item) for item in items],
         order.items_total > len(items),
         order.items_total,

@@ -36,7 +36,7 @@ ORDER = {
 }  # fmt: skip
 FIELDS = {
     "orders": ORDER,
-    "refunds": {**ORDER, "refund_type": st.sampled_from([None, "full", "partial", "", 7]),
+    "refunds": {**ORDER, "refund_type": st.sampled_from([None, "full", " Partial", "", "some", 7]),
                 "refund_reason": TEXTS},
     "items": {"sku_id": st.sampled_from([None, 1, 2, "2", "x"]), "product_name": TEXTS,
               "quantity": WHOLE, "unit_price": AMOUNTS},
@@ -63,6 +63,9 @@ def usable(name: str, value: Any) -> Any:
         return ABSENT if value == "free" else value
     if name == "order_date":
         return DATES.get(value, ABSENT)
+    if name == "refund_type":
+        kind = str(value).strip().lower()
+        return kind if kind in ("full", "partial") else ABSENT
     if name in ("quantity", "item_count"):
         return ABSENT if value == 2.5 else int(value)
     if name == "sku_id":
@@ -95,7 +98,7 @@ class Order:
         ]
         if parts:
             return str(sum(parts[1:], parts[0]))
-        return get("total_amt") or "0.00" if get("refund_type") in (None, "", "full") else "0.00"
+        return get("total_amt") or "0.00" if get("refund_type") in (None, "full") else "0.00"
 
     def view(self) -> Row:
         get = self.fields.get

@@ -5,14 +5,18 @@ behind.
 from __future__ import annotations
 
 import asyncio
+import csv
 import gzip
+import io
 import itertools
 import json
+import zipfile
 from decimal import Decimal
 
 import pytest
 from sqlalchemy import text
 
+from browsers import signed_in
 from builders import a_csv, a_row, an_order
 from cardsync import limits
 from cardsync.orders import ingest
@@ -345,7 +349,7 @@ async def refunded(seller, number="A-1"):
         ({}, "11.81"),
         ({"total_amt": None, "product_amt": "free"}, "11.81"),
         ({"refund_type": "partial"}, "0.00"),
-        ({"refund_type": "store credit"}, "0.00"),
+        ({"refund_type": "PARTIAL "}, "0.00"),
         ({"product_amt": "99999999", "shipping_amt": "99999999", "refund_type": "partial"}, "0.00"),
     ],
     ids=str,
@@ -355,7 +359,8 @@ async def test_what_a_refund_comes_to_without_a_total(a_seller, row, amount):
     await seller.orders([an_order("A-1"), an_order("A-2")])
     report = await seller.refunds([{"order_number": "A-1", "refund_origin": "marketplace", **row}])
     assert (report["state"], report["applied"]) == ("done", 1)
-    assert await refunded(seller) == (amount, row.get("refund_type"), "marketplace")
+    kind = (row.get("refund_type") or "").strip().lower() or None
+    assert await refunded(seller) == (amount, kind, "marketplace")
     assert await refunded(seller, "A-2") is None
     counted = (await seller.get("/api/orders", params={"refund": "true"})).json()
     assert (counted["total"], sum(counted["status_counts"].values())) == (1, 1)
@@ -405,6 +410,46 @@ async def test_repeated_rows_of_one_upload_come_to_the_same(a_seller):
         [{"order_number": number, "product_amt": "1.00"} for number in numbers] * 2
     )
     assert {await refunded(seller, number) for number in numbers} == {("1.00", None, None)}
+
+
+@pytest.mark.parametrize("kind", ["store credit", "", "fully", 1, ["full"]])
+async def test_a_refund_of_another_type_has_none_and_is_reported(a_seller, kind):
+    seller = await a_seller()
+    await seller.orders([an_order("A-1")])
+    await seller.refunds([{"order_number": "A-1", "total_amt": "2.00", "refund_type": "Partial"}])
+    rows = [
+        {"order_number": number, "total_amt": 3, "refund_type": kind} for number in ("A-1", "B")
+    ]
+    report = await seller.refunds(rows)
+    assert (report["applied"], report["rejected_count"]) == (2, 2)
+    assert {one["column"] for one in report["rejected"]} == {"refund_type"}
+    # Like any value that cannot be read, it leaves alone what is stored.
+    assert await refunded(seller) == ("3.00", "partial", None)
+    assert await refunded(seller, "B") == ("3.00", None, None)
+
+
+async def test_what_was_uploaded_of_a_parcel_and_a_refund_is_read_again(a_seller):
+    seller = await a_seller()
+    await seller.orders([an_order("A-1")])
+    await seller.items([{"order_number": "A-1", "product_name": "Mew", "quantity": 5}])
+    [order] = (await seller.get("/api/orders")).json()["orders"]
+    own = ("item_count", "shipping_item_count", "product_weight", "refund_total_amt")
+    assert [order[name] for name in own] == [5, None, None, None]
+    await seller.shipping([{"order_number": "A-1", "item_count": 7, "product_weight": "0.250"}])
+    await seller.refunds([{"order_number": "A-1", "product_amt": 2, "refund_type": "partial"}])
+    [order] = (await seller.get("/api/orders")).json()["orders"]
+    assert [order[name] for name in own] == [7, 7, "0.250", None]
+    assert order["refund_amt"] == "2.00"
+    await seller.refunds([{"order_number": "A-1", "total_amt": 3}])
+    whole = (await seller.get(f"/api/orders/{order['id']}")).json()
+    assert [whole[name] for name in own] == [7, 7, "0.250", "3.00"]
+    browser = await signed_in(seller)
+    answer = await browser.get("/api/export/everything")
+    assert answer.status_code == 200, answer.text
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
+        [row] = csv.DictReader(io.StringIO(file.read("orders.csv").decode("utf-8-sig")))
+    told = ("shipping_item_count", "product_weight", "refund_total_amt")
+    assert [row[name] for name in told] == ["7", "0.250", "3"]
 
 
 @pytest.mark.first(1)
