@@ -82,15 +82,20 @@ BODIES = {
 }
 
 
-async def answer_of(
-    send: Callable[..., Awaitable[Any]], route: str, ids: Mapping[str, Any] | None = None
-) -> Any:
-    """The answer to a request of that route; `ids` are those of its address that are not 1."""
+def address_of(route: str, ids: Mapping[str, Any] | None = None) -> tuple[str, str]:
+    """The method and the path of a request of that route."""
     method, path = route.split(" ")
     path = path.replace("{preset}", "premium")
     # Nobody's, so that no caller ends its own session or key by the way.
     path = re.sub(r"\{(member|member_session|key|passkey|assistant)_id\}", "999999999", path)
-    path = re.sub(r"\{(\w+)\}", lambda name: str((ids or {}).get(name[1], 1)), path)
+    return method, re.sub(r"\{(\w+)\}", lambda name: str((ids or {}).get(name[1], 1)), path)
+
+
+async def answer_of(
+    send: Callable[..., Awaitable[Any]], route: str, ids: Mapping[str, Any] | None = None
+) -> Any:
+    """The answer to a request of that route; `ids` are those of its address that are not 1."""
+    method, path = address_of(route, ids)
     takes_json = "requestBody" in DOCUMENT["paths"][route.split(" ")[1]][method.lower()]
     options = {"json": BODIES.get(route, {})} if takes_json else {}
     headers = {"X-Idempotency-Key": "once"} if path.endswith("skip_wait") else {}

@@ -127,18 +127,13 @@ def _unread(request: AnyRequest, exc: ValidationException) -> str:
 
 
 def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
-    """Describe one refused value. The framework names a parameter of the route's function, or a
-    path in its `data`; for a missing body it gives only that word.
+    """Describe one refused value. The framework names a parameter of the route's function; for a
+    missing body it gives only the word `data`. The fields of a body were read before.
     """
     key, message = str(item.get("key") or "body"), str(item.get("message"))
     if message == "'data'":
         return "the body is missing"
-    in_body = item.get("source") == "body"
-    name = "data" if in_body else key
-    field, shape = _shape_of(name, handler)
-    if in_body:
-        path = "" if key == "data" else f" - at `$.{key}`"
-        return sentence(message + path, shape)
+    field, shape = _shape_of(key, handler)
     sent = getattr(field.kwarg_definition, "name", None) if field else None
     # An address has texts only, so it does not help to say that this is one.
     return sentence(message.removesuffix(", got `str`"), shape, sent or key)

@@ -17,11 +17,10 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.types import Receive, Scope, Send
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
+from cardsync import errors, limits, read_json
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.database.snapshot_reads import Reading
-from cardsync.read_json import not_json
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import bodies
@@ -103,11 +102,14 @@ def takes_json(headers: Headers) -> None:
 
 
 class ApiRequest(Request[Any, Any, State]):
-    """Return the body, inflated if it is gzip. It may be, whatever its Content-Type says; the first
+    """Read the body, inflated if it is gzip. It may be, whatever its Content-Type says; the first
     two bytes decide.
     """
 
     async def json(self) -> Any:
+        """Return the body as the route's `data` says it is. The framework itself would take "1" for
+        1 and 1 for true, as it must in an address. Raises InvalidPayload.
+        """
         takes_json(self.headers)
         body = await self.body()
         if bodies.is_gzip(body):
@@ -118,10 +120,11 @@ class ApiRequest(Request[Any, Any, State]):
         try:
             value = bodies.decoded(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
-            raise errors.BadRequest(not_json(e)) from e
+            raise errors.BadRequest(read_json.not_json(e)) from e
         if b"\\u0000" in body:
             need_storable(value)
-        return value
+        shapes = self.scope["route_handler"].signature_model.__annotations__
+        return read_json.read(value, shapes.get("data", Any))
 
 
 class Polled(Response[T]):
