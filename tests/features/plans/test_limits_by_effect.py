@@ -5,6 +5,7 @@ and products, and whoever writes those writes prices.
 import pytest
 from sqlalchemy import text
 
+from builders import a_csv, a_row
 from lots_builder import settle
 from plans_builder import PLANS, PRICING, a_shop_under_limits, needs_review
 
@@ -148,3 +149,57 @@ async def test_a_product_that_a_query_asks_is_measured(a_limited_seller):
     assert (await owner.post(path, json=body)).status_code == 200
     [entry, *_] = (await seller.get("/api/v1/agent/activity")).json()["activity"]
     needs_review(await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo"))
+
+
+def shown(market):
+    return a_csv(*(a_row(n, market=market, price="10.00", low="") for n in range(1, 11)))
+
+
+async def newest_run(seller):
+    return (await seller.get(f"{PRICING}/runs")).json()["runs"][0]
+
+
+@pytest.mark.parametrize("query", ["market>11", ""])
+async def test_a_run_that_a_keys_rule_takes_beyond_the_limits_waits(a_limited_seller, query):
+    """Nothing that the key wrote moved a price: the next upload did, by the key's rule."""
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    # The second one asks the lowest listing, of which there is none yet.
+    rule = {"adjust_bp": -9000} if query else {"price_source": "low", "adjust_bp": 0}
+    await published(seller, query=query, **rule)
+    rows = [a_row(n, market="12.00", price="10.00", low="1.20") for n in range(1, 11)]
+    await seller.import_csv(a_csv(*rows))
+    await seller.service.run_jobs()
+    run = await newest_run(seller)
+    assert run["state"] == "awaiting_review"
+    cards = (await seller.get("/api/cards")).json()["cards"]
+    assert all(card["target_price"] in (None, "10.00", "12.00") for card in cards)
+    # The key's own word lifts nothing.
+    needs_review(await seller.post(f"{PRICING}/runs/{run['id']}/confirm"))
+    done = await owner.post(f"{PRICING}/runs/{run['id']}/confirm")
+    assert done.status_code == 200, done.text
+    await seller.service.run_jobs()
+    cards = (await seller.get("/api/cards")).json()["cards"]
+    assert {card["target_price"] for card in cards} == {"1.20"}
+    # The member has seen these prices: the next run does not stop for them.
+    assert (await seller.post(f"{PRICING}/reprice")).status_code == 202
+    await seller.service.run_jobs()
+    assert (await newest_run(seller))["state"] == "completed"
+
+
+async def test_a_run_by_a_members_rule_does_not_wait(a_limited_seller):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    await published(owner, query="market>11", adjust_bp=-9000)
+    await seller.import_csv(shown("12.00"))
+    await seller.service.run_jobs()
+    assert (await newest_run(seller))["state"] == "completed"
+
+
+async def test_a_run_that_the_market_moves_does_not_wait(a_limited_seller):
+    seller, _, rule_id = await a_shop_under_limits(a_limited_seller)
+    lower = {"adjust_bp": -1000}
+    assert (await seller.http.patch(f"{PRICING}/rules/{rule_id}", json=lower)).status_code == 200
+    await seller.import_csv(shown("4.00"))
+    await seller.service.run_jobs()
+    assert (await newest_run(seller))["state"] == "completed"
+    card = (await seller.get("/api/cards")).json()["cards"][0]
+    assert card["target_price"] == "3.60"

@@ -46,6 +46,8 @@ class Run:
     seller: SellerPricing
     now: datetime
     sales: Sequence[Sale] = ()
+    # Keys changed rules within the day: the run is compared with what the earlier ones ask.
+    watched: bool = False
 
     @cached_property
     def live(self) -> list[Rule]:
@@ -111,9 +113,9 @@ class Run:
     @property
     def asks_database(self) -> bool:
         """Return whether only a run over the stored cards can price them: queries and market
-        evidence are asked of the database.
+        evidence are asked of the database, and what keys wrote is looked at there.
         """
-        return self.queried or self.evidenced
+        return self.queried or self.evidenced or self.watched
 
     @property
     def gated(self) -> bool:

@@ -24,8 +24,10 @@ from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import must_stop
 from cardsync.pricing.decisions.found_in_run import found_in
 from cardsync.pricing.engine import breaker, engine
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.inputs.cards_to_price import Stock, price_stock, read_stock, with_losing
+from cardsync.pricing.inputs.rules_before_keys import moved_by_keys, rules_before_keys
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.runs.ended import Ended, settle
@@ -74,7 +76,9 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
-    if full and confirmed is None and await _must_stop(work, lease, run, priced):
+    stops = confirmed is None and await _must_stop(work, lease, run, priced)
+    # A key may have confirmed the run: that lifts no limit of what keys wrote.
+    if full and (stops or await _moved_by_keys(work, account, stock.run, priced)):
         await _end(work, lease, run, "awaiting_review", counts)
         return
     await boundary(work.database, lease)
@@ -118,6 +122,19 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
 async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:
     async with work.database.tenant(lease.seller_id) as session:
         return await must_stop(session, lease.seller_id, priced, run.started_at)
+
+
+async def _moved_by_keys(work: Work, account: Account, run: Run, priced: pl.DataFrame) -> bool:
+    """Whether the run waits for a look, because of what keys and tokens wrote."""
+    if not work.settings.price_write_limits:
+        return False
+    seller_id = account.seller_id
+    async with work.database.tenant(seller_id, snapshot=True) as session:
+        before = await rules_before_keys(session, seller_id, run.rules, run.now)
+        if before is None:
+            return False
+        stock = await read_stock(session, account, replace(run, rules=before))
+    return moved_by_keys(priced, await price_stock(stock))
 
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
