@@ -128,7 +128,7 @@ async def _scales(
         heavy = await heavy_for(session, caller.seller_id)
         if heavy is not None:
             return _Beside(heavy, caller, live, reach)
-    parts = await parts_of(session, caller.seller_id, reach, PART)
+    parts = await parts_of(session, caller.seller_id, reach, PART, live.now)
     return await _Here.made(session, caller.seller_id, live, parts)
 
 
@@ -161,7 +161,7 @@ async def moves_beside(
     seconds, seller_id = settings.read_seconds, caller.seller_id
     async with database.bounded(seller_id, seconds, snapshot=True) as session:
         # This process has the memory for the cards of most shops at once.
-        parts = await parts_of(session, seller_id, reach, PART_BESIDE)
+        parts = await parts_of(session, seller_id, reach, PART_BESIDE, live.now)
         here = await _Here.made(session, seller_id, live, parts)
         return await here.moves(then, changed)
 

@@ -156,11 +156,13 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
     return found or [""]
 
 
-async def parts_of(session: AsyncSession, seller_id: int, reach: Reach, most: int) -> list[Reach]:
+async def parts_of(
+    session: AsyncSession, seller_id: int, reach: Reach, most: int, now: datetime
+) -> list[Reach]:
     """Return the reach in parts of at most so many cards, so that those of a large shop are never
     held all at once; a small one has one part.
     """
-    values = {"seller": seller_id, "most": most, **reach.values}
+    values = {"seller": seller_id, "most": most, "now": now, **reach.values}
     ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
     if len(ends) < 2:
         return [reach]

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from lots_builder import settle
-from plans_builder import PLANS, PRICING, a_shop_under_limits, needs_review
+from plans_builder import PLANS, PRICING, a_shop_under_limits, changes, needs_review
 
 _PRODUCT = """
     INSERT INTO product (identity, game, set_name, set_code, product_name, number, language,
@@ -203,3 +203,16 @@ async def test_a_run_that_the_market_moves_does_not_wait(a_limited_seller):
     assert (await newest_run(seller))["state"] == "completed"
     card = (await seller.get("/api/cards")).json()["cards"][0]
     assert card["target_price"] == "3.60"
+
+
+@pytest.mark.parametrize("query", ["is:pinned", "age>3", "is:moved", "is:audit", "is:held"])
+async def test_a_query_that_asks_the_time_is_measured(a_limited_seller, query):
+    seller, _, _ = await a_shop_under_limits(a_limited_seller)
+    await published(seller, query=f"-{query}", adjust_bp=-100)
+    dry = await seller.post(
+        PLANS,
+        json=changes({"op": "create", "set": {"name": "B", "query": query}}, dry_run=True),
+    )
+    assert dry.status_code == 201, dry.text
+    body = {"name": "Deep", "state": "published", "query": f"-{query}", "adjust_bp": -9000}
+    needs_review(await seller.post(f"{PRICING}/rules", json=body | {"priority": 1}))
