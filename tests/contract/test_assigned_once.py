@@ -28,17 +28,16 @@ def assigned(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
                     yield node.id, statement.lineno
 
 
-def assigned_again(source: str) -> list[tuple[str, int]]:
-    """The names of a module and of its classes that are assigned a second time."""
-    found = []
-    for scope in ast.walk(ast.parse(source)):
-        if isinstance(scope, ast.Module | ast.ClassDef):
-            seen: set[str] = set()
-            for name, line in assigned(scope.body):
-                if name in seen and name != "_":
-                    found.append((name, line))
-                seen.add(name)
-    return found
+def assigned_again(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """The names of a module, and of its classes, that are assigned a second time."""
+    seen: set[str] = set()
+    for name, line in assigned(body):
+        if name in seen and name != "_":
+            yield name, line
+        seen.add(name)
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield from assigned_again(statement.body)
 
 
 def test_no_name_of_a_module_or_a_class_is_assigned_twice() -> None:
@@ -47,7 +46,7 @@ def test_no_name_of_a_module_or_a_class_is_assigned_twice() -> None:
         for folder in FOLDERS
         for path in sorted(Path(folder).rglob("*.py"))
         if ".venv" not in path.parts
-        for name, line in assigned_again(path.read_text())
+        for name, line in assigned_again(ast.parse(path.read_text()).body)
     ]
     assert not twice, "\n".join(twice)
 
@@ -67,4 +66,4 @@ def test_no_name_of_a_module_or_a_class_is_assigned_twice() -> None:
     ],
 )
 def test_what_counts_as_assigned_twice(source: str, names: list[str]) -> None:
-    assert [name for name, _ in assigned_again(source)] == names
+    assert [name for name, _ in assigned_again(ast.parse(source).body)] == names
