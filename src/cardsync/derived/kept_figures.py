@@ -54,7 +54,7 @@ AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 # them (`cards/exported.end_pricing`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
 PRICING_ENDS: Final = (
-    "the end of a pricing: an import, a pricing run, prices that are accepted, pinned or taken back,"
+    "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"
     " and prices that were imported at the marketplace"
 )
 
