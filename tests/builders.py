@@ -34,6 +34,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.work.jobs import Work
+from described import as_described
 from inline_jobs import InlineJobs
 
 HEADER = [
@@ -91,7 +92,7 @@ class Service:
             transport=transport,
             base_url=self.settings.origin,
             headers=headers,
-            event_hooks={"response": [one_line]},
+            event_hooks={"response": [one_line, as_described]},
         )
 
     async def run_jobs(self) -> None:

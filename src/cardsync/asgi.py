@@ -103,9 +103,9 @@ from cardsync.today import routes as today
 from cardsync.today.waiting import KeptCounts
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
-from cardsync.web.amount_schema import AmountSchema
 from cardsync.web.asked_alike import asked_alike
 from cardsync.web.compression import compressing
+from cardsync.web.described_fields import DescribedFields
 from cardsync.web.fair_threads import FairThreads
 from cardsync.web.heavy_work import heavy_work
 from cardsync.web.late_bodies import reading_rests
@@ -326,7 +326,6 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
 
     app = Litestar(
         type_decoders=DECODERS,
-        plugins=[AmountSchema()],
         route_handlers=[
             _for_agents(),
             _for_any(),
@@ -374,6 +373,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             sprite=sprite,
         ),
         openapi_config=_description(),
+        plugins=[DescribedFields()],
         logging_config=None,
         **testing,
     )

@@ -17,9 +17,12 @@ import msgspec
 from msgspec import inspect
 
 from cardsync import errors, limits
+from cardsync.described import Dollars, Like
 from cardsync.money import read_amount
 
-__all__ = ["DECODERS", "Amount", "Id", "ReadBy", "given_fields", "not_json", "read", "sentence"]
+__all__ = [
+    "DECODERS", "Amount", "Id", "ReadBy", "given_fields", "like_of", "not_json", "read", "sentence",
+]  # fmt: skip
 
 T = TypeVar("T")
 Id = Annotated[
@@ -55,6 +58,7 @@ class _Reading(type):
 
     gives: type
     read: Callable[[Any], Any]
+    like: Like
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.gives)
@@ -65,18 +69,24 @@ if TYPE_CHECKING:
 else:
 
     class ReadBy:
-        """`ReadBy[int, units]` is the type of a field that the function `units` reads as an
-        integer. A ValueError of the function is the reason alone. In a body that the framework
-        reads, the type is none that JSON has.
+        """`ReadBy[int, units, Like(Dollars)]` is the type of a field that the function
+        `units` reads as an integer, from a text or a number. A ValueError of the function is the
+        reason alone. In a body that the framework reads, the type is none that JSON has.
         """
 
-        def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any]]) -> Any:
-            read = {"gives": item[0], "read": staticmethod(item[1])}
-            return _Reading(item[1].__name__, (), read)
+        def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any], Like]) -> Any:
+            gives, reads, like = item
+            read = {"gives": gives, "read": staticmethod(reads), "like": like}
+            return _Reading(reads.__name__, (), read)
+
+
+def like_of(kind: Any) -> Like | None:
+    """Return what a value is that a function of ours reads."""
+    return kind.like if isinstance(kind, _Reading) else None
 
 
 # Money in a body: a number, or a text that is a plain decimal.
-Amount = ReadBy[Decimal, read_amount]
+Amount = ReadBy[Decimal, read_amount, Like(Dollars)]
 
 
 @overload

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -22,11 +22,13 @@ from cardsync.database.columns import NOW, Base, Moment
 
 # The actor of commands on the command line.
 OPERATOR = "operator"
-RISKS: Final = ("low", "medium", "high", "critical")
-OUTCOMES: Final = (
+Risk = Literal["low", "medium", "high", "critical"]
+Outcome = Literal[
     "applied", "previewed", "pending_review", "refused_by_grant", "refused_by_limit", "drifted",
     "declined", "expired",
-)  # fmt: skip
+]  # fmt: skip
+RISKS: Final[tuple[str, ...]] = get_args(Risk)
+OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 # The id of the request that this process is answering; none in a job.
 _NOTED: Final = "noted"
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)

@@ -23,6 +23,7 @@ from cardsync.accounts.shown import (
     KeysBody,
     MembersBody,
     MintedKeyBody,
+    Role,
     RosterBody,
     SignedOut,
     deletion_body,
@@ -44,11 +45,11 @@ WRITTEN = (*FOR_MEMBERS, errors.OwnerRequired)
 
 class NewInvitation(msgspec.Struct):
     email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
-    role: str = "staff"
+    role: Role = "staff"
 
 
 class RoleChange(msgspec.Struct):
-    role: str
+    role: Role
 
 
 class NewKey(msgspec.Struct):

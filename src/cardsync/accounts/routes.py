@@ -13,7 +13,8 @@ from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings
-from cardsync.accounts.shown import AccountSettings, LineSwitch, SyncMode, settings_body
+from cardsync.accounts.shown import AccountSettings, LineSwitch, settings_body
+from cardsync.seller_state.sync_kinds import SyncMode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]

@@ -5,7 +5,7 @@ rows. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,9 +17,11 @@ from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
 from cardsync.catalog.product_lines import NAMES
 from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.described import Like
 from cardsync.money import dollars, to_units, usd
+from cardsync.seller_state.sync_kinds import SyncMode
 
-SyncMode = Literal["full", "read_only"]
+Role = Annotated[str, Like(Literal["owner", "staff"])]
 
 
 class LineSwitch(msgspec.Struct):
@@ -86,7 +88,7 @@ class MemberBody(msgspec.Struct):
     id: int
     name: str
     email: str
-    role: str
+    role: Role
 
 
 class SellerBody(msgspec.Struct):
@@ -120,7 +122,7 @@ class RosterBody(msgspec.Struct):
     id: int
     email: str
     name: str
-    role: str
+    role: Role
     joined: bool
     created_at: str
 

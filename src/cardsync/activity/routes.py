@@ -78,6 +78,7 @@ async def export_activity(
     security=[A_SESSION, A_TOKEN],
     responses=problems(
         *FOR_OWNERS,
+        errors.SessionRequired,
         errors.NotFound,
         errors.NotUndoable,
         errors.ChangedSince,

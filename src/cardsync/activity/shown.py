@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from cardsync.access.activity import Activity
+from cardsync.access.activity import Activity, Outcome, Risk
 from cardsync.access.caller import Caller
 from cardsync.activity.feed import Feed
 from cardsync.activity.feed_filter import Wanted
 from cardsync.activity.undo import is_undoable
 from cardsync.clock import rfc3339
+from cardsync.described import Like
 
 _NAMED: Final = re.compile(r" “.*”", re.DOTALL)
 
@@ -27,8 +28,8 @@ class Entry(msgspec.Struct):
     id: int
     actor: str
     action: str
-    risk: str
-    outcome: str
+    risk: Annotated[str, Like(Risk)]
+    outcome: Annotated[str, Like(Outcome)]
     summary: str
     request_id: str | None
     created_at: str

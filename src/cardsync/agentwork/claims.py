@@ -22,7 +22,7 @@ from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller
 from cardsync.agentwork import price_tasks, tasks
 from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.task_kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
+from cardsync.agentwork.task_kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, Kind, handed_out
 from cardsync.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
 from cardsync.clock import rfc3339
 from cardsync.database.one_message import in_one_message
@@ -101,7 +101,7 @@ class ClaimedTask(msgspec.Struct):
     """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
 
     id: int
-    kind: str
+    kind: Kind
     payload: dict[str, Any]
     attempt: int
     claimed_at: str

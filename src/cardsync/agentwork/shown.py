@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from cardsync.agentwork.claims import EXPIRED
-from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.task_kinds import ATTEMPTS
+from cardsync.agentwork.models import AgentTask, Status
+from cardsync.agentwork.task_kinds import ATTEMPTS, Kind
 from cardsync.agentwork.tasks import has_run_out
 from cardsync.clock import rfc3339_or_none
 
@@ -21,9 +21,9 @@ class Task(msgspec.Struct):
     """
 
     id: int
-    kind: str
+    kind: Kind
     payload: dict[str, Any]
-    status: str
+    status: Status
     attempt: int
     created_at: str
     claimed_at: str | None

@@ -24,9 +24,10 @@ from cardsync.cards.card_filter import CardFilter, ids_of, line_of, read_filter,
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.selection import select_cards
 from cardsync.cards.visible import VISIBLE
+from cardsync.described import Like
 from cardsync.search.fields import QueryError
 
-Ids = Annotated[list[Any], msgspec.Meta(max_length=limits.SELECTED_IDS)]
+Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=limits.SELECTED_IDS)]
 """Ids are integers. `Selection` checks that itself: the reader of bodies would accept "5" and 5.0.
 """
 Filter = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]

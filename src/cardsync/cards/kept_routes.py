@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, delete, get, patch, post, put
@@ -16,6 +16,7 @@ from cardsync.cards import card_columns, saved_searches
 from cardsync.cards.matches import MatchBody, match_in, read_match
 from cardsync.cards.models import SavedSearch
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
@@ -48,16 +49,20 @@ class SavedSearches(msgspec.Struct):
 class SearchToSave(msgspec.Struct):
     """`name` has 1 to 100 characters, unlike the others' names whatever the case."""
 
-    name: Any = None
-    query: Any = None
+    name: Annotated[
+        Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
+    ] = None
+    query: Annotated[Any, Like(str, needed=True)] = None
 
 
 class SearchChanges(msgspec.Struct):
     """Only what is given changes; `position` counts from 1."""
 
-    name: Any = msgspec.UNSET
-    query: Any = msgspec.UNSET
-    position: Any = msgspec.UNSET
+    name: Annotated[Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)])] = (
+        msgspec.UNSET
+    )
+    query: Annotated[Any, Like(str)] = msgspec.UNSET
+    position: Annotated[Any, Like(int)] = msgspec.UNSET
 
 
 def _search(row: SavedSearch) -> SavedSearchBody:
@@ -128,7 +133,7 @@ class Columns(msgspec.Struct):
 class ColumnsToKeep(msgspec.Struct):
     """The names are those that GET /card_columns answers with."""
 
-    columns: list[Any]
+    columns: list[Annotated[Any, Like(str)]]
 
 
 @get("/card_columns", responses=problems(*BEHIND_A_KEY))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from typing import Literal
 
 import msgspec
+
+from cardsync.discovery.shown import Number
 
 
 class BasketItem(msgspec.Struct):
@@ -13,7 +15,7 @@ class BasketItem(msgspec.Struct):
     index: int
     product_id: int
     condition: str
-    price: Decimal
+    price: Number
     quantity: int
     buy_url: str | None
 
@@ -24,7 +26,7 @@ class BasketParcel(msgspec.Struct, omit_defaults=True):
     """
 
     store_name: str | None
-    postage: Decimal
+    postage: Number
     items: list[BasketItem]
     postage_estimated: bool = False
 
@@ -33,7 +35,7 @@ class BasketStep(msgspec.Struct):
     """The cheapest total that was found with at most so many sellers."""
 
     sellers: int
-    total: Decimal
+    total: Number
 
 
 class UnavailableCard(msgspec.Struct, omit_defaults=True):
@@ -42,7 +44,7 @@ class UnavailableCard(msgspec.Struct, omit_defaults=True):
     """
 
     index: int
-    reason: str
+    reason: Literal["no_match", "not_clear", "no_offer", "not_enough_copies", "max_sellers"]
     candidates: int | msgspec.UnsetType = msgspec.UNSET
     copies: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -53,8 +55,8 @@ class SplitBasket(msgspec.Struct):
     """
 
     parcels: list[BasketParcel]
-    total: Decimal
-    gap: Decimal
-    greedy_total: Decimal | None
+    total: Number
+    gap: Number
+    greedy_total: Number | None
     steps: list[BasketStep]
     unavailable: list[UnavailableCard]

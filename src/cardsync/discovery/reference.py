@@ -104,6 +104,19 @@ class Reference(msgspec.Struct):
 R = TypeVar("R", bound=Reference)
 
 
+class OneReference(Reference, kw_only=True):
+    """One card, and the game that it is of."""
+
+    game: str = GAME
+
+
+class SeveralReferences(msgspec.Struct):
+    """Up to 25 cards of one game."""
+
+    cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=limits.REFERENCES)]
+    game: str = GAME
+
+
 def references(
     body: object,
     shape: type[R],

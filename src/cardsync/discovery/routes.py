@@ -18,12 +18,15 @@ from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import DISCOVERY
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.discovery.availability import find, missed
 from cardsync.discovery.basket import split_basket
 from cardsync.discovery.basket_shown import SplitBasket
 from cardsync.discovery.network_shown import NetworkBody
+from cardsync.discovery.reference import OneReference, SeveralReferences
 from cardsync.discovery.seller_network import read_network
 from cardsync.discovery.shown import Discovery, discovery_body
+from cardsync.discovery.wishes import BasketAsked
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
@@ -51,6 +54,7 @@ async def find_availability(
     state: State,
     data: Annotated[
         Any,
+        Like(OneReference | SeveralReferences),
         Body(examples=[Example(value={"name": "Charizard", "number": "4/102"})]),
     ],
 ) -> Response[Discovery]:
@@ -73,6 +77,7 @@ async def find_basket(
     state: State,
     data: Annotated[
         Any,
+        Like(BasketAsked),
         Body(examples=[Example(value={"cards": [{"name": "Charizard", "quantity": 2}]})]),
     ],
 ) -> Response[SplitBasket]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from cardsync import limits
+from cardsync.described import Like
 from cardsync.discovery.availability import Answer
 from cardsync.discovery.buyer_links import buy_url
 from cardsync.discovery.resolve import Printing
 from cardsync.money import dollars, to_units
 from cardsync.settings import Settings
 
+# Sent as a JSON number with its exact digits.
+Number = Annotated[Decimal, Like(float)]
 SCOPE = "network_discovery"
 SCOPE_NOTE = (
     "Stock offered by consenting sellers in this network; not a view of your own inventory."
@@ -34,7 +37,7 @@ class SellerOffer(msgspec.Struct):
     """`buy_url` is to be shown to the buyer as it is."""
 
     store_name: str | None
-    price: Decimal
+    price: Number
     quantity: int
     buy_url: str | None
 
@@ -42,7 +45,7 @@ class SellerOffer(msgspec.Struct):
 class Available(msgspec.Struct):
     """`sellers` are the cheapest ones; price, quantity and time are those of all."""
 
-    min_price: Decimal
+    min_price: Number
     total_quantity: int
     as_of: datetime | None
     sellers: list[SellerOffer]
@@ -55,11 +58,16 @@ class Fallback(msgspec.Struct):
 
 class DiscoveryResult(msgspec.Struct, omit_defaults=True):
     query: dict[str, Any]
+    """The reference, as it was sent"""
     status: Literal["resolved", "candidates", "no_match"]
+    """Whether one printing is meant, several may be, or none fits"""
     product_id: int | None
+    """Set only when resolved"""
     candidates: list[Candidate]
     total: int
+    """The number of printings that fit"""
     truncated: bool
+    """Candidates beyond the first ten were left out"""
     owned_by_caller: bool
     availability: Available | None
     fallback: Fallback | msgspec.UnsetType = msgspec.UNSET

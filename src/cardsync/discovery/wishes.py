@@ -10,7 +10,8 @@ import msgspec
 
 from cardsync import errors, limits
 from cardsync.catalog.condition import CODES
-from cardsync.discovery.reference import Asked, Reference, comparable, references
+from cardsync.described import Like
+from cardsync.discovery.reference import GAME, Asked, Reference, comparable, references
 from cardsync.read_json import ReadBy, read
 
 _CONDITIONS: Final = {name: code for label, code in CODES.items() for name in (label, code.lower())}
@@ -23,7 +24,7 @@ def _condition(value: Any) -> str:
     return code
 
 
-Condition = ReadBy[str, _condition]
+Condition = ReadBy[str, _condition, Like(str)]
 
 
 class Wish(Reference):
@@ -35,6 +36,11 @@ class Wish(Reference):
 class Parcels(msgspec.Struct):
     max_sellers: Annotated[int, msgspec.Meta(ge=1, le=limits.BASKET_SELLERS)] | None = None
     fewest_parcels: bool | None = None
+
+
+class BasketAsked(Parcels, kw_only=True):
+    cards: Annotated[list[Wish], msgspec.Meta(min_length=1, max_length=limits.BASKET_REFERENCES)]
+    game: str = GAME
 
 
 class Wanted(NamedTuple):

@@ -40,6 +40,7 @@ from cardsync.web.request import (
     READ_BY_OWNERS,
     WITH_JSON_BODY,
     ApiRequest,
+    WithSlashes,
     media_type,
     problems,
 )
@@ -351,7 +352,7 @@ async def discard_upload(
 )
 async def put_object(
     request: ApiRequest,
-    key: str,
+    key: WithSlashes,
     state: State,
     expires: str = "",
     signature: str = "",

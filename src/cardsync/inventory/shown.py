@@ -4,12 +4,12 @@ rows. Pure.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from cardsync import clock
-from cardsync.work.models import Upload
+from cardsync.work.models import State, Upload
 
 
 class UploadSlot(msgspec.Struct):
@@ -19,7 +19,7 @@ class UploadSlot(msgspec.Struct):
 
 
 class Accepted(msgspec.Struct):
-    status: str
+    status: Literal["accepted"]
     upload_id: int
 
 
@@ -57,7 +57,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
 
     id: int
     stream: str
-    state: str
+    state: State
     received_at: str
     finished_at: str | None
     rows: int
@@ -94,7 +94,7 @@ class ListedUpload(msgspec.Struct):
 
     id: int
     stream: str
-    state: str
+    state: State
     received_at: str
     finished_at: str | None
     rows: int

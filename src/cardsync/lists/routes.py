@@ -5,7 +5,7 @@ search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.lists import seller_lists
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists
@@ -43,7 +44,9 @@ from cardsync.web.request import (
 class ListName(msgspec.Struct):
     """`name`: 1 to 100 characters, unlike the names of the other lists whatever the case."""
 
-    name: Any = None
+    name: Annotated[
+        Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
+    ] = None
 
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:

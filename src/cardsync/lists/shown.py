@@ -14,12 +14,15 @@ class CardListBody(msgspec.Struct):
 
     id: int
     name: str
+    """Unique in the shop"""
     slug: str
     position: int
+    """The place among the lists"""
     card_count: int
     active_count: int
     gone_count: int
     query: str
+    """The search of its members: list:<slug>"""
     member: bool | UnsetType = UNSET
     add_cards_url: str | UnsetType = UNSET
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
 
 from cardsync.clock import rfc3339, rfc3339_or_none
-from cardsync.notices.models import Webhook, WebhookDelivery
-from cardsync.notices.notice_kinds import NoticeKind, Way, way_of
+from cardsync.described import Like
+from cardsync.notices.models import Sending, Webhook, WebhookDelivery
+from cardsync.notices.notice_kinds import Event, NoticeKind, Way, way_of
+from cardsync.today.shop_facts import Kind
 
 
 class NoticeKindBody(msgspec.Struct):
     """A kind of notice, and the way in which the member gets it by mail."""
 
-    kind: str
+    kind: Annotated[str, Like(Kind | Event)]
     label: str
     group: str
     way: Way
@@ -63,8 +66,8 @@ class DeliveryBody(msgspec.Struct):
 
     id: int
     message_id: str
-    type: str
-    state: str
+    type: Annotated[str, Like(Kind | Event | Literal["test"])]
+    state: Sending
     tries: int
     created_at: str
     next_try_at: str | None

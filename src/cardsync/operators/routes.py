@@ -5,7 +5,7 @@ state of lines, queues, statements, releases and imports.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, patch
@@ -17,13 +17,12 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.operators import installation, shops
-from cardsync.operators.shown import InstallationShown, SellerShown, SellersShown
+from cardsync.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
 
 READ = (*BEHIND_A_KEY, errors.SessionRequired, errors.OperatorRequired)
 WRITTEN = (*FOR_MEMBERS, errors.OperatorRequired)
-Plan = Literal["free", "trial", "paid", "complimentary", "founder"]
 Search = Annotated[str, Parameter(max_length=limits.SEARCHED_CHARACTERS)]
 PageNumber = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
 

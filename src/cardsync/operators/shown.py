@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from cardsync.operations.backup_reports import BackupState
+from cardsync.seller_state.sync_kinds import SyncMode
+
+Plan = Literal["free", "trial", "paid", "complimentary", "founder"]
 
 
 class SellerShown(msgspec.Struct):
@@ -15,11 +20,11 @@ class SellerShown(msgspec.Struct):
     email: str
     created_at: str
     members: int
-    plan: str
+    plan: Plan
     trial_ends_at: str | None
     suspended: bool
     past_due: bool
-    sync_mode: str
+    sync_mode: SyncMode
     product_lines: list[str]
     last_sync_at: str | None
     leaves_at: str | None

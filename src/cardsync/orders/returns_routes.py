@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.described import Like
 from cardsync.orders import one_customer, returned_copies
 from cardsync.orders.returns_shown import (
     CustomerInFull,
@@ -42,7 +43,7 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 class NoteBody(msgspec.Struct):
     """An empty note is none."""
 
-    note: Any = None
+    note: Annotated[Any, Like(str | None)] = None
 
 
 class CopiesBack(msgspec.Struct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,7 +19,7 @@ class ReportStored(msgspec.Struct, omit_defaults=True):
     `ignored` names fields that were no such number and count as absent.
     """
 
-    status: str
+    status: Literal["ok"]
     month: str
     empty: bool = False
     ignored: list[str] = []

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,9 +19,12 @@ from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.described import Like
 from cardsync.lots.shown import cents
 from cardsync.money import usd
 from cardsync.orders.customer_list import Customer, Earned
+from cardsync.orders.order_filter import ShippingType
+from cardsync.orders.pull_models import PullState
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import marked_shipped_pending
 
@@ -142,7 +145,7 @@ class OrderBody(msgspec.Struct):
     product_amt: str | None
     shipping_amt: str | None
     total_amt: str | None
-    shipping_type: str
+    shipping_type: Annotated[str, Like(ShippingType)]
     item_count: int
     shipped_marked_at: datetime | None
     marked_shipped_pending: bool
@@ -259,7 +262,7 @@ class ItemInFull(ItemBody, gc=False):
 
 class PullOfOrder(msgspec.Struct):
     session_id: int
-    status: str
+    status: Annotated[str, Like(PullState)]
     opened_at: datetime
     pulled_at: datetime | None
 
@@ -373,11 +376,11 @@ class AcceptedRows(msgspec.Struct):
     became of them.
     """
 
-    status: str
+    status: Literal["accepted"]
     count: int
     upload_id: int
 
 
 class FeedbackStored(msgspec.Struct):
-    status: str
+    status: Literal["ok"]
     updated: int

@@ -14,6 +14,8 @@ import msgspec
 
 from cardsync import errors, limits
 from cardsync.cards.bulk_selection import Selection
+from cardsync.described import Dollars, Like
+from cardsync.pricing.inputs.rule_json import RuleFields
 from cardsync.read_json import Id, read
 
 ActionType = Literal["pricing.change_set", "pricing.pins", "lists.change_set"]
@@ -151,10 +153,10 @@ class _Order(msgspec.Struct):
     ids: Annotated[list[Id], msgspec.Meta(max_length=limits.RULES)]
 
 
-class _RuleGiven(msgspec.Struct):
+class RuleAction(msgspec.Struct):
     op: RuleOp
     rule_id: Id | None = None
-    set: dict[str, Any] | None = None
+    set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
     scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
 
     def at(self, place: str) -> RuleChange:
@@ -173,20 +175,20 @@ class _RuleGiven(msgspec.Struct):
         return RuleChange(place, op, rule_id, values, self.scope)
 
 
-class _Rules(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
-    changes: Annotated[list[_RuleGiven], _Few]
+class RuleActions(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
+    changes: Annotated[list[RuleAction], _Few]
 
     def at(self, where: str) -> list[Change]:
         return [one.at(f"{where}.changes[{n}]") for n, one in enumerate(self.changes)]
 
 
-class _PinGiven(msgspec.Struct):
+class PinAction(msgspec.Struct):
     marketplace_id: Id
-    price: Any = None
+    price: Annotated[Any, Like(Dollars, needed=True)] = None
 
 
-class _Pins(msgspec.Struct, tag_field="type", tag="pricing.pins"):
-    set: Annotated[list[_PinGiven], _Pinned] | None = None
+class PinActions(msgspec.Struct, tag_field="type", tag="pricing.pins"):
+    set: Annotated[list[PinAction], _Pinned] | None = None
     remove: Annotated[list[Id], _Pinned] | None = None
 
     def at(self, where: str) -> list[Change]:
@@ -205,24 +207,28 @@ class _Pins(msgspec.Struct, tag_field="type", tag="pricing.pins"):
         return list(found)
 
 
-class _ListGiven(msgspec.Struct):
+class NamedList(msgspec.Struct):
     id: Id
-    name: Any = None
+    name: Annotated[Any, Like(str | None)] = None
 
 
-class _EntriesGiven(Selection):
+class ListEntries(Selection):
     id: Id | None = None
-    list: Any = None
+    list: Annotated[Any, Like(str | None)] = None
 
 
-class _Lists(msgspec.Struct, tag_field="type", tag="lists.change_set"):
+class NewList(msgspec.Struct):
+    name: str
+
+
+class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
     """A list that is created may be given by its name alone, one that is deleted by its id."""
 
-    create: Annotated[list[Any], _Few] | None = None
-    rename: Annotated[list[_ListGiven], _Few] | None = None
-    add: Annotated[list[_EntriesGiven], _Few] | None = None
-    remove: Annotated[list[_EntriesGiven], _Few] | None = None
-    delete: Annotated[list[Id | _ListGiven], _Few] | None = None
+    create: Annotated[list[Annotated[Any, Like(str | NewList)]], _Few] | None = None
+    rename: Annotated[list[NamedList], _Few] | None = None
+    add: Annotated[list[ListEntries], _Few] | None = None
+    remove: Annotated[list[ListEntries], _Few] | None = None
+    delete: Annotated[list[Id | NamedList], _Few] | None = None
 
     def at(self, where: str) -> list[Change]:
         ops: tuple[ListOp, ...] = ("create", "rename", "add", "remove", "delete")
@@ -235,19 +241,20 @@ class _Lists(msgspec.Struct, tag_field="type", tag="lists.change_set"):
 
 def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
     match item:
-        case _EntriesGiven(id=None, list=name) if not isinstance(name, str):
+        case ListEntries(id=None, list=name) if not isinstance(name, str):
             raise _refuse(place, "must name its list by id, or by list, the list's name")
-        case _EntriesGiven():
+        case ListEntries():
             return ListChange(place, op, item.id, item.list, item)
-        case _ListGiven():
+        case NamedList():
             return ListChange(place, op, item.id, item.name)
         case int() if op == "delete":
             return ListChange(place, op, item)
     return ListChange(place, op, name=item.get("name") if isinstance(item, dict) else item)
 
 
-_Given = Annotated[
-    list[_Rules | _Pins | _Lists], msgspec.Meta(min_length=1, max_length=limits.PLAN_ACTIONS)
+PlanActions = Annotated[
+    list[RuleActions | PinActions | ListActions],
+    msgspec.Meta(min_length=1, max_length=limits.PLAN_ACTIONS),
 ]
 
 
@@ -256,14 +263,14 @@ def read_actions(actions: Any) -> Actions:
     changes: list[Change] = []
     types: set[ActionType] = set()
     priced = 0
-    for place, action in enumerate(read(actions, _Given, "actions")):
+    for place, action in enumerate(read(actions, PlanActions, "actions")):
         where = f"actions[{place}]"
         found = action.at(where)
         if not found:
             raise _refuse(where, "must change something")
         changes += found
         types.add(cast(ActionType, action.__struct_config__.tag))
-        priced += len(found) if isinstance(action, _Rules) else isinstance(action, _Pins)
+        priced += len(found) if isinstance(action, RuleActions) else isinstance(action, PinActions)
     whole = Actions(tuple(changes), frozenset(types))
     if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
         raise errors.TransitionMatrixTooLarge(

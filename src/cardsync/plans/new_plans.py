@@ -18,7 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.plans.actions import Actions, kept_actions, read_actions
+from cardsync.described import Like
+from cardsync.plans.actions import Actions, PlanActions, kept_actions, read_actions
 from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.feed_entries import note_plan
@@ -49,20 +50,20 @@ class Asked(NamedTuple):
     sha256: str
 
 
-class _Given(msgspec.Struct):
+class PlanFields(msgspec.Struct):
     plan_key: Annotated[str, msgspec.Meta(max_length=limits.PLAN_KEY_CHARACTERS)] | None = None
     dry_run: bool | None = None
+    # Read by themselves: their refusals name each change.
+    actions: Annotated[Any, Like(PlanActions, needed=True)] = None
 
 
 def read_plan(body: Mapping[str, Any]) -> Asked:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
-    given = read(body, _Given)
+    given = read(body, PlanFields)
     if given.plan_key is not None and not given.plan_key.strip():
         raise errors.InvalidPayload("plan_key: must not be blank")
-    actions = body.get("actions")
-    found = read_actions(actions)
-    assert isinstance(actions, list)
-    return Asked(given.plan_key, bool(given.dry_run), found, actions, _digest(actions))
+    found = read_actions(given.actions)
+    return Asked(given.plan_key, bool(given.dry_run), found, given.actions, _digest(given.actions))
 
 
 def _digest(given: list[Any]) -> str:

@@ -4,7 +4,7 @@ owners set what assistants may do.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response, Router, get, patch, post
@@ -16,6 +16,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.described import Like
 from cardsync.plans import decide_plan, new_plans, permissions, reads
 from cardsync.plans.shown import (
     PlanPermissions,
@@ -83,7 +84,7 @@ async def propose_plan(
     caller: Caller,
     session: AsyncSession,
     settings: Settings,
-    data: Body,
+    data: Annotated[Body, Like(new_plans.PlanFields)],
 ) -> Response[PlanShown]:
     """`{plan_key?, dry_run?, actions: [{type, …}]}`: all of the actions or none. A plan that is too
     large for the credential's permission mode waits for a member at `confirm_url`. The same
@@ -203,7 +204,9 @@ async def read_permissions(caller: Caller, session: AsyncSession) -> PlanPermiss
     opt=WRITES,
     responses=problems(*FOR_MEMBERS, errors.OwnerRequired, *WITH_JSON_BODY),
 )
-async def change_permissions(caller: Caller, session: AsyncSession, data: Body) -> PlanPermissions:
+async def change_permissions(
+    caller: Caller, session: AsyncSession, data: Annotated[Body, Like(permissions.Permissions)]
+) -> PlanPermissions:
     """Set the modes that the body names, as `{"key": {"pricing.pins": "deny"}}`."""
     changed = await permissions.change(session, caller, data, clock.now())
     return msgspec.convert(changed, PlanPermissions)

@@ -19,6 +19,7 @@ from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
+from cardsync.described import Like
 from cardsync.proposals.models import Proposal
 from cardsync.read_json import ReadBy
 from cardsync.seller_state.models import SyncState
@@ -35,7 +36,7 @@ def _revision(value: Any) -> datetime:
     return moment
 
 
-Revision = ReadBy[datetime, _revision]
+Revision = ReadBy[datetime, _revision, Like(datetime)]
 
 
 class Asked(NamedTuple):

@@ -10,7 +10,7 @@ import msgspec
 
 from cardsync.clock import rfc3339_or_none
 from cardsync.money import usd
-from cardsync.quick_add.models import QuickAdd
+from cardsync.quick_add.models import QuickAdd, Status
 
 
 class Product(msgspec.Struct):
@@ -36,7 +36,7 @@ class Entry(msgspec.Struct):
     """
 
     id: int
-    status: str
+    status: Status
     product_id: int
     marketplace_id: int | None
     game: str

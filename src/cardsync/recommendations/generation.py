@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import polars as pl
 
@@ -31,7 +31,9 @@ from cardsync.pricing.engine.rules import WHOLE_BP, ReviewLimits, Rule
 from cardsync.pricing.engine.run_inputs import TIME, Run
 
 # The order decides between kinds of equal value.
-KINDS: Final = ("depth_raise", "sales_anchor", "generic_raise", "demand_pulse")
+ReviewKind = Literal["depth_raise", "sales_anchor", "generic_raise", "demand_pulse"]
+AdviceKind = Literal["stale_stock", "never_matching_rule", "rule_scope_drift", "missing_floor"]
+KINDS: Final[tuple[ReviewKind, ...]] = get_args(ReviewKind)
 SIGNALS_MOST: Final = 3
 # The lowest of two listings is one seller's opinion.
 DEPTH_LISTINGS: Final = 3

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, Router, get, post
+from litestar.openapi.datastructures import ResponseSpec
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
@@ -14,6 +15,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.card_filter import page_of
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.market.read_ids import CardIds, MarketplaceIds, read_ids
 from cardsync.plans.writer import Writer
 from cardsync.proposals.decide_proposals import Revision
@@ -106,7 +108,7 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
 class OfRevision(msgspec.Struct):
     """The revision that the caller saw, as the list had it."""
 
-    revision: Any = None
+    revision: Annotated[Any, Like(datetime, needed=True)] = None
 
 
 DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConflict)
@@ -121,14 +123,21 @@ SETTLING: dict[str, Any] = {
     "/recommendations/{recommendation_id:int}/accept",
     status_code=200,
     opt=WRITES,
-    responses=problems(
-        *DECIDING,
-        errors.NotEligible,
-        errors.MarketEvidenceChanged,
-        errors.MutexHeld,
-        errors.NeedsReview,
-        errors.RefusedByGrant,
-    ),
+    responses={
+        202: ResponseSpec(
+            DecisionShown,
+            description="The card is previewed anew and must be accepted again",
+            generate_examples=False,
+        ),
+        **problems(
+            *DECIDING,
+            errors.NotEligible,
+            errors.MarketEvidenceChanged,
+            errors.MutexHeld,
+            errors.NeedsReview,
+            errors.RefusedByGrant,
+        ),
+    },
 )
 async def accept_recommendation(
     caller: Caller,
@@ -189,7 +198,9 @@ async def _settled(
 class Observations(msgspec.Struct):
     """`observations`: at most twenty of `{id, revision}`."""
 
-    observations: Any = None
+    observations: Annotated[
+        Any, Like(Annotated[list[Observation], msgspec.Meta(max_length=20)], needed=True)
+    ] = None
 
 
 @post(

@@ -5,11 +5,14 @@ them. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from cardsync.described import Like
 from cardsync.money import dollars
+from cardsync.proposals.models import State
+from cardsync.recommendations.generation import AdviceKind, ReviewKind
 from cardsync.recommendations.why_held import WORDS
 
 # A card with at most this many listings gets a badge.
@@ -31,7 +34,7 @@ class RecommendationShown(msgspec.Struct):
     """
 
     id: int
-    kind: str
+    kind: Annotated[str, Like(ReviewKind | AdviceKind)]
     card: RecommendedCard | None
     marketplace_id: int | None
     rule_id: int | None
@@ -39,7 +42,7 @@ class RecommendationShown(msgspec.Struct):
     proposed_price: str | None
     expected_value: str | None
     confidence: Literal["low", "medium", "high"]
-    state: str
+    state: Annotated[str, Like(State)]
     revision: str
     created_at: datetime
     expires_at: datetime
@@ -84,7 +87,7 @@ class OutcomeShown(msgspec.Struct):
     is `not_enough_sales`. `waiting` decisions are younger than thirty days.
     """
 
-    kind: str | None
+    kind: Annotated[str, Like(ReviewKind)] | None
     rule_id: int | None
     rule_name: str | None
     accepted: int
@@ -128,7 +131,7 @@ class AppliedShown(msgspec.Struct):
     """
 
     id: int
-    kind: str
+    kind: Annotated[str, Like(ReviewKind)]
     rule_id: int | None
     state: Literal["accepted", "auto_applied"]
     card_id: int

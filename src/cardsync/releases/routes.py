@@ -20,7 +20,7 @@ from cardsync.releases.offer import STABLE, Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.web.asked_alike import reads_by
-from cardsync.web.request import FOR_AGENTS, ApiRequest, problems
+from cardsync.web.request import FOR_AGENTS, ApiRequest, WithSlashes, problems
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +89,7 @@ async def download_release(
     state: State,
     product: str,
     version: str,
-    path: str,
+    path: WithSlashes,
 ) -> Response[bytes]:
     """A published artifact, whole or one range of it.
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, get_args
 
-KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
+Kind = Literal["full", "pricing", "orders", "refunds", "feedback", "sales", "account"]
+SyncMode = Literal["full", "read_only"]
+Phase = Literal[
+    "idle", "requested", "collecting", "queued", "importing", "repricing", "awaiting_review",
+    "push_queued", "pushing", "cancelling",
+]  # fmt: skip
+Reason = Literal["manual_request", "scheduled", "no_sync_needed", "in_progress", "auto_sync_paused"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 # The server finishes the work of these kinds by importing and pricing; the others end with the
 # agent's log.
 INVENTORY_KINDS = ("full", "pricing")

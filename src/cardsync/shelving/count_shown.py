@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync import clock
-from cardsync.shelving.models import ShelfCount
+from cardsync.described import Like
+from cardsync.shelving.models import CountState, ShelfCount
 
 
 class SuggestedCount(msgspec.Struct, kw_only=True):
@@ -36,7 +38,7 @@ class CountShown(msgspec.Struct):
     id: int
     box: int
     slot: int | None
-    state: str
+    state: CountState
     begun_by: str
     begun_at: str
     ended_at: str | None
@@ -63,7 +65,7 @@ class CountLineShown(msgspec.Struct):
     code: str
     expected: int
     seen: int | None
-    outcome: str | None
+    outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
     on_hand: int
     drift: bool
     unshelved_quantity: int

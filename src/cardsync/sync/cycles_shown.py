@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from cardsync import clock
 from cardsync.clock import rfc3339_or_none
-from cardsync.sync.models import DebugScreenshot, SyncCycle
+from cardsync.sync.models import CycleStatus, DebugScreenshot, SyncCycle
 
 
 class CycleStep(msgspec.Struct):
     name: str
-    status: str
+    status: Literal["success", "failed", "skipped"]
     duration_ms: int | None = None
     error: str | None = None
 
@@ -36,7 +36,7 @@ class Cycle(msgspec.Struct):
 
     id: int
     sync_cycle_id: str | None
-    status: str
+    status: CycleStatus
     running: bool
     started_at: str
     logged_at: str

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from cardsync import limits
+from cardsync.described import Like
+from cardsync.seller_state.sync_kinds import Kind
 
 Advertised: TypeAlias = frozenset[tuple[str, int]]
 
@@ -53,7 +55,9 @@ HISTORY_STEPS = tuple(name for name, step in STEPS.items() if "fetch_orders" in 
 
 class Skipped(msgspec.Struct):
     name: str
-    reason: str
+    """The step"""
+    reason: Literal["fresh"]
+    """Why it need not run"""
     last_succeeded_at: datetime | None
     freshness_seconds: int
 
@@ -61,10 +65,12 @@ class Skipped(msgspec.Struct):
 class Plan(msgspec.Struct):
     """The steps to run, dependencies first, and the steps that are fresh; or, with `error`, none."""
 
-    kind: str
+    kind: Annotated[str, Like(Kind)]
     steps: list[str]
+    """The steps to run, what others need first"""
     skipped: list[Skipped]
     error: str | None
+    """Why there is no plan, such as capability_mismatch; null where there is one"""
 
 
 @dataclass(frozen=True)

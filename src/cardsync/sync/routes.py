@@ -22,11 +22,12 @@ from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import sellers
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.orders.sales_backfill import ask_for_missing_months
 from cardsync.pricing.files.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
-from cardsync.seller_state.sync_kinds import read_kind
+from cardsync.seller_state.sync_kinds import Kind, read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync import cancel, manual_request, past_cycles
@@ -94,7 +95,7 @@ class SyncRequest(msgspec.Struct):
     owner may ask for it.
     """
 
-    kind: Any = None
+    kind: Annotated[Any, Like(Kind | None)] = None
     full_history: bool = False
 
 

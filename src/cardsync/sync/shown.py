@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from cardsync.clock import rfc3339_or_none
+from cardsync.described import Like
 from cardsync.releases.update import Update
+from cardsync.seller_state.sync_kinds import Kind, Phase, Reason, SyncMode
 from cardsync.sync.decision import SyncDecision
 from cardsync.sync.planner import Plan
 from cardsync.sync.status import SyncStatus
@@ -16,23 +18,28 @@ from cardsync.sync.status import SyncStatus
 
 class ProductLineBody(msgspec.Struct):
     name: str
+    """The line in lower case, such as magic, pokemon or yugioh"""
     category_id: int
 
 
 class Heartbeat(Update, kw_only=True):
     product_lines: list[ProductLineBody]
     has_pending_tasks: bool
-    sync_mode: str
+    sync_mode: SyncMode
     upload_approved: bool
 
 
 class Pending(msgspec.Struct, omit_defaults=True):
-    action: str
-    reason: str
+    action: Literal["sync", "wait"]
+    """sync: begin one now. wait: ask again later"""
+    reason: Annotated[str, Like(Reason)]
+    """Why"""
     sync_requested: bool
     first_sync: bool | msgspec.UnsetType = msgspec.UNSET
-    kind: str | msgspec.UnsetType = msgspec.UNSET
+    kind: Annotated[str, Like(Kind)] | msgspec.UnsetType = msgspec.UNSET
+    """What the sync fetches; only when action is sync"""
     plan: Plan | msgspec.UnsetType = msgspec.UNSET
+    """Only for an account that wants plans, and an agent that told its steps"""
 
 
 class PhaseProgress(msgspec.Struct):
@@ -44,13 +51,13 @@ class Status(msgspec.Struct):
     sync_in_progress: bool
     last_sync_at: str | None
     agent_last_seen_at: str | None
-    sync_mode: str
-    phase: str
+    sync_mode: Annotated[str, Like(SyncMode)]
+    phase: Annotated[str, Like(Phase)]
     phase_progress: PhaseProgress | None
 
 
 class Requested(msgspec.Struct):
-    status: str
+    status: Literal["requested"]
 
 
 class Cancelled(msgspec.Struct):
@@ -58,7 +65,7 @@ class Cancelled(msgspec.Struct):
 
 
 class UploadApproval(msgspec.Struct):
-    status: str
+    status: Literal["ok"]
     upload_approved: bool
 
 

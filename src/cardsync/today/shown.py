@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.clock import rfc3339_or_none
+from cardsync.described import Like
 from cardsync.money import dollars, to_units
+from cardsync.orders.order_filter import ShippingType
+from cardsync.seller_state.sync_kinds import Kind as SyncKind
+from cardsync.seller_state.sync_kinds import Phase, SyncMode
 from cardsync.sync.cooldown import Meets
 from cardsync.sync.shown import PhaseProgress
 from cardsync.today.shop_facts import Condition, Severity
+from cardsync.today.shop_facts import Kind as ConditionKind
 
 
 class NextStep(msgspec.Struct):
@@ -29,7 +34,7 @@ class ConditionBody(msgspec.Struct):
     upload, run or plan that it is about. `sentence` is the title with its detail.
     """
 
-    kind: str
+    kind: Annotated[str, Like(ConditionKind)]
     severity: Severity
     since: str | None
     money: str | None
@@ -49,10 +54,10 @@ class SyncBody(msgspec.Struct):
     """
 
     in_progress: bool
-    phase: str
+    phase: Annotated[str, Like(Phase)]
     phase_progress: PhaseProgress | None
-    sync_mode: str
-    requested_kind: str | None
+    sync_mode: Annotated[str, Like(SyncMode)]
+    requested_kind: Annotated[str, Like(SyncKind)] | None
     last_sync_at: str | None
     next_sync_at: str | None
     agent_last_seen_at: str | None
@@ -118,7 +123,7 @@ class ToShip(msgspec.Struct):
 
 
 class ShippingCount(msgspec.Struct):
-    shipping_type: str
+    shipping_type: Annotated[str, Like(ShippingType)]
     orders: int
 
 

@@ -32,11 +32,11 @@ STORE_STATE_SECONDS = 3
 
 
 class Health(msgspec.Struct):
-    status: str
+    status: Literal["ok"]
 
 
 class Readiness(msgspec.Struct):
-    status: str
+    status: Literal["ok", "unavailable"]
     checks: dict[str, str]
 
 

@@ -72,6 +72,7 @@ A_TOKENS_USE = (
     "A route that names no token refuses them."
 )
 TEXT = {"type": "string"}
+FILES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
 LIMITS = {
     name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")
@@ -179,20 +180,43 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
             "405", {"description": problems(errors.MethodNotAllowed)[405].description}
         ),
     }
-    for name in ("Selection", "PutMany"):
-        _describe_ids(components["schemas"][name]["properties"])
     for operations in schema["paths"].values():
         for method, operation in operations.items():
             _describe_tokens(method, operation)
+            _describe_parameters(operation)
+            _describe_files(operation)
             operation["responses"] = _answers(operation["responses"])
-            _describe_reports(operation["responses"])
             if operation.get("security"):
                 _describe_limits(operation["responses"])
             if "requestBody" in operation:
                 _describe_body(operation["requestBody"])
     for one in retired.RETIRED:
         _describe_retired(one, schema["paths"][one.path][one.method.lower()])
+    _unite(schema)
     return schema
+
+
+def _unite(schema: Any) -> None:
+    """Mend unions in place, whatever they are of: a value may fit several forms."""
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            _unite(part)
+    if not isinstance(schema, dict) or not isinstance(schema.get("oneOf"), list):
+        return
+    forms = [
+        inner
+        for form in schema.pop("oneOf")
+        for inner in (form["oneOf"] if form.keys() == {"oneOf"} else [form])
+    ]
+    if {"type": "number"} in forms:
+        # An integer is a number.
+        forms = [form for form in forms if form != {"type": "integer"}]
+    forms = [form for place, form in enumerate(forms) if form not in forms[:place]]
+    if len(forms) == 1 and not schema.keys() & forms[0].keys():
+        schema |= forms[0]
+    else:
+        overlap = sum(form.get("type", "object") == "object" for form in forms) > 1
+        schema["anyOf" if overlap else "oneOf"] = forms
 
 
 def _describe_retired(one: retired.Retired, operation: dict[str, Any]) -> None:
@@ -221,6 +245,33 @@ def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
         _describe_refusal(operation["responses"], errors.KeyRequired)
 
 
+def _describe_parameters(operation: dict[str, Any]) -> None:
+    """A parameter that may not fit its type, outside the path, is refused by a 422."""
+    told = operation["responses"].get("422", {}).get("description", "")
+    typed = any(
+        parameter["in"] != "path" and not _is_any_text(parameter["schema"])
+        for parameter in operation.get("parameters", [])
+    )
+    if typed and "`invalid_payload`" not in told:
+        _describe_refusal(operation["responses"], errors.InvalidPayload)
+
+
+def _is_any_text(schema: dict[str, Any]) -> bool:
+    forms = schema.get("oneOf", [schema])
+    return all(form.keys() <= {"type", "default"} for form in forms) and {
+        form.get("type") for form in forms
+    } <= {"string", "null"}
+
+
+def _describe_files(operation: dict[str, Any]) -> None:
+    """Add the files that a route answers with where its query names their format."""
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] == "format":
+            content = operation["responses"]["200"]["content"]
+            content["application/json"]["schema"]["oneOf"].remove(TEXT)
+            content |= {FILES[name]: {"schema": {}} for name in parameter["schema"]["enum"] if name}
+
+
 def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
     """Add a refusal that many routes share to those that the route names itself."""
     status = str(kind.status)
@@ -247,19 +298,6 @@ def _answers(responses: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(finished.items()))
 
 
-_REPORTS = [
-    {"$ref": f"#/components/schemas/{name}"} for name in ("InventoryReport", "UploadReport")
-]
-
-
-def _describe_reports(answers: dict[str, Any]) -> None:
-    """Merge the two shapes: an inventory upload's report is a report with more fields."""
-    for answer in answers.values():
-        for content in answer.get("content", {}).values():
-            if content["schema"].get("oneOf") == _REPORTS:
-                content["schema"] = {"anyOf": _REPORTS}
-
-
 def _describe_limits(answers: dict[str, Any]) -> None:
     for answer in answers.values():
         if "$ref" not in answer:
@@ -280,7 +318,7 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
     # `code` alone, or status `code` of a body of its own.
-    texts = re.findall(r"(?:^|; )(status |with figures )?`(\w+)`: ", answer["description"])
+    texts = re.findall(r"(?:^|; )(status |with digits )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in texts if not own]
     if codes:
         schema = _with_codes(
@@ -296,12 +334,10 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
 def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
-    return {
-        **schema,
-        "oneOf": [
-            _with_codes(part, codes) if part == ERROR_BODY else part for part in schema["oneOf"]
-        ],
-    }
+    forms = schema.get("oneOf", [schema])
+    # A refusal that routes share may stand beside one with a body of its own.
+    forms = forms if ERROR_BODY in forms else [*forms, ERROR_BODY]
+    return {"oneOf": [_with_codes(form, codes) if form == ERROR_BODY else form for form in forms]}
 
 
 def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
@@ -324,10 +360,3 @@ def _describe_body(body: dict[str, Any]) -> None:
     body["content"]["application/gzip"] = {
         "schema": {"type": "string", "contentMediaType": "application/json"}
     }
-
-
-def _describe_ids(properties: dict[str, Any]) -> None:
-    """Describe a selection's ids, which it reads itself."""
-    for name in ("marketplace_ids", "card_ids"):
-        [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]
-        ids["items"] = {"type": "integer"}

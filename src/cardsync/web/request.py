@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar, Union, cast
+from typing import Annotated, Any, TypeVar, Union, cast
 
 import msgspec
 from litestar import Request, Response
 from litestar.datastructures import State
 from litestar.datastructures.headers import Headers
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import Parameter
 from litestar.types import Receive, Scope, Send
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -27,6 +28,9 @@ from cardsync.web import bodies
 from cardsync.web.heavy_work import HEAVY, HeavyWork
 
 T = TypeVar("T")
+WithSlashes = Annotated[
+    str, Parameter(pattern=".+", description="May hold slashes, as they are or as %2F")
+]
 JSON_HEADERS = [(b"content-type", b"application/json")]
 _JSON_TYPES = (
     "application/json",
@@ -50,6 +54,7 @@ class InternalError(msgspec.Struct):
     error: str
     code: str
     status: int
+    """The HTTP status, the same as the response has"""
     request_id: str
 
 

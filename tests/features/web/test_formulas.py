@@ -104,9 +104,7 @@ def test_every_route_and_page_that_answers_a_table_is_in_one_of_the_tables():
         if answers_a_table(path, operation)
     }
     files = {page.route for page in PAGES if page.kind == "file" or page.route.endswith(".csv")}
-    # The preview answers one only if it is asked to.
-    known = {*FOR_PEOPLE, *FOR_THE_MARKETPLACE} - {"/api/pricing/preview"}
-    assert routes | files == known
+    assert routes | files == {*FOR_PEOPLE, *FOR_THE_MARKETPLACE}
 
 
 def test_every_module_that_writes_a_table_is_known():

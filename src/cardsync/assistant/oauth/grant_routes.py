@@ -3,7 +3,7 @@ of one, and end one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, delete, get, patch
@@ -15,6 +15,7 @@ from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.assistant.oauth import grants
 from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.described import Like
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
@@ -68,7 +69,10 @@ async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBo
     responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.OwnerRequired, errors.NotFound),
 )
 async def change_assistant(
-    caller: Caller, session: AsyncSession, assistant_id: int, data: dict[str, Any]
+    caller: Caller,
+    session: AsyncSession,
+    assistant_id: int,
+    data: Annotated[dict[str, Any], Like(grants.ModesGiven)],
 ) -> grants.ModesGiven:
     """Set permission modes, as `{"modes": {"pricing.pins": "deny"}}`; the answer has those that are
     the assistant's own.

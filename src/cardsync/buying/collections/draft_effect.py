@@ -19,12 +19,21 @@ from cardsync.buying.collections.read_collections import one_collection
 from cardsync.buying.collections.shown import EffectShown
 from cardsync.buying.collections.value_collection import effect_of, lines_of
 from cardsync.buying.engine.buy_rules import BuyRule
-from cardsync.buying.rules.buy_rule_json import read_buy_rule
+from cardsync.buying.rules.buy_rule_json import BuyRuleFields, read_buy_rule
 from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.money import dollars
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.rules.file_queries import NOBODY
+
+
+class DraftEffectAsked(BuyRuleFields):
+    """The fields of a draft; `rule_id` where it takes a rule's place, and without `collection_id`
+    the newest collection counts.
+    """
+
+    rule_id: int | None = None
+    collection_id: int | None = None
 
 
 async def preview_draft(

@@ -40,6 +40,7 @@ from cardsync.buying.collections.shown import (
     WhichRows,
 )
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.storage import Store
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -215,7 +216,7 @@ async def delete_collection(
 async def preview_buy_rule(
     caller: Caller,
     session: AsyncSession,
-    data: dict[str, Any],
+    data: Annotated[dict[str, Any], Like(draft_effect.DraftEffectAsked)],
 ) -> EffectShown:
     """Show what the newest collection would bring with a draft of a buy rule; nothing is written."""
     return await draft_effect.preview_draft(session, caller, data, clock.now())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from cardsync.access.caller import Caller
-from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine
+from cardsync.buying.engine.wanted_lines import Reason
+from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
 from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.money import dollars, to_units, usd
@@ -49,7 +50,7 @@ class OfferLine(msgspec.Struct):
     copies: int
     cash_each: str | None
     credit_each: str | None
-    reason: str
+    reason: Reason | Literal[""]
     explanation: list[str]
     by_hand: bool
     rule_id: int | None
@@ -74,13 +75,13 @@ class Offer(msgspec.Struct):
 
     id: int
     revision: int
-    state: str
-    source: str
+    state: State
+    source: Source
     collection_id: int | None
     customer_id: int | None
     customer_name: str
     note: str
-    way: str | None
+    way: Way | None
     cash_part: str | None
     paid_cash: str | None
     paid_credit: str | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -25,6 +25,7 @@ from cardsync.buying.engine.buy_rules import (
 )
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.clock import rfc3339
+from cardsync.described import Like
 from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine.rules import InvalidRule, RuleState
 from cardsync.pricing.inputs.rule_json import Money, Name, Priority, Query, Whole
@@ -41,34 +42,34 @@ def _short(value: Any) -> str:
     return value.strip()
 
 
-Short = ReadBy[str, _short]
+Short = ReadBy[str, _short, Like(Annotated[str, msgspec.Meta(max_length=100)])]
 
 
-class _Band(msgspec.Struct, forbid_unknown_fields=True):
+class BandFields(msgspec.Struct, forbid_unknown_fields=True):
     start: Money = msgspec.field(name="from")
     cash_bp: Whole
     credit_bp: Whole
 
 
-class _Bulk(msgspec.Struct, forbid_unknown_fields=True):
+class BulkFields(msgspec.Struct, forbid_unknown_fields=True):
     cash: Money
     credit: Money
     rarity: Short = ""
     game: Short = ""
 
 
-class _Step(msgspec.Struct, forbid_unknown_fields=True):
+class StepFields(msgspec.Struct, forbid_unknown_fields=True):
     start: Whole = msgspec.field(name="from")
     less_bp: Whole
 
 
-class _List(msgspec.Struct, forbid_unknown_fields=True):
+class ListFields(msgspec.Struct, forbid_unknown_fields=True):
     list_id: Id
     change_bp: Whole
     name: Short = ""
 
 
-class _Budget(msgspec.Struct, forbid_unknown_fields=True):
+class BudgetFields(msgspec.Struct, forbid_unknown_fields=True):
     offer_cash: Money | None = None
     offer_credit: Money | None = None
     day_cash: Money | None = None
@@ -82,23 +83,23 @@ class BuyRuleFields(msgspec.Struct, forbid_unknown_fields=True):
     state: RuleState | UnsetType = UNSET
     query: Query | UnsetType = UNSET
     base: Base | UnsetType = UNSET
-    bands: list[_Band] | UnsetType = UNSET
+    bands: list[BandFields] | UnsetType = UNSET
     conditions: dict[Grade, Whole] | UnsetType = UNSET
     bulk_below: Money | UnsetType | None = UNSET
-    bulk: list[_Bulk] | UnsetType = UNSET
+    bulk: list[BulkFields] | UnsetType = UNSET
     most_copies: Whole | UnsetType | None = UNSET
-    stock_steps: list[_Step] | UnsetType = UNSET
-    days_steps: list[_Step] | UnsetType = UNSET
-    lists: list[_List] | UnsetType = UNSET
-    budget: _Budget | UnsetType = UNSET
+    stock_steps: list[StepFields] | UnsetType = UNSET
+    days_steps: list[StepFields] | UnsetType = UNSET
+    lists: list[ListFields] | UnsetType = UNSET
+    budget: BudgetFields | UnsetType = UNSET
 
 
 _PARTS: Final[Mapping[type, type]] = {
-    _Band: Band,
-    _Bulk: BulkPrice,
-    _Step: Step,
-    _List: ListStep,
-    _Budget: Budget,
+    BandFields: Band,
+    BulkFields: BulkPrice,
+    StepFields: Step,
+    ListFields: ListStep,
+    BudgetFields: Budget,
 }
 
 

@@ -27,6 +27,7 @@ from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
 from cardsync.clock import rfc3339
+from cardsync.described import Like
 from cardsync.money import dollars
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.pricing.inputs.rule_json import Name, Query
@@ -97,10 +98,10 @@ def _expectation(value: Any) -> str:
     return found.text
 
 
-class _Given(msgspec.Struct, forbid_unknown_fields=True):
+class BuyRuleTestFields(msgspec.Struct, forbid_unknown_fields=True):
     name: Name | UnsetType = UNSET
     search: Query | UnsetType = UNSET
-    expectation: ReadBy[str, _expectation] | UnsetType = UNSET
+    expectation: ReadBy[str, _expectation, Like(str)] | UnsetType = UNSET
 
 
 async def _tests_of(session: AsyncSession, seller_id: int) -> list[BuyRuleTest]:
@@ -134,7 +135,7 @@ async def create(
     """Raises InvalidPayload, InvalidQuery."""
     caller.must_be_owner()
     given = {name: value for name, value in body.items() if name not in _SHOWN}
-    values = given_fields(read(given, _Given))
+    values = given_fields(read(given, BuyRuleTestFields))
     for name in ("name", "expectation"):
         if name not in values:
             raise errors.InvalidPayload(f"{name}: is missing")

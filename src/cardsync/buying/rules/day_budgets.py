@@ -23,10 +23,10 @@ from cardsync.money import dollars, to_units
 # A split and an open offer count in both: a budget is not exceeded by what nobody knows yet.
 _PROMISED: Final = """
     SELECT l.rule_id,
-           coalesce(sum(l.copies * l.cash_each) FILTER (WHERE o.way IS DISTINCT FROM 'credit'), 0)
-             * 10000 AS cash,
-           coalesce(sum(l.copies * l.credit_each) FILTER (WHERE o.way IS DISTINCT FROM 'cash'), 0)
-             * 10000 AS credit
+           (coalesce(sum(l.copies * l.cash_each)
+                      FILTER (WHERE o.way IS DISTINCT FROM 'credit'), 0) * 10000)::bigint AS cash,
+           (coalesce(sum(l.copies * l.credit_each)
+                      FILTER (WHERE o.way IS DISTINCT FROM 'cash'), 0) * 10000)::bigint AS credit
       FROM buying_offer o JOIN buying_offer_line l
         ON l.seller_id = :seller AND l.offer_id = o.id AND l.accepted IS NOT FALSE
            AND l.rule_id IS NOT NULL

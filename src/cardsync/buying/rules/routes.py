@@ -4,7 +4,7 @@ draft on a collection, and rule tests.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, delete, get, patch, post
@@ -15,12 +15,13 @@ from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.buying.rules import buy_rule_sets, buy_rule_tests
-from cardsync.buying.rules.buy_rule_json import BuyRuleShown
+from cardsync.buying.rules.buy_rule_json import BuyRuleFields, BuyRuleShown
 from cardsync.buying.rules.buy_rule_tests import (
     BuyRuleTestList,
     BuyRuleTestShown,
     BuyRuleVerdicts,
 )
+from cardsync.described import Like
 from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
@@ -49,7 +50,9 @@ async def list_buy_rules(caller: Caller, session: AsyncSession) -> BuyRuleList:
 
 
 @post("/rules", opt=WRITES, responses=problems(*WRITING))
-async def create_buy_rule(caller: Caller, session: AsyncSession, data: Body) -> BuyRuleShown:
+async def create_buy_rule(
+    caller: Caller, session: AsyncSession, data: Annotated[Body, Like(BuyRuleFields, "name")]
+) -> BuyRuleShown:
     """A new buy rule: a draft before the preset's, if the body does not say otherwise."""
     return await buy_rule_sets.create(session, caller, data, clock.now())
 
@@ -65,7 +68,7 @@ async def change_buy_rule(
     caller: Caller,
     session: AsyncSession,
     rule_id: int,
-    data: Body,
+    data: Annotated[Body, Like(BuyRuleFields)],
 ) -> BuyRuleShown:
     """Set the fields that the body names."""
     return await buy_rule_sets.change(session, caller, rule_id, data, clock.now())
@@ -103,7 +106,7 @@ async def list_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRuleT
 async def create_buy_rule_test(
     caller: Caller,
     session: AsyncSession,
-    data: Body,
+    data: Annotated[Body, Like(buy_rule_tests.BuyRuleTestFields, "name", "expectation")],
 ) -> BuyRuleTestShown:
     """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
     return await buy_rule_tests.create(session, caller, data, clock.now())

@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from cardsync.access.caller import Caller
-from cardsync.buying.store_credit.models import BuyingCustomer, StoreCreditEntry
+from cardsync.buying.store_credit.models import BuyingCustomer, Kind, StoreCreditEntry
 from cardsync.clock import rfc3339
 from cardsync.money import dollars, to_units
 
@@ -37,7 +37,7 @@ class CreditEntry(msgspec.Struct):
 
     id: int
     customer_id: int
-    kind: str
+    kind: Kind
     amount: str
     balance_after: str
     offer_id: int | None

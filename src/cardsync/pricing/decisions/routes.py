@@ -12,6 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.card_filter import page_of
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
@@ -45,10 +46,20 @@ async def read_reviews(
         return await reviews_of(reads, caller, page.page, page.per_page, clock.now())
 
 
+class ReviewSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A review at the revision that the caller saw."""
+
+    marketplace_id: Id
+    revision: Revision
+
+
+_Reviews = Annotated[list[ReviewSeen], msgspec.Meta(min_length=1, max_length=MOST)]
+
+
 class ReviewsDecided(msgspec.Struct, forbid_unknown_fields=True):
     """`reviews`: one to a thousand of `{marketplace_id, revision}`."""
 
-    reviews: Any = None
+    reviews: Annotated[Any, Like(_Reviews, needed=True)] = None
 
 
 DECIDING = (
@@ -104,16 +115,6 @@ async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReview
 async def snooze_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
     """Decide later. A price waits again when its figures change, or after thirty days."""
     return await _decided(writer, data, "snoozed")
-
-
-class _Review(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A review at the revision that the caller saw."""
-
-    marketplace_id: Id
-    revision: Revision
-
-
-_Reviews = Annotated[list[_Review], msgspec.Meta(min_length=1, max_length=MOST)]
 
 
 async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> DecidedReviews:

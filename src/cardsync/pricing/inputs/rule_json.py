@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync import errors
 from cardsync.clock import read_moment, rfc3339
+from cardsync.described import Dollars, Like
 from cardsync.limits import (
     RULE_NAME_CHARACTERS,
     RULE_PRIORITY,
@@ -79,44 +80,46 @@ def _time(value: Any) -> datetime:
     return moment
 
 
-Money = ReadBy[int, _money]
-Name = ReadBy[str, _name]
-Query = ReadBy[str, _query]
-Time = ReadBy[datetime, _time]
+Money = ReadBy[int, _money, Like(Dollars)]
+Name = ReadBy[
+    str, _name, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=RULE_NAME_CHARACTERS)])
+]
+Query = ReadBy[str, _query, Like(Annotated[str, msgspec.Meta(max_length=SEARCH_CHARACTERS)])]
+Time = ReadBy[datetime, _time, Like(datetime)]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": "a whole number"})]
 Priority = Annotated[int, msgspec.Meta(ge=1, le=RULE_PRIORITY)]
 SaleCut = Annotated[int, msgspec.Meta(ge=-SALE_CUT_MOST_BP, le=0)]
 
 
-class _Small(msgspec.Struct, forbid_unknown_fields=True):
+class SmallCapFields(msgspec.Struct, forbid_unknown_fields=True):
     below: Money
     up_bp: Whole | None = None
     down_bp: Whole | None = None
 
 
-class _Cap(msgspec.Struct, forbid_unknown_fields=True):
+class CapFields(msgspec.Struct, forbid_unknown_fields=True):
     up_bp: Whole | None = None
     down_bp: Whole | None = None
     period: CapPeriod = "day"
     mode: CapMode = "clamp"
-    small: _Small | None = None
+    small: SmallCapFields | None = None
 
 
-class _Stale(msgspec.Struct, forbid_unknown_fields=True):
+class StaleFields(msgspec.Struct, forbid_unknown_fields=True):
     after_days: Whole
     step_bp: Whole
     every_days: Whole
     limit_bp: Whole
 
 
-class _Gate(msgspec.Struct, forbid_unknown_fields=True):
+class GateFields(msgspec.Struct, forbid_unknown_fields=True):
     min_listings: Whole
     min_sales_30d: Whole
     max_age_hours: Whole
     undercut_bp: Whole
 
 
-class _Review(msgspec.Struct, forbid_unknown_fields=True):
+class ReviewFields(msgspec.Struct, forbid_unknown_fields=True):
     up_bp: Whole | None = None
     down_bp: Whole | None = None
     first_price: bool = False
@@ -133,14 +136,14 @@ class PriceFields(msgspec.Struct, forbid_unknown_fields=True):
     floor_cost_bp: Whole | UnsetType | None = UNSET
     ceiling: Money | UnsetType | None = UNSET
     never_lower: bool | UnsetType = UNSET
-    stale: _Stale | UnsetType | None = UNSET
+    stale: StaleFields | UnsetType | None = UNSET
     velocity_boost_enabled: bool | UnsetType = UNSET
-    cap: _Cap | UnsetType | None = UNSET
-    market_gate: _Gate | UnsetType | None = UNSET
+    cap: CapFields | UnsetType | None = UNSET
+    market_gate: GateFields | UnsetType | None = UNSET
     undercut_up_bp: Whole | UnsetType | None = UNSET
     fee_gap_adjustment: bool | UnsetType = UNSET
     rounding: Rounding | UnsetType = UNSET
-    review: _Review | UnsetType | None = UNSET
+    review: ReviewFields | UnsetType | None = UNSET
     holdout_bp: Whole | UnsetType | None = UNSET
 
 
@@ -165,11 +168,11 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
 
 _Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
 _PARTS: Final[Mapping[type, Callable[..., _Part]]] = {
-    _Small: SmallCap,
-    _Cap: Cap,
-    _Stale: Stale,
-    _Gate: MarketGate,
-    _Review: ReviewLimits,
+    SmallCapFields: SmallCap,
+    CapFields: Cap,
+    StaleFields: Stale,
+    GateFields: MarketGate,
+    ReviewFields: ReviewLimits,
 }
 
 

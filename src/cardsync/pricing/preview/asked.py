@@ -9,16 +9,56 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.pricing.inputs.rule_json import RuleFields, SaleFields
 from cardsync.pricing.preview import backtest, draft, presets, preview
 from cardsync.pricing.preview.draft import Draft
 from cardsync.pricing.preview.shown import Backtest, PresetShown, Preview
+from cardsync.read_json import Id
 from cardsync.settings import Settings
 from cardsync.web.made_files import Made, made
 
 Body = Mapping[str, Any]
+
+
+class PricesAsked(msgspec.Struct):
+    """Whole sets of rules and sales in place of the live ones; without them, the live ones with
+    drafts.
+    """
+
+    rules: list[RuleFields] | None = None
+    sales: list[SaleFields] | None = None
+    search: str | None = None
+
+
+class DraftAsked(msgspec.Struct):
+    """A draft of a rule; `rule_id` names the rule that it changes."""
+
+    rule: RuleFields
+    rule_id: int | None = None
+    sample: bool | None = None
+
+
+class DraftOnCardsAsked(msgspec.Struct):
+    """A draft of a rule, and the card or the cards to price by it."""
+
+    rule: RuleFields
+    rule_id: int | None = None
+    marketplace_id: Id | None = None
+    search: str | None = None
+
+
+class PastAsked(msgspec.Struct):
+    """Rules on stored days, from one day or moment to another, both included."""
+
+    rules: list[RuleFields]
+    since: str = msgspec.field(name="from")
+    until: str = msgspec.field(name="to")
+    sales: list[SaleFields] | None = None
 
 
 async def asked_prices(

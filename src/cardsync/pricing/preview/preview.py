@@ -21,7 +21,6 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.write import decimal
@@ -294,12 +293,6 @@ def _histogram(out: pl.DataFrame) -> list[MoveBin]:
         MoveBin(low, high, int(((bins >= low) & (True if high is None else bins < high)).sum()))
         for low, high in edges
     ]
-
-
-def need_format(name: str) -> None:
-    """Raises InvalidPayload for a format that `every_card` does not write."""
-    if name not in FORMATS:
-        raise errors.InvalidPayload("format: must be csv or parquet")
 
 
 def every_card(out: pl.DataFrame, kind: str) -> bytes:

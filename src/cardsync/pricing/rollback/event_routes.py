@@ -10,6 +10,7 @@ from litestar import Router, post
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
+from cardsync.described import Dollars, Like
 from cardsync.pricing.rollback import repricing_events
 from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
@@ -27,8 +28,8 @@ class ImportedRow(msgspec.Struct):
     """Prices are numbers or decimal strings, in dollars."""
 
     marketplace_id: int
-    old_price: Any = None
-    new_price: Any = None
+    old_price: Annotated[Any, Like(Dollars | None)] = None
+    new_price: Annotated[Any, Like(Dollars | None)] = None
 
 
 class RejectedRow(msgspec.Struct):

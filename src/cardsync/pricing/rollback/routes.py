@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import msgspec
 from litestar import Response, Router, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -37,15 +38,22 @@ class RollbackRequest(msgspec.Struct):
     "/rollbacks",
     status_code=201,
     opt=WRITES,
-    responses=problems(
-        *FOR_OWNERS,
-        *WITH_JSON_BODY,
-        errors.NotFound,
-        errors.MutexHeld,
-        errors.RollbackOpen,
-        errors.NeedsReview,
-        errors.RefusedByGrant,
-    ),
+    responses={
+        200: ResponseSpec(
+            RollbackShown,
+            description="A dry run: what the rollback would bring back; nothing is kept",
+            generate_examples=False,
+        ),
+        **problems(
+            *FOR_OWNERS,
+            *WITH_JSON_BODY,
+            errors.NotFound,
+            errors.MutexHeld,
+            errors.RollbackOpen,
+            errors.NeedsReview,
+            errors.RefusedByGrant,
+        ),
+    },
 )
 async def request_rollback(
     caller: Caller,

@@ -4,7 +4,7 @@ cards.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Router, delete, get, patch, post
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,6 +14,7 @@ from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.seller_slots import Work
+from cardsync.described import Like
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rule_tests.shown import (
     RuleTestList,
@@ -36,7 +37,11 @@ async def list_rule_tests(caller: Caller, session: AsyncSession) -> RuleTestList
 
 
 @post("/rule_tests", opt=WRITES, responses=problems(*WRITING))
-async def create_rule_test(caller: Caller, session: AsyncSession, data: Body) -> RuleTestShown:
+async def create_rule_test(
+    caller: Caller,
+    session: AsyncSession,
+    data: Annotated[Body, Like(rule_tests.RuleTestFields, "name", "expectation")],
+) -> RuleTestShown:
     """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
     return test_body(await rule_tests.create(session, caller, data, clock.now()))
 
@@ -50,7 +55,7 @@ async def change_rule_test(
     caller: Caller,
     session: AsyncSession,
     test_id: int,
-    data: Body,
+    data: Annotated[Body, Like(rule_tests.RuleTestFields)],
 ) -> RuleTestShown:
     """Set the fields that the body names."""
     return test_body(await rule_tests.change(session, caller, test_id, data, clock.now()))

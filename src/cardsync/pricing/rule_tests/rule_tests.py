@@ -22,6 +22,7 @@ from cardsync.access.models import Account
 from cardsync.database.row_images import RowImages
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.rule_json import Name, Query
 from cardsync.pricing.inputs.rule_queries import need_readable
@@ -47,10 +48,10 @@ def _expectation(value: Any) -> str:
     return read_expectation(value).text
 
 
-Expected = ReadBy[str, _expectation]
+Expected = ReadBy[str, _expectation, Like(str)]
 
 
-class _Given(msgspec.Struct, forbid_unknown_fields=True):
+class RuleTestFields(msgspec.Struct, forbid_unknown_fields=True):
     name: Name | UnsetType = UNSET
     search: Query | UnsetType = UNSET
     expectation: Expected | UnsetType = UNSET
@@ -213,7 +214,7 @@ async def put_back(
 def _read(body: Mapping[str, Any]) -> dict[str, Any]:
     """Raises InvalidPayload for a field that a test does not have, or that has a wrong value."""
     given = {name: value for name, value in body.items() if name not in _SHOWN}
-    return given_fields(read(given, _Given))
+    return given_fields(read(given, RuleTestFields))
 
 
 def _test_json(row: RuleTest) -> dict[str, Any]:

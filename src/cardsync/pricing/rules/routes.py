@@ -6,7 +6,7 @@ Bodies are read field by field (`inputs/rule_json.py`), so that an error names i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, delete, get, patch, post, put
@@ -17,10 +17,13 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection
+from cardsync.described import Like
 from cardsync.money import dollars
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING as PROVIDED
 from cardsync.plans.writer import Writer
+from cardsync.pricing.inputs.rule_file import SettingFields
+from cardsync.pricing.inputs.rule_json import RuleFields, SaleFields
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -115,7 +118,11 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
 
 
 @post("/rules", **WRITE, responses=problems(*READ_AND_TESTED, errors.InvalidQuery))
-async def create_rule(writer: Writer, data: Body, override_reason: str | None = None) -> SavedRule:
+async def create_rule(
+    writer: Writer,
+    data: Annotated[Body, Like(RuleFields, "name")],
+    override_reason: str | None = None,
+) -> SavedRule:
     """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
     Red rule tests refuse one that is published, unless the owner overrides them with a reason.
     """
@@ -139,7 +146,10 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Save
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery, errors.NotFound),
 )
 async def change_rule(
-    writer: Writer, rule_id: int, data: Body, override_reason: str | None = None
+    writer: Writer,
+    rule_id: int,
+    data: Annotated[Body, Like(RuleFields)],
+    override_reason: str | None = None,
 ) -> SavedRule:
     """Set the fields that the body names. Red rule tests refuse a change of what governs prices,
     unless the owner overrides them with a reason.
@@ -215,7 +225,10 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
 
 
 @post("/sales", **WRITE, responses=WRITING)
-async def create_sale(writer: Writer, data: Body) -> SaleShown:
+async def create_sale(
+    writer: Writer,
+    data: Annotated[Body, Like(SaleFields, "name", "adjust_bp", "starts_at", "ends_at")],
+) -> SaleShown:
     """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
     return await _sale(writer.session, await writes.create_sale(writer, data))
 
@@ -227,7 +240,9 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
 
 
 @patch("/sales/{sale_id:int}", **WRITE, responses=WRITING_ONE)
-async def change_sale(writer: Writer, sale_id: int, data: Body) -> SaleShown:
+async def change_sale(
+    writer: Writer, sale_id: int, data: Annotated[Body, Like(SaleFields)]
+) -> SaleShown:
     """Set the fields that the body names."""
     return await _sale(writer.session, await writes.change_sale(writer, sale_id, data))
 
@@ -246,7 +261,9 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
 
 
 @patch("/settings", **WRITE, responses=WITHOUT_QUERY)
-async def change_pricing_settings(writer: Writer, data: Body) -> PricingSettings:
+async def change_pricing_settings(
+    writer: Writer, data: Annotated[Body, Like(SettingFields)]
+) -> PricingSettings:
     """Set the fields that the body names."""
     return settings_body(await writes.change_settings(writer, data))
 
@@ -256,7 +273,9 @@ async def change_pricing_settings(writer: Writer, data: Body) -> PricingSettings
     **WRITE,
     responses=problems(*PRICING, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
 )
-async def pin_card(writer: Writer, marketplace_id: int, data: Body) -> PinnedCard:
+async def pin_card(
+    writer: Writer, marketplace_id: int, data: Annotated[Body, Like(sale_sets.PinFields, "price")]
+) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
     price = await writes.pin(writer, marketplace_id, data)
     return PinnedCard(marketplace_id, dollars(price))

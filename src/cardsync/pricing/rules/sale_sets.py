@@ -56,7 +56,7 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
     return await one_row(session, PricingSale, caller.seller_id, sale_id)
 
 
-class _PinGiven(msgspec.Struct, forbid_unknown_fields=True):
+class PinFields(msgspec.Struct, forbid_unknown_fields=True):
     price: rule_json.Money | UnsetType = UNSET
 
 
@@ -223,7 +223,7 @@ async def pin(
     Raises NotFound for a card that is not the caller's, InvalidRule.
     """
     caller.must_be_owner()
-    values = rule_json.read_body(body, _PinGiven)
+    values = rule_json.read_body(body, PinFields)
     price = values.get("price")
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")

@@ -4,7 +4,7 @@ and explain a card's price.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from litestar import Request, Response, Router, get, post
@@ -19,11 +19,13 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.clock import rfc3339
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.described import Like
 from cardsync.inventory import reviews
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.file_now import fresh_file
+from cardsync.pricing.inputs.rule_json import PriceFields
 from cardsync.pricing.preview import asked, preview, rule_analysis
 from cardsync.pricing.preview.draft_on_cards import draft_on_cards
 from cardsync.pricing.preview.shown import (
@@ -142,8 +144,8 @@ OF_A_DRAFT: dict[str, Any] = {
 async def preview_prices(
     caller: Caller,
     heavy: HeavyWork,
-    data: dict[str, Any] | None = None,
-    format: str | None = None,
+    data: Annotated[dict[str, Any], Like(asked.PricesAsked)] | None = None,
+    format: Literal["csv", "parquet"] | None = None,
 ) -> Response[Preview | bytes]:
     """The prices that `rules` and `sales` would ask in place of the live ones, for the cards that
     `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written. `format=csv` or
@@ -153,7 +155,6 @@ async def preview_prices(
         return Response(
             await heavy.read(asked.asked_prices, caller, Work.PRICES_ALL, clock.now(), data or {})
         )
-    preview.need_format(format)
     table = await heavy.read(
         asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), data or {}, format
     )
@@ -199,7 +200,7 @@ async def preview_draft_rule(
     request: Request[Any, Any, State],
     caller: Caller,
     heavy: HeavyWork,
-    data: dict[str, Any],
+    data: Annotated[dict[str, Any], Like(asked.DraftAsked)],
 ) -> DraftPreview:
     """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
     that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
@@ -222,7 +223,7 @@ async def draft_rule_on_cards(
     caller: Caller,
     database: Database,
     settings: Settings,
-    data: dict[str, Any],
+    data: Annotated[dict[str, Any], Like(asked.DraftOnCardsAsked)],
 ) -> DraftOnCards:
     """One `rule` that is not saved on the card `marketplace_id`, or on the first fifty cards that
     `search` selects, beside the live rules: both prices, with the steps to them. With `rule_id`, in
@@ -240,7 +241,9 @@ async def draft_rule_on_cards(
     security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
-async def backtest_prices(caller: Caller, heavy: HeavyWork, data: dict[str, Any]) -> Backtest:
+async def backtest_prices(
+    caller: Caller, heavy: HeavyWork, data: Annotated[dict[str, Any], Like(asked.PastAsked)]
+) -> Backtest:
     """The prices that `rules` and `sales` (by default the live sales) would have asked on each day
     from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
     the prices of the day before. The newest sold lines are listed. Nothing is written.
@@ -305,7 +308,7 @@ async def price_if_changed(
     database: Database,
     settings: Settings,
     marketplace_id: int,
-    data: dict[str, Any],
+    data: Annotated[dict[str, Any], Like(PriceFields)],
 ) -> WhatIf:
     """The price that the card would ask if the rule that governs it had these fields (those of a
     rule that say how it prices). Nothing is written.

@@ -9,7 +9,7 @@ import msgspec
 from cardsync import clock
 from cardsync.money import dollars_or_none
 from cardsync.pricing.inputs.rule_findings import Finding
-from cardsync.pricing.models import PriceRun, RunState
+from cardsync.pricing.models import PriceRun, RunState, RunTrigger
 
 
 class RunRequested(msgspec.Struct):
@@ -23,7 +23,7 @@ class PriceRunShown(msgspec.Struct):
     """
 
     id: int
-    trigger: str
+    trigger: RunTrigger
     state: RunState
     # The upload that the run prices, or that it follows.
     upload_id: int | None
