@@ -13,11 +13,17 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from cardsync.database.urls import engine_url, libpq_url
+from cardsync.moving.archive_tables import KEYS
 from cardsync.tables import seller_tables
 
 NOW = datetime(2026, 11, 1, 12, 30, 15, 123456, tzinfo=UTC)
 # What a check or a reader of the table asks for.
 GIVEN: dict[str, dict[str, Any]] = {
+    "card_photo": {
+        "address": "https://pictures.example/a.jpg",
+        "host": "pictures.example",
+        "digest": "0" * 32,
+    },
     "pull_mark": {"kind": "pulled"},
     "quick_add": {"status": "rejected"},
     "store_credit_entry": {"kind": "spent"},
@@ -39,6 +45,7 @@ def fill(owner_url: str, seller_id: int, mark: str) -> list[str]:
                 sa.text(f"SELECT min(id) FROM member WHERE seller_id = {seller_id}")
             ),
             "product_id": connection.scalar(sa.text("SELECT min(id) FROM product")),
+            **{name: f"accepted/u{seller_id}/{mark.replace('@', '-')}" for name in KEYS},
         }
         for table in seller_tables():
             if "seller_id" not in table.columns or _has_rows(connection, table, seller_id):

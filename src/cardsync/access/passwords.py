@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import asyncio
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from cardsync import errors, limits
 
 HASHER = PasswordHasher()
+# What another installation may ask for: the library's own measure.
+_ALWAYS = PasswordHasher()
+_HASH_MOST = 200
 _turns = asyncio.Semaphore(2)
 # The hash of no password: checking it takes as long as checking a member's. By hasher, because
 # tests hash at less cost.
@@ -46,3 +49,18 @@ def _verify(stored: str | None, password: str) -> bool:
     except (VerificationError, InvalidHashError):
         return False
     return stored is not None
+
+
+def takes_no_more(stored: str) -> bool:
+    """Return whether this is a hash that takes no more to check than those that are made here."""
+    try:
+        asked = extract_parameters(stored)
+    except InvalidHashError:
+        return False
+    most = HASHER
+    return (
+        asked.time_cost <= max(most.time_cost, _ALWAYS.time_cost)
+        and asked.memory_cost <= max(most.memory_cost, _ALWAYS.memory_cost)
+        and asked.parallelism <= max(most.parallelism, _ALWAYS.parallelism)
+        and len(stored) <= _HASH_MOST
+    )

@@ -146,23 +146,33 @@ def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: boo
 
 @seller.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
+@click.option(
+    "--owner",
+    "owners",
+    multiple=True,
+    metavar="EMAIL",
+    help="A member who becomes an owner, repeatable; default: who has the shop's own address."
+    " All others are staff.",
+)
 @click.option("--dry-run", is_flag=True, help="Check the archive, and write nothing.")
-def seller_import(file: Path, dry_run: bool) -> None:
+def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run: bool) -> None:
     """Bring a seller in from the archive of another installation: all of it, or nothing."""
     from cardsync.moving.archive_file import opened
-    from cardsync.moving.import_seller import bring_in, examined
+    from cardsync.moving.import_seller import Word, bring_in, examined
     from cardsync.storage import open_store
     from cardsync.tables import seller_tables
 
     settings = settings_with()
+    word = Word(plan or settings.default_plan, owners)
     with opened(file) as archive:
 
         async def brought(database: Database) -> str:
             if dry_run:
-                lacking = await examined(database, archive, seller_tables())
+                lacking = await examined(database, archive, seller_tables(), word)
                 return f"can come in; the catalog here lacks {lacking:,} of its products"
             arrived = await bring_in(
-                database, open_store(settings), settings, archive, seller_tables(), say
+                database, open_store(settings), settings, archive, seller_tables(), word, say
             )
             return f"is seller {arrived.seller_id} now"
 

@@ -26,6 +26,7 @@ MANIFEST: Final = "manifest.json"
 TABLES, OBJECTS = "tables", "objects"
 _DIGEST: Final = 64
 _CHUNK: Final = 1 << 20
+_MANIFEST_MOST: Final = 1 << 29
 # An entry of a zip has a time; these carry the earliest that the format knows.
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -127,9 +128,12 @@ class Archive:
         self._file, self.manifest = file, manifest
 
     def chunks(self, entry: str) -> Iterator[bytes]:
-        with self._file.open(entry) as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
+        try:
+            with self._file.open(entry) as file:
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+        except zipfile.BadZipFile as e:
+            raise errors.CommandError(f"{entry} cannot be read: {e}") from None
 
 
 @contextmanager
@@ -140,7 +144,7 @@ def opened(path: Path) -> Iterator[Archive]:
         try:
             file = zipfile.ZipFile(raw)
             manifest = _manifest(file)
-        except (zipfile.BadZipFile, KeyError, msgspec.MsgspecError):
+        except (zipfile.BadZipFile, KeyError, msgspec.MsgspecError, NotImplementedError):
             raise errors.CommandError(f"{path} is not an archive of a seller") from None
         _check_files(path, file, manifest)
         yield Archive(file, manifest)
@@ -167,7 +171,10 @@ def _sha256(raw: BinaryIO, size: int) -> str:
 
 
 def _manifest(file: zipfile.ZipFile) -> Manifest:
-    said = file.read(MANIFEST)
+    found = file.getinfo(MANIFEST)
+    if found.file_size > _MANIFEST_MOST or found.compress_type != zipfile.ZIP_STORED:
+        raise zipfile.BadZipFile
+    said = file.read(found)
     form = msgspec.json.decode(said, type=_Form).format
     if form != FORMAT:
         raise errors.CommandError(
@@ -181,6 +188,12 @@ def _check_files(path: Path, file: zipfile.ZipFile, manifest: Manifest) -> None:
     """The digest says that the file was not changed; this says that the writer wrote all of it."""
     said = {table_entry(name): line for name, line in manifest.tables.items()}
     said |= {f"{OBJECTS}/{key}": line for key, line in manifest.objects.items()}
-    found = {one.filename: one.file_size for one in file.infolist() if one.filename != MANIFEST}
+    entries = [one for one in file.infolist() if one.filename != MANIFEST]
+    found = {one.filename: one.file_size for one in entries}
+    plain = all(
+        one.compress_type == zipfile.ZIP_STORED and not one.flag_bits & 1 for one in entries
+    )
+    if not plain or len(found) < len(entries):
+        raise errors.CommandError(f"{path} is not packed as an export packs it")
     if found != {entry: line.bytes for entry, line in said.items()}:
         raise errors.CommandError(f"{path} lacks files that its manifest names: export it again")

@@ -95,6 +95,14 @@ _A_HASH: Final = "coalesce({0}, sha256(convert_to(gen_random_uuid()::text, 'UTF8
 _ENDED: Final = "coalesce(revoked_at, CASE WHEN {0} IS NULL THEN now() END)"
 ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
     "account": {
+        # What the operator of each installation decides.
+        "plan": ":plan",
+        "trial_ends_at": "NULL",
+        "suspended": "false",
+        "past_due": "false",
+        "upload_approved": "false",
+        "credits_metering_enabled": "false",
+        "credit_balance": "0",
         "network_consent": "false",
         "network_published": "false",
         "network_consented_at": "NULL",
@@ -105,11 +113,16 @@ ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
         "revoked_at": _ENDED.format("token_hash"),
     },
     "api_key": {"key_hash": _A_HASH.format("key_hash"), "revoked_at": _ENDED.format("key_hash")},
+    "member": {"role": "CASE WHEN lower(email) = ANY(:owners) THEN 'owner' ELSE 'staff' END"},
     "oauth_grant": {"revoked_at": "coalesce(revoked_at, now())"},
     "pull_link": {
         "secret_hash": _A_HASH.format("secret_hash"),
         "revoked_at": _ENDED.format("secret_hash"),
     },
+}
+# Tables that the archive holds, and whose rows stay there.
+NOT_TAKEN: Final[Mapping[str, str]] = {
+    "credit_transaction": "Credits are granted by the operator of each installation",
 }
 # These are of one installation, so their ids are given out anew; the ids of all other tables are
 # a seller's own, and stay.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import polars as pl
+import psycopg
 from sqlalchemy import Table, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access import passwords
 from cardsync.access.activity import OPERATOR, note_by
 from cardsync.access.models import Account
 from cardsync.accounts import left_objects
+from cardsync.accounts.invitations import ROLES
 from cardsync.cards.models import CARD_ID_BLOCK, PriceObservation
 from cardsync.database.columns import Base
 from cardsync.database.copy import copy_in, encode, types_of
@@ -36,8 +39,8 @@ from cardsync.derived.kept_figures import Figure
 from cardsync.discovery import exposure
 from cardsync.moving import archive_file, archive_tables, catalog_products
 from cardsync.moving.archive_file import Archive, Manifest
-from cardsync.moving.archive_rows import Judge, referred
-from cardsync.moving.archive_tables import PRODUCT, quoted
+from cardsync.moving.archive_rows import IDS_AHEAD, Judge, json_columns, referred
+from cardsync.moving.archive_tables import PRODUCT, Part, quoted
 from cardsync.moving.new_ids import NewIds
 from cardsync.notices.webhook_signature import new_secret, sealed
 from cardsync.old_data.old_kinds import ACTIVITY, FOLDER, month_of
@@ -63,6 +66,34 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CARD_BLOCKS: Final = "card_id_block"
 
 
+# No statement takes longer, and the server looks so often whether the command is still there.
+_SECONDS: Final = 600.0
+_ENDS_WITH_US: Final = "SELECT set_config('client_connection_check_interval', '2s', true)"
+# A table's JSON as the database itself writes it: only that can be read without a doubt.
+_NOT_CANONICAL: Final = """
+    SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
+     WHERE t <> CAST(CAST(t AS jsonb) AS text)
+"""
+_TEXTS: Final = 5_000
+_DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
+# So many numbers are drawn one by one. Nobody else draws as many at this moment, so a sequence that
+# is further away is set, and never back.
+_DRAWN_MOST: Final = 1_000_000
+_SET: Final = """
+    SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest
+"""
+
+
+@dataclass(frozen=True)
+class Word:
+    """What the operator says of a shop that comes in, since its archive does not decide it: the
+    plan, and the addresses of the owners. Without these the shop's own address is its owner's.
+    """
+
+    plan: str
+    owners: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class Arrived:
     """The seller's id here, and the number of products that the catalog lacked."""
@@ -77,6 +108,7 @@ async def bring_in(
     settings: Settings,
     archive: Archive,
     tables: Sequence[Table],
+    word: Word,
     say: Say,
 ) -> Arrived:
     """Bring the seller in; `tables` are all that name a seller, and `seller`, in the order in which
@@ -86,69 +118,130 @@ async def bring_in(
         [seller_id] = await _next(session, "seller", 1)
         await left_objects.mark(session, seller_id)
     try:
-        async with database.tenant(seller_id) as session:
-            with _as_sentence():
+        with _as_sentence():
+            async with database.bounded(seller_id, _SECONDS) as session:
+                await session.execute(text(_ENDS_WITH_US))
                 await left_objects.hold(session, seller_id)
                 return await _all(
-                    database, session, store, settings, archive, tables, say, seller_id
+                    database, session, store, settings, archive, tables, word, say, seller_id
                 )
     finally:
         # After an import that ended well there is nothing to delete.
         await left_objects.sweep(database, store, seller_id)
 
 
-async def examined(database: Database, archive: Archive, tables: Sequence[Table]) -> int:
+async def examined(
+    database: Database, archive: Archive, tables: Sequence[Table], word: Word
+) -> int:
     """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
     CommandError for an archive that cannot come in.
     """
-    with TemporaryDirectory(prefix="cardsync-") as name:
-        async with database.shared() as session:
-            await must_fit(session, archive, Path(name), tables)
+    with TemporaryDirectory(prefix="cardsync-") as name, _as_sentence():
+        async with database.bounded(0, _SECONDS) as session:
+            await session.execute(text(_ENDS_WITH_US))
+            await must_fit(database, session, archive, Path(name), tables, word)
             archived = _frame(archive, PRODUCT, Path(name))
             return archived.height - (await catalog_products.known(session, archived)).height
 
 
 async def must_fit(
-    session: AsyncSession, archive: Archive, folder: Path, tables: Sequence[Table]
-) -> None:
-    """Raise CommandError for an archive that this installation cannot take, or has."""
+    database: Database,
+    session: AsyncSession,
+    archive: Archive,
+    folder: Path,
+    tables: Sequence[Table],
+    word: Word,
+) -> list[str]:
+    """Return the owners' addresses. Raises CommandError for an archive that this installation
+    cannot take, or has.
+    """
     manifest = archive.manifest
     if manifest.revision > head_revision():
         raise errors.CommandError(
             f"the archive was made by cardsync {manifest.program}, which is newer than this one:"
             " update this installation first"
         )
-    await _judged(session, archive, folder, tables)
+    await _judged(database, session, archive, folder, tables)
+    seller = _frame(archive, "seller", folder).row(0, named=True)
     emails = _frame(archive, "member", folder)["email"].str.to_lowercase().to_list()
-    here = await session.scalar(text(_HERE), {"emails": emails, "created": manifest.created_at})
+    values = {"emails": emails, "created": seller["created_at"]}
+    here = await session.scalar(text(_HERE), values)
     if here is not None:
         raise errors.CommandError(
             f"{here} is already a member of a shop here: delete that shop first, or export this"
             " one without that person"
         )
+    owners = [one.lower() for one in word.owners or [seller["email"]]]
+    if strange := sorted(set(owners) - set(emails)):
+        raise errors.CommandError(
+            f"no member of the archive has the address {strange[0]}: name the shop's owners by"
+            " --owner EMAIL"
+        )
+    return owners
 
 
 async def _judged(
-    session: AsyncSession, archive: Archive, folder: Path, tables: Sequence[Table]
+    database: Database,
+    session: AsyncSession,
+    archive: Archive,
+    folder: Path,
+    tables: Sequence[Table],
 ) -> None:
     """Raise CommandError unless each table is one that an export writes."""
     manifest = archive.manifest
+    for name in manifest.objects:
+        kind, _, last = name.partition("/")
+        if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
+            raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
     parts = archive_tables.parts(tables, manifest.holds)
     known = {part.name: part for part in [archive_tables.products(parts, 0), *parts]}
     if strange := sorted(set(manifest.tables) - set(known)):
         raise errors.CommandError(f"the archive holds {strange[0]}, which no export does")
-    judge = Judge(manifest.program)
+    must = {"seller", "account", PRODUCT, *archive_tables.COUNTED_ANEW}
+    if lacking := sorted(must - set(manifest.tables)):
+        raise errors.CommandError(f"the archive lacks {lacking[0]}, which each export holds")
+    judge = Judge(manifest.program, manifest.seller_id, clock.now(), ROLES, passwords.takes_no_more)
     named = referred(tables)
     described = {table.name: table for table in [Base.metadata.tables[PRODUCT], *tables]}
     for name, part in known.items():
         if name in manifest.tables:
-            path = _path(archive, name, folder)
-            expected = schema_of(await types_of(session, part.query(0)))
+            table, path = described[name], _path(archive, name, folder)
+            # Apart: what the import's own transaction has read, no month can be added to.
+            async with database.shared() as apart:
+                expected = schema_of(await types_of(apart, part.query(0)))
             rows = manifest.tables[name].rows
             await asyncio.to_thread(
-                judge.judge, described[name], part, path, expected, rows, named.get(name, [])
+                judge.judge, table, part, path, expected, rows, named.get(name, [])
             )
+            await _canonical(session, table, path)
+            await _near(session, table, judge.newest.get(name, 0))
             path.unlink()
+
+
+async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
+    """Raise CommandError for JSON that reads otherwise here than where it is judged."""
+    file = pl.scan_parquet(path)
+    for column in json_columns(table, file.collect_schema().names()):
+        start = 0
+        while (texts := file.select(column).slice(start, _TEXTS).collect()[column]).len():
+            given = {"texts": texts.drop_nulls().to_list()}
+            if await session.scalar(text(_NOT_CANONICAL), given):
+                raise errors.CommandError(
+                    f"the archive is not as an export writes it: {table.name}.{column} is no JSON"
+                    " of a database"
+                )
+            start += _TEXTS
+
+
+async def _near(session: AsyncSession, table: Table, newest: int) -> None:
+    """Raise CommandError for ids that would use up the numbers of all shops."""
+    if newest and (found := await _sequence(session, table)):
+        sequence, size = found
+        if newest // size > await _drawn(session, sequence) + IDS_AHEAD:
+            raise errors.CommandError(
+                f"the archive is not as an export writes it: {table.name} has the id {newest}, and"
+                " no installation has come so far"
+            )
 
 
 async def _all(
@@ -158,6 +251,7 @@ async def _all(
     settings: Settings,
     archive: Archive,
     tables: Sequence[Table],
+    word: Word,
     say: Say,
     seller_id: int,
 ) -> Arrived:
@@ -165,15 +259,20 @@ async def _all(
         raise errors.CommandError("another seller is being imported now: wait for its end")
     with TemporaryDirectory(prefix="cardsync-") as name:
         folder = Path(name)
-        await must_fit(session, archive, folder, tables)
+        owners = await must_fit(database, session, archive, folder, tables, word)
         archived = _frame(archive, PRODUCT, folder)
         products = await catalog_products.found(database, session, archived)
         ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
         say("writing the objects …")
         await _objects(store, archive, ids)
+        given = {"seller": seller_id, "plan": word.plan, "owners": owners}
+        parts = {one.name: one for one in archive_tables.parts(tables, archive.manifest.holds)}
         for table in tables:
-            if table.name in archive.manifest.tables:
-                await _table(database, session, settings, archive, table, ids, folder, say)
+            if table.name in archive.manifest.tables.keys() - archive_tables.NOT_TAKEN.keys():
+                part = parts[table.name]
+                await _table(
+                    database, session, settings, archive, table, part, ids, folder, given, say
+                )
     await _afterwards(session, seller_id, archive.manifest)
     return Arrived(seller_id, products.height - products["match"].null_count())
 
@@ -220,8 +319,6 @@ def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
 async def _objects(store: Store, archive: Archive, ids: NewIds) -> None:
     for name in archive.manifest.objects:
         kind, _, last = name.partition("/")
-        if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
-            raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
         with store.spool() as (path, file):
             for chunk in _content(archive, name, ids):
                 file.write(chunk)
@@ -246,8 +343,10 @@ async def _table(
     settings: Settings,
     archive: Archive,
     table: Table,
+    part: Part,
     ids: NewIds,
     folder: Path,
+    given: Mapping[str, Any],
     say: Say,
 ) -> None:
     rows = pl.scan_parquet(path := _path(archive, table.name, folder))
@@ -261,11 +360,11 @@ async def _table(
     await run(session, f"{temp} WITH NO DATA", {})
     written = 0
     for start in range(0, count, _ROWS):
-        some = ids.mapped(table, rows.slice(start, _ROWS).collect())
+        some = ids.mapped(table, _emptied(part, rows.slice(start, _ROWS).collect()))
         if table.name == "webhook":
             some = _sealed_again(settings, ids.seller, some)
         await copy_in(session, "incoming", [*map(quoted, columns)], encode(some))
-        written += await run(session, into, {"seller": ids.seller})
+        written += await run(session, into, given)
         await run(session, "TRUNCATE incoming", {})
     await run(session, "DROP TABLE incoming", {})
     if written != count:
@@ -274,6 +373,18 @@ async def _table(
     path.unlink()
     if count:
         say(f"{table.name}: {count:,} rows")
+
+
+def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows as an export writes them: what it leaves out is not taken from elsewhere."""
+    left_out = {
+        one.name: None if one.value.startswith("NULL") else {"false": False, "0": 0}[one.value]
+        for one in part.columns
+        if one.value != quoted(one.name) and one.name in rows.columns
+    }
+    return rows.with_columns(
+        pl.lit(value, rows.schema[name]).alias(name) for name, value in left_out.items()
+    )
 
 
 def _insert(table: Table, columns: Sequence[str]) -> str:
@@ -321,23 +432,42 @@ async def _advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> N
     """Take the ids that came out of those that are given out here. Nobody can be in between: each
     id is drawn, and none is put back.
     """
-    if table.name == "card":
-        newest = rows.select(pl.col("id").max()).collect().item()
+    if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
+        return
+    if found := await _sequence(session, table):
+        sequence, size = found
+        column = "id" if table.name == "card" else _counted(table)
+        newest = rows.select(pl.col(column).max()).collect().item()
         if newest is not None:
-            await _draw(session, _CARD_BLOCKS, newest // CARD_ID_BLOCK)
-        return
-    counted = [one.name for one in table.columns if one.identity is not None]
-    if not counted or table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
-        return
-    newest = rows.select(pl.col(counted[0]).max()).collect().item()
-    if newest is not None:
-        find = f"SELECT pg_get_serial_sequence('{table.name}', '{counted[0]}')"
-        await _draw(session, str(await session.scalar(text(find))), newest)
+            await _draw(session, sequence, newest // size)
+
+
+def _counted(table: Table) -> str:
+    return next(one.name for one in table.columns if one.identity is not None)
+
+
+async def _sequence(session: AsyncSession, table: Table) -> tuple[str, int] | None:
+    """Return the sequence that gives out the table's ids, and how many ids each of its numbers
+    is.
+    """
+    if table.name == "card":
+        return _CARD_BLOCKS, CARD_ID_BLOCK
+    if all(one.identity is None for one in table.columns):
+        return None
+    find = f"SELECT pg_get_serial_sequence('{table.name}', '{_counted(table)}')"
+    return str(await session.scalar(text(find))), 1
+
+
+async def _drawn(session: AsyncSession, sequence: str) -> int:
+    return int(await session.scalar(text(_DRAWN.format(sequence=sequence))) or 0)
 
 
 async def _draw(session: AsyncSession, sequence: str, newest: int) -> None:
-    drawn = f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
-    if (gap := newest - int(await session.scalar(text(drawn)) or 0)) > 0:
+    gap = newest - await _drawn(session, sequence)
+    if gap > _DRAWN_MOST:
+        given = {"sequence": sequence, "newest": newest}
+        await session.execute(text(_SET.format(sequence=sequence)), given)
+    elif gap > 0:
         await session.execute(text(_ADVANCED), {"sequence": sequence, "gap": gap})
 
 
@@ -357,12 +487,26 @@ async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest)
 
 @contextmanager
 def _as_sentence() -> Iterator[None]:
-    """Say in one sentence that the database has a row already that came."""
+    """Say in one sentence what the database refuses, and that it has a row already that came."""
     try:
         yield
-    except IntegrityError as e:
-        diag: Any = getattr(e.orig, "diag", None)
+    except (DBAPIError, psycopg.Error) as e:
+        cause: Any = getattr(e, "orig", None) or e
+        diag = getattr(cause, "diag", None)
         table = getattr(diag, "table_name", None) or "a table"
-        raise errors.CommandError(
-            f"a row of {table} is here already: the shop, or a part of it, came in before"
-        ) from None
+        if isinstance(cause, psycopg.errors.UniqueViolation):
+            what = f"a row of {table} is here already: the shop, or a part of it, came in before"
+        elif isinstance(cause, psycopg.OperationalError):
+            what = f"the database did not take the shop: {_line(cause)}"
+        else:
+            column = getattr(diag, "column_name", None)
+            place = f"{table}.{column}" if column else table
+            what = f"the database refuses {place} of the archive: {_line(cause)}"
+        raise errors.CommandError(what) from None
+    except pl.exceptions.PolarsError as e:
+        raise errors.CommandError(f"a file of the archive cannot be read: {_line(e)}") from None
+
+
+def _line(error: Exception) -> str:
+    """Return the error's first line; the others may have cells in them."""
+    return str(error).partition("\n")[0][:200]

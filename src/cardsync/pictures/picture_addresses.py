@@ -24,17 +24,17 @@ OF_PRODUCT: Final = f"""
 # the seller's own.
 OF_MARKETPLACE: Final = _OF_ID.format(id=f"substring(c.photo_url FROM '{_OWN_FORM}')")
 LONGEST: Final = 500
-_HOST: Final = re.compile("^https?://([^/]+)/")
+HOST: Final = "^https?://([^/]+)/"
 
 
 def host(address: str) -> str:
     """Return the host of an address, in SQL; null for what is no address of a page."""
-    return f"substring({address} FROM '{_HOST.pattern}')"
+    return f"substring({address} FROM '{HOST}')"
 
 
 def host_in(address: str) -> str | None:
     """Return the same of an address."""
-    found = _HOST.match(address)
+    found = re.match(HOST, address)
     return found[1] if found else None
 
 
