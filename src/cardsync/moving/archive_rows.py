@@ -142,7 +142,9 @@ class Judge:
         name = table.name
         rules = [(f"{one} {what}", wrong) for one, what, wrong in _of_types(table, found)]
         if part.of_seller and part.which != "true":
-            rules.append(("rows are not those of an export", ~pl.sql_expr(part.which)))
+            rules.append(
+                ("rows are not those of an export", ~pl.sql_expr(part.which) & (pl.len() > 0))
+            )
         key = _KEY.format(seller=self._seller)
         rules += [
             (f"{one} is no object of the shop", ~pl.col(one).str.contains(key))
