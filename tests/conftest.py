@@ -311,9 +311,12 @@ def a_seller(service: Service) -> SellerBuilder:
 
 @pytest.fixture(scope="session")
 async def _limited_service(service: Service) -> AsyncIterator[Service]:
-    app = create_app(service.settings.model_copy(update={"price_write_limits": True}))
+    settings = service.settings.model_copy(update={"price_write_limits": True})
+    app = create_app(settings)
+    work = replace(service.work, settings=settings)
+    jobs = replace(service.jobs, work=work)
     async with _alive(app):
-        yield replace(service, settings=app.state.settings, app=app)
+        yield Service(settings, app, service.database, work, jobs)
 
 
 @pytest.fixture

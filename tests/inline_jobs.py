@@ -26,6 +26,7 @@ class InlineJobs:
 
     app: App
     worker: Worker
+    work: Work
 
     @classmethod
     @asynccontextmanager
@@ -40,7 +41,7 @@ class InlineJobs:
                     "UPDATE procrastinate_workers SET last_heartbeat = 'infinity' WHERE id = :id"
                 )
                 await session.execute(alive, {"id": worker.worker_id})
-            yield cls(app, worker)
+            yield cls(app, worker, work)
 
     async def run(self) -> None:
         """Work off every job that waits and whose time has come."""
@@ -50,7 +51,7 @@ class InlineJobs:
             context = JobContext(
                 app=self.app,
                 worker_name=self.worker.worker_name,
-                additional_context=dict(self.worker.additional_context or {}),
+                additional_context=dict(worker_options(self.work)["additional_context"]),
                 job=job,
                 abort_reason=lambda: None,
                 start_timestamp=time.time(),
