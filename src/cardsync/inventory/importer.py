@@ -42,7 +42,7 @@ from cardsync.pricing.inputs import rule_rows
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from cardsync.pricing.inputs.market_inputs import market_inputs
 from cardsync.pricing.inputs.price_history import Past, past_of
-from cardsync.pricing.inputs.rules_before_keys import rules_before_keys
+from cardsync.pricing.inputs.rules_before_keys import LONG, before_keys
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.standing import decided_of
 from cardsync.seller_state.lease import boundary
@@ -115,7 +115,7 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataF
         ).scalar_one()
         run = await rule_rows.run_of(session, account, upload.begun_at or upload.received_at)
         if work.settings.price_write_limits:
-            before = await rules_before_keys(session, upload.seller_id, run.rules, run.now)
+            before = await before_keys(session, upload.seller_id, run, LONG)
             run = replace(run, watched=before is not None)
         decided = await decided_of(
             session, upload.seller_id, run.now, reviewed=run.reviewed, costed=run.costed

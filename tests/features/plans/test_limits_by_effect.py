@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from lots_builder import settle
-from plans_builder import PLANS, PRICING, a_shop_under_limits, changes, needs_review
+from plans_builder import PLANS, PRICING, a_sale, a_shop_under_limits, changes, needs_review
 
 _PRODUCT = """
     INSERT INTO product (identity, game, set_name, set_code, product_name, number, language,
@@ -184,6 +184,32 @@ async def test_a_run_that_a_keys_rule_takes_beyond_the_limits_waits(a_limited_se
     assert (await seller.post(f"{PRICING}/reprice")).status_code == 202
     await seller.service.run_jobs()
     assert (await newest_run(seller))["state"] == "completed"
+
+
+async def test_a_run_that_a_keys_promotion_takes_beyond_the_limits_waits(a_limited_seller):
+    """The promotion selects no card when it is written."""
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    sale = a_sale(-9000, query="market>11")
+    assert (await seller.post(f"{PRICING}/sales", json=sale)).status_code == 201
+    await seller.import_csv(shown("12.00"))
+    run = await newest_run(seller)
+    assert run["state"] == "awaiting_review"
+    # The agent's word takes the upload on, and lifts no limit.
+    path = f"/api/v1/uploads/{run['upload_id']}/confirm"
+    assert (await seller.post(path)).status_code == 200
+    await seller.service.run_jobs()
+    assert (await newest_run(seller))["state"] == "awaiting_review"
+    assert (await owner.post(path)).status_code == 200
+    await seller.service.run_jobs()
+    assert (await newest_run(seller))["state"] == "completed"
+
+
+async def test_a_rule_of_a_key_that_waits_for_its_cards_is_held_later_too(a_limited_seller):
+    seller, _, _ = await a_shop_under_limits(a_limited_seller)
+    await published(seller, query="market>11", adjust_bp=-9000)
+    await seller.made_old("activity", "created_at", 20)
+    await seller.import_csv(shown("12.00"))
+    assert (await newest_run(seller))["state"] == "awaiting_review"
 
 
 async def test_a_run_by_a_members_rule_does_not_wait(a_limited_seller):

@@ -46,7 +46,7 @@ class Run:
     seller: SellerPricing
     now: datetime
     sales: Sequence[Sale] = ()
-    # Keys changed rules within the day: the run is compared with what the earlier ones ask.
+    # Keys changed rules, promotions or settings: the run is compared with what was asked before.
     watched: bool = False
 
     @cached_property

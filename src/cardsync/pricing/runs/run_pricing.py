@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,14 @@ from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.inputs.cards_to_price import Stock, price_stock, read_stock, with_losing
-from cardsync.pricing.inputs.rules_before_keys import moved_by_keys, rules_before_keys
+from cardsync.pricing.inputs.rules_before_keys import (
+    DAY,
+    LONG,
+    before_keys,
+    last_asked,
+    leaps,
+    moved_by_keys,
+)
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.runs.ended import Ended, settle
@@ -78,7 +85,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
     stops = confirmed is None and await _must_stop(work, lease, run, priced)
     # A key may have confirmed the run: that lifts no limit of what keys wrote.
-    if full and (stops or await _moved_by_keys(work, account, stock.run, priced)):
+    if full and (stops or await _moved_by_keys(work, account, stock, priced)):
         await _end(work, lease, run, "awaiting_review", counts)
         return
     await boundary(work.database, lease)
@@ -124,17 +131,29 @@ async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFra
         return await must_stop(session, lease.seller_id, priced, run.started_at)
 
 
-async def _moved_by_keys(work: Work, account: Account, run: Run, priced: pl.DataFrame) -> bool:
+async def _moved_by_keys(work: Work, account: Account, stock: Stock, priced: pl.DataFrame) -> bool:
     """Whether the run waits for a look, because of what keys and tokens wrote."""
     if not work.settings.price_write_limits:
         return False
-    seller_id = account.seller_id
-    async with work.database.tenant(seller_id, snapshot=True) as session:
-        before = await rules_before_keys(session, seller_id, run.rules, run.now)
+    before = await _before_keys(work, account, stock.run, DAY)
+    if before is not None and moved_by_keys(priced, before):
+        return True
+    last = last_asked(stock.cards)
+    if not leaps(priced, last):
+        return False
+    before = await _before_keys(work, account, stock.run, LONG)
+    return before is not None and moved_by_keys(priced, before, last)
+
+
+async def _before_keys(
+    work: Work, account: Account, run: Run, span: timedelta
+) -> pl.DataFrame | None:
+    async with work.database.tenant(account.seller_id, snapshot=True) as session:
+        before = await before_keys(session, account.seller_id, run, span)
         if before is None:
-            return False
-        stock = await read_stock(session, account, replace(run, rules=before))
-    return moved_by_keys(priced, await price_stock(stock))
+            return None
+        stock = await read_stock(session, account, before)
+    return await price_stock(stock)
 
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
