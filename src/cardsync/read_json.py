@@ -31,6 +31,8 @@ Id = Annotated[
 
 _ERROR: Final = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
+# A text that ends so ends the decoder, as if the body ended.
+_HALF: Final = re.compile(rb"(\\u[dD][89abAB][0-9a-fA-F]{2})\"")
 _PART: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _FIELD: Final = re.compile(
     r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL
@@ -133,17 +135,28 @@ def is_read_by(kind: Any) -> bool:
 DECODERS: Final = [(is_read_by, _by_type)]
 
 
-def not_json(error: Exception) -> str:
+def not_json(error: Exception, body: bytes) -> str:
     """Return why a body is not JSON, from what its decoder raised."""
     if isinstance(error, RecursionError):
         reason = "it is nested too deeply"
     elif isinstance(error, UnicodeDecodeError):
-        reason = f"byte {error.start:,} is not UTF-8"
-    elif place := _AT_BYTE.search(str(error)):
-        reason = f"it cannot be read at byte {int(place[1]):,}"
+        reason = f"byte {_not_utf8(body):,} is not UTF-8"
+    elif at := _AT_BYTE.search(str(error)):
+        reason = f"it cannot be read at byte {int(at[1]):,}"
+    elif half := _HALF.search(body):
+        reason = f"it holds half a character, {half[1].decode()}"
     else:
         reason = "it ends too early"
     return f"the body is not valid JSON: {reason}"
+
+
+def _not_utf8(body: bytes) -> int:
+    """Return the place of the first such byte; the decoder knows that in one text only."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as e:
+        return e.start
+    return len(body)
 
 
 def given_fields(read: msgspec.Struct) -> dict[str, Any]:

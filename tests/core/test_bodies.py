@@ -76,6 +76,18 @@ def test_anything_else_is_bad_gzip(data):
         bodies.check_gzip(data, 1000, 10)
 
 
+def test_bad_gzip_is_told_in_our_words():
+    for place in range(10, len(WHOLE)):
+        damaged = bytearray(WHOLE)
+        damaged[place] ^= 0xFF
+        with pytest.raises(bodies.BadGzip) as raised:
+            bodies.inflate(bytes(damaged), 1000)
+        assert str(raised.value) in (
+            "it is damaged",
+            "it ends too early, or extra data follows it",
+        )
+
+
 def test_the_cap_itself_is_allowed_and_one_byte_more_is_not():
     assert bodies.inflate(WHOLE, 8) == b"a,b\n1,2\n"
     for data in (WHOLE, gzip.compress(b"") * 5 + WHOLE, gzip.compress(b"abcd") * 2):

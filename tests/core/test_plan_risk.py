@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from cardsync.access.caller import Identity
 from cardsync.plans.basis import drifted
 from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
-from cardsync.plans.risk import Size, risk_of
+from cardsync.plans.risk import Size, broken_limit, confirmation_of, risk_of
+from cardsync.pricing.loss.loss_limits import Sums
 
 RISKS = ("low", "medium", "high", "critical")
 MODES = ("deny", "always_ask", "ask_for_mutations", "auto_low_risk", "auto_unless_critical")
@@ -135,3 +136,36 @@ def test_a_change_of_another_size_is_drift(now, words):
     found = drifted(EMPTY, EMPTY, was, now)
     assert bool(found) == (words is not None)
     assert words is None or words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (Size(under_market=1, first_under_market=7), "card 7 would be priced under 1%"),
+        (
+            Size(under_market=2, first_under_market=7),
+            "2 cards, card 7 among them, would be priced under 1%",
+        ),
+        (Size(sums=Sums(hour_cards=1, hour_first=7)), "card 7 would have moved by more than 20%"),
+        (
+            Size(sums=Sums(day_cards=1_200, day_first=7)),
+            "1,200 cards, card 7 among them, would have moved by more than 30%",
+        ),
+    ],
+)
+def test_a_refusal_counts_cards_as_a_person_does(size, words):
+    broken = broken_limit(size)
+    assert broken is not None
+    assert broken.error.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        (1, "1 card would change price, by -60%"),
+        (2, "2 cards would change price, one of them by -60%"),
+    ],
+)
+def test_so_does_a_confirmation(cards, words):
+    asked = confirmation_of(Size(cards=cards, deepest_bp=6_000))
+    assert str(asked.body()["error"]).startswith(words)

@@ -10,7 +10,8 @@ import pytest
 from msgspec import UNSET, Meta, UnsetType
 
 from cardsync import errors
-from cardsync.read_json import Id, ReadBy, given_fields, read
+from cardsync.described import Like
+from cardsync.read_json import Id, ReadBy, given_fields, not_json, read
 
 Size = Annotated[int, Meta(ge=1, le=5000)]
 
@@ -21,7 +22,7 @@ def _even(value: Any) -> int:
     return value
 
 
-Even = ReadBy[int, _even]
+Even = ReadBy[int, _even, Like(int)]
 
 
 class Colour(StrEnum):
@@ -185,3 +186,18 @@ def test_what_a_reader_returns_is_the_value_of_its_field_and_unset_fields_are_no
     assert (card.even, card.flag) == (8, True)
     assert "even" not in given_fields(read({"id": 7}, Card))
     assert given_fields(read({"id": 7, "even": None}, Card))["even"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"name": "\xff"}', "byte 10 is not UTF-8"),
+        (b'{"name": "\\ud83d"}', "it holds half a character, \\ud83d"),
+        (b'{"name": ', "it ends too early"),
+        (b'{"name": NaN}', "it cannot be read at byte 9"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place_in_the_body(body, reason):
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)) as raised:
+        msgspec.json.decode(body)
+    assert not_json(raised.value, body) == f"the body is not valid JSON: {reason}"

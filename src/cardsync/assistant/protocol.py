@@ -17,7 +17,8 @@ import msgspec
 from litestar import Request, Response, Router, asgi
 from litestar.enums import ScopeType
 from litestar.exceptions import NotFoundException
-from litestar.types import ASGIApp, Receive, ReceiveMessage, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
+from litestar.types.asgi_types import HTTPResponseStartEvent
 
 from cardsync import errors
 from cardsync.access import access_tokens
@@ -101,7 +102,7 @@ async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
     assistants: Assistants = scope["litestar_app"].state.assistants
     served = await assistants.ready()
     if not await served.answer_call(scope, body, send):
-        await served.answer(scope, _again(body, receive), send)
+        await served.answer(scope, _again(body, receive), _in_our_words(send))
 
 
 router = Router(
@@ -158,6 +159,48 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return received
+
+
+# What the library begins a refusal of a body with; its own reasons follow.
+_SAYS: Final = {
+    "Parse error": "Parse error: the body is not valid JSON",
+    "Validation error": (
+        "Validation error: the body must be one message of JSON-RPC 2.0, an object with"
+        ' "jsonrpc": "2.0", the text method and the object params'
+    ),
+}
+
+
+def _in_our_words(send: Send) -> Send:
+    """Send the library's answers, without the words of its reader of JSON."""
+    start: HTTPResponseStartEvent | None = None
+
+    async def answer(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and message["status"] == 400:
+            start = message
+            return
+        if start is not None and message["type"] == "http.response.body":
+            first, start = start, None
+            message["body"] = _reworded(message["body"])
+            kept = [pair for pair in first["headers"] if pair[0].lower() != b"content-length"]
+            first["headers"] = [*kept, (b"content-length", str(len(message["body"])).encode())]
+            await send(first)
+        await send(message)
+
+    return answer
+
+
+def _reworded(body: bytes) -> bytes:
+    try:
+        told = msgspec.json.decode(body)
+        said = _SAYS.get(told["error"]["message"].partition(":")[0])
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+        return body
+    if said is None:
+        return body
+    told["error"]["message"] = said
+    return msgspec.json.encode(told)
 
 
 class Assistants:

@@ -44,7 +44,7 @@ def read(body: bytes) -> dict[str, Feedback]:
         body.decode()
         rows = _ANY.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e)) from None
+        raise errors.InvalidJson(not_json(e, body)) from None
     if not isinstance(rows, list):
         raise errors.InvalidPayload("the body is not an array")
     if not rows:

@@ -104,7 +104,7 @@ def check(body: bytes) -> int:
     except msgspec.ValidationError as e:
         raise _misshapen(body, str(e)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e)) from None
+        raise errors.InvalidJson(not_json(e, body)) from None
     if not rows:
         raise errors.EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:
@@ -125,7 +125,7 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as e:
-        return errors.InvalidJson(not_json(e))
+        return errors.InvalidJson(not_json(e, body))
     if not (place := _PLACE.fullmatch(reason)):
         return errors.InvalidPayload("the body is not an array of objects")
     row = int(place[2]) + 1

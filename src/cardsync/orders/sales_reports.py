@@ -64,7 +64,7 @@ def read(body: bytes) -> Report:
     try:
         given = _JSON.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e)) from e
+        raise errors.InvalidJson(not_json(e, body)) from e
     if not isinstance(given, dict):
         raise errors.InvalidPayload("the body is not an object")
     month, date_to = (_date(given, name) for name in ("date_from", "date_to"))

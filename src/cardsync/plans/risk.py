@@ -101,8 +101,8 @@ def broken_limit(size: Size) -> Broken | None:
     if size.under_market:
         return _broken(
             "price_of_market",
-            f"{size.under_market} cards would be priced under 1% of their market price, card"
-            f" {size.first_under_market} among them: raise these prices",
+            f"{_named(size.under_market, size.first_under_market)} would be priced under 1% of the"
+            " market price: raise these prices",
         )
     sums = size.sums
     for limit, cards, first, limit_words in (
@@ -112,9 +112,8 @@ def broken_limit(size: Size) -> Broken | None:
         if cards:
             return _broken(
                 cast(Limit, limit),
-                f"{cards} cards would have moved by more than {limit_words} without a"
-                " member's approval,"
-                f" card {first} among them: change these prices by less",
+                f"{_named(cards, first)} would have moved by more than {limit_words} without a"
+                " member's approval: change these prices by less",
             )
     if sums.hour_fallen * WHOLE_BP > sums.hour_before * HOUR_TOUCHED_BP:
         return _broken(
@@ -134,6 +133,11 @@ def broken_limit(size: Size) -> Broken | None:
             " by less, or let an owner raise the setting Loss budget (loss_budget)",
         )
     return None
+
+
+def _named(cards: int, first: int | None) -> str:
+    """Return how many cards, with the first of them."""
+    return f"card {first}" if cards == 1 else f"{cards:,} cards, card {first} among them,"
 
 
 def _broken(limit: Limit, error: str) -> Broken:
@@ -159,8 +163,12 @@ def signed(units: int) -> str:
 def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
     """Return the refusal that asks a member to confirm, with the figures."""
     fall = max(size.falls, key=lambda fall: (fall.by * WHOLE_BP // (fall.whole or 1), fall.by))
+    cards = f"{size.cards:,} cards would change price, one of them"
+    if size.cards == 1:
+        cards = "1 card would change price,"
     return errors.ConfirmationNeeded(
-        f"{size.cards} cards would change price, one of them by -{percent(size.deepest_bp)}, and the listed value would fall by {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
+        f"{cards} by -{percent(size.deepest_bp)}, and the listed value would fall by"
+        f" {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
         cards_affected=size.cards,
         listed_value_change=signed(size.after - size.before),
         deepest_fall_bp=size.deepest_bp,

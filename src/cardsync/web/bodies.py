@@ -158,7 +158,7 @@ def _read(reader: igzip.IGzipFile, buffer: memoryview) -> int:
     except EOFError:
         raise BadGzip("it ends too early, or extra data follows it") from None
     except (gzip.BadGzipFile, _ISAL_ERROR) as e:
-        raise BadGzip(str(e)) from e
+        raise BadGzip("it is damaged") from e
 
 
 def _opened(source: Source) -> BinaryIO | nullcontext[BinaryIO]:

@@ -125,7 +125,7 @@ class ApiRequest(Request[Any, Any, State]):
         try:
             value = bodies.decoded(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
-            raise errors.BadRequest(read_json.not_json(e)) from e
+            raise errors.BadRequest(read_json.not_json(e, body)) from e
         if b"\\u0000" in body:
             need_storable(value)
         shapes = self.scope["route_handler"].signature_model.__annotations__

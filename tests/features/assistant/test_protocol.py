@@ -5,6 +5,7 @@ what no good client sends.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -221,3 +222,28 @@ async def test_a_program_hears_that_an_address_is_none_of_its_own(a_seller):
     )
     assert is_error
     assert "method_not_allowed" in texts[-1]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("", -32700), ("{", -32700), ("[1]", -32602), ('"x"', -32602), ("{}", -32602),
+        ('{"jsonrpc":"2.0","id":1,"method":5}', -32602),
+        ('{"jsonrpc":"2.0","id":1,"method":"ping","params":5}', -32602),
+    ],
+)  # fmt: skip
+async def test_a_body_that_is_no_message_is_refused_in_our_words(a_seller, version, body, code):
+    seller = await a_seller()
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
+    }
+    answer = await seller.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.headers["content-length"] == str(len(answer.content))
+    error = answer.json()["error"]
+    assert not re.search(r"line \d|pydantic|\[type=|JSONRPC[A-Z]", error["message"]), error
+    if version != NEW:
+        assert error["code"] == code

@@ -35,7 +35,9 @@ async def told(seller):
 
 async def test_a_rule_that_changed_waits_for_the_next_run(seller):
     rule = await a_rule(seller, adjust_bp=1000)
-    sentence = "Rules, promotions or settings changed since the last run; the next run sets 5.50."
+    sentence = (
+        "Rules, pins, promotions or settings changed since the last run; the next run sets 5.50."
+    )
     assert await told(seller) == ("4.95", "rule_changed", sentence)
     reader = await seller.token("mcp:read")
     known = await assistants.data(reader, "pricing_explain_card", marketplace_id=1)
