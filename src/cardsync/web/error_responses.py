@@ -171,7 +171,8 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     if exc.status_code == 413:
         return problem(request, errors.PayloadTooLarge())
     if isinstance(exc, ClientException):
-        return problem(request, errors.BadRequest(exc.detail or "the request could not be read"))
+        # Its words are the framework's.
+        return problem(request, errors.BadRequest("the request could not be read"))
     return unforeseen(request, exc)
 
 

@@ -370,3 +370,13 @@ async def test_a_member_and_a_store_have_no_name_with_a_nul(a_seller):
     for answer, field in ((named, "store_name"), (joining, "name")):
         assert answer.status_code == 422, answer.text
         assert answer.json()["error"] == f"{field}: contains a NUL character"
+
+
+async def test_a_request_that_the_framework_refuses_is_told_in_our_words(a_seller):
+    seller = await a_seller()
+    headers = {"Content-Type": "application/json", "Content-Length": "abc"}
+    answer = await seller.post("/api/lists", content=b"{}", headers=headers)
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"error": "the request could not be read", "code": "bad_request"},
+    )
