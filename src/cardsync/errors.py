@@ -99,8 +99,10 @@ TOP_UP_PATH = "/account/credits"
 
 class MeteredCooldownBody(msgspec.Struct):
     status: Literal["cooldown"]
+    """Always cooldown"""
     cooldown_remaining_seconds: int
     balance: int
+    """The credits that are left"""
     top_up_path: str
 
 
@@ -119,6 +121,7 @@ class MeteredCooldown(WithStatus):
 
 class InsufficientBalanceBody(msgspec.Struct):
     status: Literal["insufficient_balance"]
+    """Always insufficient_balance"""
     balance: Literal[0]
     top_up_path: str
 
@@ -446,6 +449,7 @@ class StockPromotedReload(Problem):
 
 class MutexHeldBody(msgspec.Struct):
     status: Literal["mutex_held"]
+    """Always mutex_held"""
     retry_after_seconds: int
 
 
@@ -629,6 +633,7 @@ class ConfirmationNeededBody(msgspec.Struct):
     cards_affected: int
     listed_value_change: str
     deepest_fall_bp: int
+    """The fall of the card that falls most, in basis points"""
 
 
 class ConfirmationNeeded(WithFigures):
@@ -729,6 +734,7 @@ class RateLimited(Problem):
 
 class CooldownBody(msgspec.Struct):
     status: Literal["cooldown"]
+    """Always cooldown"""
     cooldown_remaining_seconds: int
 
 

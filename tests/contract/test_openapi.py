@@ -1430,3 +1430,104 @@ async def test_real_answers_fit_what_is_told(a_seller, service):
         [content] = answer(name, given.status_code)["content"].values()
         assert fits(given.json(), content["schema"]), (name, given.text)
     assert not fits({"status": 1}, {"$ref": "#/components/schemas/Health"})
+
+
+# The names of fields that the specification's interface.md and decisions.md explain.
+EXPLAINED = """
+error code status request_id name category_id update_available force_update latest_version
+download_url signature sha256 release release_signature min_from product_lines has_pending_tasks
+sync_mode upload_approved action reason sync_requested first_sync kind plan steps skipped
+last_succeeded_at freshness_seconds sync_in_progress last_sync_at agent_last_seen_at phase
+phase_progress done total cooldown_remaining_seconds balance top_up_path transaction_id
+retry_after_seconds full_history upload_id upload_url key expires_at exported_at
+
+order_number buyer_name order_date product_amt shipping_amt total_amt refund_type refund_origin
+refund_amt refund_reason refund_note product_name product_line condition set_name rarity quantity
+sku_id main_photo_url shipping_method city state postal_code tracking_number item_count
+product_weight rating comment date_from date_to report gross_sales order_count product_amount
+total_fees shipping_amount total_refund_amount refunded_orders refunded_fees adjustments
+net_sales_minus_fees net_sales month empty gaps count updated sync_cycle_id duration_ms
+agent_version platform started_at step_name page_url screenshot captured_at
+
+id order_placed_at shipping_type shipped_marked_at marked_shipped_pending pull_dismissed_at items
+items_truncated items_total_count feedback_rating feedback_comment unit_price line_total orders page
+per_page total_pages status_counts pull_sessions order_ids opened_at completed_at pulled_count
+review_count changed needs_review customers first_order_at last_order_at lifetime_total repeat_rate
+stream received_at finished_at rows applied duplicates rejected_count rejected row line column
+message matched provisional ambiguous gone
+
+slug position card_count active_count gone_count query member add_cards_url lists max_cards_per_list
+list added requested truncated removed deleted marketplace_ids card_ids selected_ids search
+marketplace_id product_id marketplace_product_id card_id number game condition_label printing
+language price target_price market_price low_price low_price_with_shipping direct_low custom
+locations box slot location_code unshelved_quantity updated_at created_at history observed_at
+query_errors offset contribution shared boxes slots cards drift start_slot per_slot from to
+
+scope scope_note results set finish candidates owned_by_caller availability min_price total_quantity
+as_of sellers store_name buy_url fallback nearby_printings in_network_unexposed parcels postage
+postage_estimated index greedy_total gap unavailable any_printing max_sellers fewest_parcels
+
+matching_rules governing_rule blockers historical_breakdown inputs currency
+current_price computed_at card outcome priority recommendations proposed_price expected_value
+confidence revision evidence liquidation account observations recorded holds price_options
+buy_out_detected_at gate_verdict condition_listings passed sales_30d fetched_at aggressive_price
+undercut_up_bp hard_floor repricing_scope shipping_adder rules selects governs never_matches
+shadowed_by broken overlaps unmatched direct_minimum direct_program default_rule_enabled
+minimum_move attribution_logging max_age_hours fee_level run_id trigger priced held blocked up down
+unchanged listed_value_before listed_value_after largest histogram from_bp to_bp days date
+listed_value sold sold_at sold_price asked_price summary rule_id since dry_run diff
+velocity_boost_enabled warnings ids
+
+sync_interval_minutes quiet_hours time_zone auto_sync_paused automatic_pricing_paused
+planner_opt_in write_consent tracking_threshold network_consent network_published enabled
+postage_steps listing_url_template staff_see_revenue loss_budget csrf_token seller email role
+invite_url password past_due suspended trial_ends_at tasks payload attempt claimed_at claim_token
+claim_expires_at kinds limit capabilities result retryable imported_at file_sha256 row_count
+old_price new_price step workflow selector dom_snippet correction heal_id correction_id verified
+plan_key actions op changes plan_id risk cards_affected listed_value_change confirm_url proposal_id
+confirm listed activity actor
+"""
+# How much of all fields is described, whoever explains them.
+LEAST_DESCRIBED = 0.95
+
+
+def described_fields() -> list[tuple[str, str, bool]]:
+    """Return every field with where it is and whether it is described. What only narrows the fields
+    of another schema, beside which it is, needs no words.
+    """
+    found = []
+
+    def look(part, where: str) -> None:
+        if isinstance(part, list):
+            for one in part:
+                look(one, where)
+        if not isinstance(part, dict):
+            return
+        narrows = any("$ref" in one for one in part.get("allOf", ()))
+        for name, one in part.get("properties", {}).items():
+            found.append((name, where, bool(one.get("description"))))
+            look(one, f"{where}.{name}")
+        for name, one in part.items():
+            if name not in ("properties", "example", "examples") and not (
+                narrows and name == "allOf"
+            ):
+                look(one, f"{where}/{name}")
+
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        look(schema, name)
+    for name, operation in OPERATIONS.items():
+        look(operation, " ".join(name))
+    return found
+
+
+def test_a_field_that_the_specification_explains_has_its_sentence_wherever_it_is():
+    found, explained = described_fields(), set(EXPLAINED.split())
+    assert explained <= {name for name, _, _ in found}
+    bare = [f"{where}.{name}" for name, where, said in found if name in explained and not said]
+    assert bare == []
+
+
+def test_nearly_all_fields_are_described():
+    found = described_fields()
+    assert len(found) > 2000
+    assert sum(said for _, _, said in found) / len(found) >= LEAST_DESCRIBED

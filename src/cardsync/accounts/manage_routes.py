@@ -63,6 +63,7 @@ class MarkOfKey(msgspec.Struct):
 
 class Confirmed(msgspec.Struct):
     confirm: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    """The owner's own address for mail"""
 
 
 @get("/members", responses=problems(*READ))

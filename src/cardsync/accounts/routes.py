@@ -34,6 +34,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     sync_mode: SyncMode | UnsetType = UNSET
     sync_interval_minutes: Minutes | UnsetType | None = UNSET
     quiet_hours: str | UnsetType | None = UNSET
+    """No sync begins then, as 22:00-06:00 in the seller's time zone"""
     time_zone: str | UnsetType = UNSET
     auto_sync_paused: bool | UnsetType = UNSET
     automatic_pricing_paused: bool | UnsetType = UNSET
@@ -44,6 +45,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     tracking_threshold: str | int | float | UnsetType = UNSET
     loss_budget: str | int | float | UnsetType | None = UNSET
     costing: Literal["fifo", "average"] | UnsetType = UNSET
+    """fifo: a sold copy is of the oldest lot. average: it costs the mean of all"""
     letter_postage: str | int | float | UnsetType = UNSET
     parcel_postage: str | int | float | UnsetType = UNSET
     supplies: str | int | float | UnsetType = UNSET

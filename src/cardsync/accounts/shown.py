@@ -31,6 +31,7 @@ class LineSwitch(msgspec.Struct):
     """
 
     name: str
+    """The product line by its internal name"""
     enabled: bool
 
 
@@ -50,6 +51,7 @@ class AccountSettings(msgspec.Struct):
     tracking_threshold: str
     loss_budget: str | None
     costing: Literal["fifo", "average"]
+    """fifo: a sold copy is of the oldest lot. average: it costs the mean of all"""
     letter_postage: str
     parcel_postage: str
     supplies: str
@@ -87,6 +89,7 @@ def settings_body(account: Account) -> AccountSettings:
 class MemberBody(msgspec.Struct):
     id: int
     name: str
+    """The member's name"""
     email: str
     role: Role
 
@@ -94,6 +97,7 @@ class MemberBody(msgspec.Struct):
 class SellerBody(msgspec.Struct):
     id: int
     name: str
+    """The shop's name"""
 
 
 class SessionBody(msgspec.Struct):
@@ -122,8 +126,10 @@ class RosterBody(msgspec.Struct):
     id: int
     email: str
     name: str
+    """The member's name"""
     role: Role
     joined: bool
+    """The member has chosen a password"""
     created_at: str
 
 
@@ -146,6 +152,7 @@ class KeyBody(msgspec.Struct):
     created_at: str
     revoked_at: str | None
     ends_at: str | None
+    """When the key ends; null: it has no end"""
     own_script: bool
 
 
@@ -154,6 +161,7 @@ class KeysBody(msgspec.Struct):
 
     keys: list[KeyBody]
     why_none: str | None
+    """Why no key can be made; null: one can"""
 
 
 class MintedKeyBody(msgspec.Struct):
@@ -166,7 +174,9 @@ class OwnSession(msgspec.Struct):
 
     id: int
     browser: str
+    """The browser's name for people"""
     signed_in_at: str
+    """When the member signed in"""
     last_used_at: str
     expires_at: str
     current: bool
@@ -217,7 +227,9 @@ class DeletionBody(msgspec.Struct):
     """Both are null where no deletion was asked for."""
 
     asked_at: str | None
+    """When the owner asked for it; null: nobody did"""
     deletes_at: str | None
+    """When the account is deleted; null: it is not"""
 
 
 def deletion_body(found: AccountDeletion | None) -> DeletionBody:

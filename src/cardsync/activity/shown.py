@@ -27,6 +27,7 @@ class Entry(msgspec.Struct):
 
     id: int
     actor: str
+    """key N, token N, grant N (an assistant), member N, operator or a part of the service"""
     action: str
     risk: Annotated[str, Like(Risk)]
     outcome: Annotated[str, Like(Outcome)]
@@ -34,10 +35,13 @@ class Entry(msgspec.Struct):
     request_id: str | None
     created_at: str
     before: dict[str, Any] | None
+    """What was there before it"""
     after: dict[str, Any] | None
+    """What was there after it"""
     undoable: bool
     undone_by: int | None
     actor_name: str | None
+    """The name of that key, token, assistant or member"""
 
 
 class ActivityPage(msgspec.Struct):

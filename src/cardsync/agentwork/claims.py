@@ -102,6 +102,7 @@ class ClaimedTask(msgspec.Struct):
 
     id: int
     kind: Kind
+    """What the agent is to do"""
     payload: dict[str, Any]
     attempt: int
     claimed_at: str
@@ -111,6 +112,7 @@ class ClaimedTask(msgspec.Struct):
 
 class ClaimedTasks(msgspec.Struct):
     tasks: list[ClaimedTask]
+    """The tasks that the agent now has"""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=limits.TASKS_CLAIMED)]
 
 class TaskRequest(msgspec.Struct):
     kind: Literal["refresh_orders", "refresh_account", "backfill_orders"]
+    """What the agent is to do"""
 
 
 class ClaimRequest(msgspec.Struct):
@@ -44,7 +45,9 @@ class ClaimRequest(msgspec.Struct):
     """
 
     kinds: Annotated[list[Named], msgspec.Meta(max_length=100)] | None = None
+    """Only tasks of these kinds"""
     limit: Limit = 1
+    """At most so many tasks, from 1 to 10"""
     capabilities: list[Named] | str | None = None
 
 
@@ -57,6 +60,7 @@ class TaskOutcome(msgspec.Struct):
     """`retryable` of a failure: the task is offered again, five times in all."""
 
     status: Literal["completed", "failed"]
+    """completed or failed"""
     claim_token: Named
     result: dict[str, Any] | None = None
     error: TaskError | None = None

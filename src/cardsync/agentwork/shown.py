@@ -22,8 +22,10 @@ class Task(msgspec.Struct):
 
     id: int
     kind: Kind
+    """What the agent is to do"""
     payload: dict[str, Any]
     status: Status
+    """pending, claimed, completed, failed or cancelled"""
     attempt: int
     created_at: str
     claimed_at: str | None
@@ -35,6 +37,7 @@ class Task(msgspec.Struct):
 
 class Tasks(msgspec.Struct):
     tasks: list[Task]
+    """The tasks, newest first"""
     total: int
     page: int
     per_page: int

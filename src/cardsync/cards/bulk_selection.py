@@ -49,6 +49,7 @@ class Selection(msgspec.Struct):
     game: Filter | None = None
     product_line: Filter | None = None
     status: Filter | None = None
+    """Only cards of this status: active, gone or all"""
     selected_ids: Ids | SelectedIds | msgspec.UnsetType | None = msgspec.UNSET
 
     def __post_init__(self) -> None:

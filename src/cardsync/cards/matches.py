@@ -55,9 +55,13 @@ class PartBody(msgspec.Struct):
     """`agrees` is null where the catalog does not have the part."""
 
     name: str
+    """The part, such as the set or the number"""
     card: str
+    """What the card says"""
     product: str | None
+    """What the catalog says"""
     agrees: bool | None
+    """Whether both say the same; null where the catalog lacks the part"""
 
 
 class CandidateBody(msgspec.Struct):
@@ -77,10 +81,12 @@ class MatchBody(msgspec.Struct):
     """
 
     found: str
+    """How the product was found: settled, matched, ambiguous, provisional or contributed"""
     certainty: Certainty | None
     reasons: list[str]
     product_id: int | None
     parts: list[PartBody]
+    """What the card and the product say of each part of a name"""
     candidates: list[CandidateBody]
     settled_by: str | None
     settled_at: str | None

@@ -78,6 +78,7 @@ class OnList(msgspec.Struct, gc=False):
     id: int
     slug: str
     name: str
+    """The name of the list"""
 
 
 class Location(msgspec.Struct, gc=False):
@@ -126,9 +127,11 @@ class CardBody(msgspec.Struct):
     low_price_with_shipping: str | None
     direct_low: str | None
     status: Literal["active", "gone"]
+    """active, or gone: sold out or no longer in the seller's file"""
     custom: bool
     contribution: Literal["private", "published"] | None
     lists: list[OnList]
+    """The lists that it is on"""
     locations: list[Location]
     location_code: str | None
     unshelved_quantity: int
@@ -149,6 +152,7 @@ class CardWithHistory(CardBody):
     """`history`: newest first; each observation held until the next."""
 
     history: list[Observation]
+    """What was observed of it, newest first, at most 365"""
 
 
 def card_body(row: CardRow) -> CardBody:
@@ -218,6 +222,7 @@ class QueryProblem(msgspec.Struct):
 
 class CardsPage(msgspec.Struct):
     cards: list[CardBody]
+    """The cards of the page"""
     total: int
     page: int
     per_page: int
@@ -241,7 +246,9 @@ class CardsBehind(msgspec.Struct):
     """`behind` is the card with which the next part begins; it is null on the last part."""
 
     cards: list[CardBody]
+    """The next cards of the selection"""
     behind: int | None
+    """The card that the next part begins with; null on the last part"""
 
 
 def cards_behind_body(rows: Sequence[CardRow], page: CardPage) -> CardsBehind:
@@ -253,8 +260,10 @@ class CompletionBody(msgspec.Struct):
     """The search reads `text` from the offset `at` on; `told` describes it, or is empty."""
 
     at: int
+    """Where the search reads the text from"""
     text: str
     told: str
+    """What the text means; empty: nothing to say"""
 
 
 class CompletionsBody(msgspec.Struct):

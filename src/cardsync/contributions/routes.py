@@ -33,6 +33,7 @@ class Contribution(msgspec.Struct):
     product_id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] | None = None
     game: Text | None = None
     name: Text | None = None
+    """The card's name"""
     set_name: Text | None = msgspec.field(default=None, name="set")
     number: Text | None = None
     price: Amount | None = None

@@ -48,6 +48,7 @@ class SkipWaitFacts:
 
 class SkipWait(msgspec.Struct):
     status: Answered
+    """charged: a credit was spent. replayed: the same charge again. The others cost nothing"""
     balance: int | UnsetType = UNSET
     cooldown_remaining_seconds: int | UnsetType = UNSET
     transaction_id: int | UnsetType | None = UNSET

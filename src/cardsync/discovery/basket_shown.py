@@ -28,6 +28,7 @@ class BasketParcel(msgspec.Struct, omit_defaults=True):
     store_name: str | None
     postage: Number
     items: list[BasketItem]
+    """The cards to order from the seller"""
     postage_estimated: bool = False
 
 
@@ -35,6 +36,7 @@ class BasketStep(msgspec.Struct):
     """The cheapest total that was found with at most so many sellers."""
 
     sellers: int
+    """At most so many sellers"""
     total: Number
 
 
@@ -45,8 +47,10 @@ class UnavailableCard(msgspec.Struct, omit_defaults=True):
 
     index: int
     reason: Literal["no_match", "not_clear", "no_offer", "not_enough_copies", "max_sellers"]
+    """no_match, not_clear, no_offer, not_enough_copies or max_sellers"""
     candidates: int | msgspec.UnsetType = msgspec.UNSET
     copies: int | msgspec.UnsetType = msgspec.UNSET
+    """How many copies are offered"""
 
 
 class SplitBasket(msgspec.Struct):
@@ -59,4 +63,5 @@ class SplitBasket(msgspec.Struct):
     gap: Number
     greedy_total: Number | None
     steps: list[BasketStep]
+    """The cheapest total with at most so many sellers"""
     unavailable: list[UnavailableCard]

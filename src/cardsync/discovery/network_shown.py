@@ -14,13 +14,16 @@ class PostageStep(msgspec.Struct):
     """A parcel worth `value_from` or more costs this much to send, up to the next step."""
 
     value_from: str
+    """From this value of the parcel on, in USD"""
     postage: str
 
 
 class OwnOfferBody(msgspec.Struct):
     product_id: int
     name: str
+    """The card's name"""
     set: str
+    """The name of the set"""
     number: str | None
     finish: str | None
     game: str
@@ -37,13 +40,18 @@ class UnmetBody(msgspec.Struct):
 
     product_id: int
     name: str
+    """The card's name"""
     set: str
+    """The name of the set"""
     number: str | None
     finish: str | None
     game: str
     callers: int
+    """How many asked for it in the last 30 days"""
     last_asked_on: date
+    """The day when it was asked for last"""
     held: bool
+    """You have it"""
 
 
 class NetworkBody(msgspec.Struct):
@@ -52,17 +60,26 @@ class NetworkBody(msgspec.Struct):
     """
 
     seen: bool
+    """Buyers see the stock"""
     hidden_because: list[str]
+    """Why buyers do not see the stock"""
     consented_at: datetime | None
+    """When the owner agreed to the network"""
     published_at: datetime | None
+    """When the stock was published to the network"""
     store_name: str | None
     listing_url_template: str | None
     postage: list[PostageStep]
+    """What sending costs, by the value of the parcel"""
     printings: int
+    """The different printings that are offered"""
     copies: int
     refreshed_at: datetime | None
+    """When the network's view of the stock was refreshed"""
     shown: list[OwnOfferBody]
+    """Some of the offers that buyers see"""
     unmet: list[UnmetBody]
+    """What buyers ask for and nobody offers"""
 
 
 def postage_shown(steps: str) -> list[PostageStep]:

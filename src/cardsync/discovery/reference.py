@@ -96,6 +96,7 @@ class Reference(msgspec.Struct):
     """A card as it is written."""
 
     name: Part
+    """The card's name, from 2 characters on"""
     set: Part | None = None
     number: Part | None = None
     finish: Part | None = None
@@ -114,6 +115,7 @@ class SeveralReferences(msgspec.Struct):
     """Up to 25 cards of one game."""
 
     cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=limits.REFERENCES)]
+    """At most 25 references"""
     game: str = GAME
 
 

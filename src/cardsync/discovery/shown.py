@@ -27,7 +27,9 @@ SCOPE_NOTE = (
 class Candidate(msgspec.Struct):
     product_id: int
     name: str
+    """The product's name"""
     set: str
+    """The name of the set"""
     number: str | None
     finish: str | None
     game: str
@@ -64,6 +66,7 @@ class DiscoveryResult(msgspec.Struct, omit_defaults=True):
     product_id: int | None
     """Set only when resolved"""
     candidates: list[Candidate]
+    """The printings that may be meant, best first"""
     total: int
     """The number of printings that fit"""
     truncated: bool
@@ -78,6 +81,7 @@ class Discovery(msgspec.Struct):
     scope: Literal["network_discovery"]
     scope_note: str
     results: list[DiscoveryResult]
+    """One result for each reference, in their order"""
 
 
 def discovery_body(game: str, answers: list[Answer], settings: Settings) -> Discovery:

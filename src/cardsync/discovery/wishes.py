@@ -40,6 +40,7 @@ class Parcels(msgspec.Struct):
 
 class BasketAsked(Parcels, kw_only=True):
     cards: Annotated[list[Wish], msgspec.Meta(min_length=1, max_length=limits.BASKET_REFERENCES)]
+    """The cards to buy, at most 200"""
     game: str = GAME
 
 

@@ -33,6 +33,7 @@ from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv, retired
+from cardsync.web.field_words import WORDS
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     FOR_AGENTS,
@@ -84,8 +85,12 @@ class _InventoryBody(Operation):
     """Describe the forms of POST /sync: it reads its body itself, so the framework cannot see them."""
 
     def __post_init__(self) -> None:
-        text = Schema(type=OpenAPIType.STRING)
-        names = ("key", "product_line", "sync_cycle_id", "exported_at")
+        said = {
+            "key": "The key that POST /api/v1/sync/upload-request answered with",
+            "product_line": "The line of rows that name none; only its absent cards are sold out",
+            "sync_cycle_id": WORDS["sync_cycle_id"],
+            "exported_at": "When the marketplace made the file; not in the future",
+        }
         self.request_body = RequestBody(
             required=True,
             description="The CSV, gzip or plain; or the key of an object that was PUT before. At most 10 MB on the wire.",
@@ -100,7 +105,10 @@ class _InventoryBody(Operation):
                     schema=Schema(
                         type=OpenAPIType.OBJECT,
                         required=["key"],
-                        properties=dict.fromkeys(names, text),
+                        properties={
+                            name: Schema(type=OpenAPIType.STRING, description=words)
+                            for name, words in said.items()
+                        },
                     )
                 ),
             },

@@ -15,11 +15,13 @@ from cardsync.work.models import State, Upload
 class UploadSlot(msgspec.Struct):
     upload_url: str
     key: str
+    """What POST /api/v1/sync takes after the PUT, as syncs/u<seller>/<uuid>.csv"""
     expires_at: str
 
 
 class Accepted(msgspec.Struct):
     status: Literal["accepted"]
+    """Always accepted"""
     upload_id: int
 
 
@@ -47,6 +49,7 @@ class QueueBody(msgspec.Struct):
     """
 
     ahead: int
+    """The uploads before this one"""
     oldest_seconds: int
 
 
@@ -58,6 +61,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
     id: int
     stream: str
     state: State
+    """What became of the upload so far"""
     received_at: str
     finished_at: str | None
     rows: int
@@ -76,17 +80,25 @@ class InventoryReport(UploadReport, kw_only=True):
     """
 
     catalog_loaded: bool | msgspec.UnsetType = msgspec.UNSET
+    """There is a catalog to match cards with"""
     matched: int
     provisional: int
+    """Cards that the catalog lacks"""
     ambiguous: int
+    """Cards that several products fit"""
     priced: int
     changed: int
+    """Cards whose price or quantity changed"""
     gone: int
+    """Cards that are sold out or no longer in the file"""
     noted_count: int
+    """How much was odd"""
     noted: list[Rejected]
+    """What is odd about rows that were applied"""
     blocked: dict[str, int]
     review: list[str]
     cycle_cancelled: bool | msgspec.UnsetType = msgspec.UNSET
+    """The seller cancelled the sync that brought it"""
 
 
 class ListedUpload(msgspec.Struct):
@@ -95,9 +107,11 @@ class ListedUpload(msgspec.Struct):
     id: int
     stream: str
     state: State
+    """What became of the upload so far"""
     received_at: str
     finished_at: str | None
     rows: int
+    """The rows of the upload"""
     applied: int
     rejected_count: int
     error: Failure | None

@@ -47,6 +47,7 @@ class ListName(msgspec.Struct):
     name: Annotated[
         Any, Like(Annotated[str, msgspec.Meta(min_length=1, max_length=100)], needed=True)
     ] = None
+    """1 to 100 characters, unlike the names of the other lists whatever the case"""
 
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:

@@ -13,6 +13,7 @@ class CardListBody(msgspec.Struct):
     """
 
     id: int
+    """The id of the list"""
     name: str
     """Unique in the shop"""
     slug: str
@@ -29,6 +30,7 @@ class CardListBody(msgspec.Struct):
 
 class Lists(msgspec.Struct):
     lists: list[CardListBody]
+    """The lists, by position"""
     max_cards_per_list: int
 
 
@@ -38,6 +40,7 @@ class CardsAdded(msgspec.Struct):
     """
 
     list: CardListBody
+    """The list as it is now"""
     added: int
     requested: int
     truncated: bool
@@ -46,3 +49,4 @@ class CardsAdded(msgspec.Struct):
 class CardsRemoved(msgspec.Struct):
     list: CardListBody
     removed: int
+    """How many cards left the list"""

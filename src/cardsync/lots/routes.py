@@ -88,6 +88,7 @@ class TextOfFile(msgspec.Struct):
     """`csv` is the text of the file."""
 
     csv: Annotated[str, msgspec.Meta(max_length=limits.LOT_FILE_CHARACTERS)]
+    """The text of the file"""
 
 
 @get("/lots", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
@@ -216,6 +217,7 @@ async def download_profit(
 
 class OrderProfit(msgspec.Struct):
     lines: list[LineProfit]
+    """The profit of each item"""
 
 
 @get("/profit/orders/{order_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))

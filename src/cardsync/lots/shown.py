@@ -24,10 +24,13 @@ class LotBody(msgspec.Struct):
     marketplace_id: int
     quantity: int
     remaining: int
+    """The copies that are left"""
     cost: str | None
     bought_on: date
     source: Source
+    """offer, file or hand"""
     source_id: int | None
+    """The offer or the file"""
     rule_id: int | None
 
 
@@ -46,7 +49,9 @@ class FileAdded(msgspec.Struct):
     """`known_before` says that the same file was here: then nothing is added."""
 
     lots: int
+    """How many lots were added"""
     known_before: bool
+    """The same file was here before: nothing is added"""
     rejected: list[RejectedRow]
 
 
@@ -54,9 +59,13 @@ class CostOfCard(msgspec.Struct):
     """`copies` are left in lots, for `known` of them the cost is known: `cost` each on average."""
 
     copies: int
+    """The copies that are left in lots"""
     known: int
+    """The copies whose cost is known"""
     cost: str | None
+    """What one of them cost on average, in USD; null: not known"""
     oldest: date | None
+    """The day when the oldest of them was bought"""
 
 
 class Profit(msgspec.Struct):
@@ -67,9 +76,12 @@ class Profit(msgspec.Struct):
     pieces: int
     costed: int
     received: str
+    """Price and shipping less refunds, in USD"""
     fees: str
     postage: str
+    """What sending cost, in USD"""
     cost: str
+    """What the cards cost, in USD"""
     profit: str | None
 
 
@@ -79,6 +91,7 @@ class ProfitRow(msgspec.Struct):
     start: date | None
     game: str | None
     profit: Profit
+    """What the sold copies brought"""
 
 
 class RuleReturn(msgspec.Struct):
@@ -88,11 +101,15 @@ class RuleReturn(msgspec.Struct):
 
     rule_id: int
     bought: int
+    """The copies that it bought"""
     paid: str
+    """What it paid, in USD"""
     sold: int
     cost: str
+    """What the sold copies cost, in USD"""
     profit: str
     return_rate: str | None
+    """The profit by the cost of what was sold"""
     days_to_sell: float | None
 
 
@@ -100,10 +117,15 @@ class ProfitSummary(msgspec.Struct):
     """`rows` is empty by rule, and `rules` otherwise."""
 
     by: ProfitBy
+    """day, week, month, game or rule"""
     first: date
+    """The first day"""
     last: date
+    """The last day"""
     rows: list[ProfitRow]
+    """The periods or games; empty by rule"""
     rules: list[RuleReturn]
+    """The buy rules; empty otherwise"""
     total: Profit | None
 
 
@@ -112,7 +134,9 @@ class LineProfit(msgspec.Struct):
 
     item_id: int
     fees_reported: bool
+    """The payments report has the fees"""
     profit: Profit
+    """What the item brought"""
 
 
 class FeeDifference(msgspec.Struct):
@@ -122,15 +146,18 @@ class FeeDifference(msgspec.Struct):
     order_number: str
     order_date: date | None
     expected: str
+    """What the schedule of fees expects, in USD"""
     taken: str
     difference: str
     rule: str
+    """The rule of the schedule of fees"""
 
 
 class FeeMonth(msgspec.Struct):
     month: date
     orders: int
     expected: str
+    """What the schedule of fees expects, in USD"""
     taken: str
     difference: str
 
@@ -139,9 +166,12 @@ class FeeAudit(msgspec.Struct):
     """`claim` is a text about the orders that were charged too much; empty if there is none."""
 
     months: list[FeeMonth]
+    """The fees by month"""
     differences: list[FeeDifference]
+    """The orders whose fees are not as expected"""
     left_out: int
     claim: str
+    """A text about the orders that were charged too much; empty: none was"""
 
 
 class PaymentsAdded(msgspec.Struct):
@@ -149,6 +179,7 @@ class PaymentsAdded(msgspec.Struct):
 
     orders: int
     changed: int
+    """Orders whose fees are new or other ones"""
     rejected: list[RejectedRow]
 
 

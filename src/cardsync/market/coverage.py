@@ -44,6 +44,7 @@ class CoveredCard(msgspec.Struct):
 
 class ClearingCoverage(msgspec.Struct):
     cards: list[CoveredCard]
+    """The cards that were asked for"""
 
 
 async def clearing_coverage(

@@ -40,6 +40,7 @@ class NewChoices(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     ways: dict[str, Way] = {}
+    """How mail is sent, by the kind of notice: at_once, daily or never"""
     stopped: bool | UnsetType = UNSET
 
 
@@ -54,6 +55,7 @@ class WebhookChange(msgspec.Struct, forbid_unknown_fields=True):
     url: Url | UnsetType = UNSET
     kinds: Kinds | UnsetType = UNSET
     on: bool | UnsetType = UNSET
+    """It is sent notices"""
 
 
 @get("/notices/choices", responses=problems(*READ_BY_MEMBERS))

@@ -18,9 +18,13 @@ class NoticeKindBody(msgspec.Struct):
     """A kind of notice, and the way in which the member gets it by mail."""
 
     kind: Annotated[str, Like(Kind | Event)]
+    """The kind of notice"""
     label: str
+    """What it is about"""
     group: str
+    """The group that it is shown with"""
     way: Way
+    """How the member gets it by mail: at once, daily or never"""
 
 
 class ChoicesBody(msgspec.Struct):
@@ -29,6 +33,7 @@ class ChoicesBody(msgspec.Struct):
     """
 
     mail_on: bool
+    """This installation sends mail"""
     stopped: bool
     kinds: list[NoticeKindBody]
 
@@ -41,11 +46,16 @@ class WebhookBody(msgspec.Struct):
     id: int
     url: str
     kinds: list[str]
+    """The kinds of notices that it gets"""
     on: bool
+    """It is sent notices"""
     off_why: str | None
+    """Why it is off: gone, failing or owner"""
     created_at: str
     last_sent_at: str | None
+    """When it was sent something last; null: never"""
     former_secret_until: str | None
+    """The former secret signs beside the new one until then"""
 
 
 class WebhooksBody(msgspec.Struct):
@@ -57,6 +67,7 @@ class SecretBody(msgspec.Struct):
 
     webhook: WebhookBody
     secret: str
+    """Verifies the signatures; it is shown once"""
 
 
 class DeliveryBody(msgspec.Struct):
@@ -66,15 +77,21 @@ class DeliveryBody(msgspec.Struct):
 
     id: int
     message_id: str
+    """The header webhook-id"""
     type: Annotated[str, Like(Kind | Event | Literal["test"])]
+    """The kind of notice, or test"""
     state: Sending
     tries: int
+    """How often it was tried"""
     created_at: str
     next_try_at: str | None
+    """When it is tried next; null: no more"""
     settled_at: str | None
     status: int | None
+    """The HTTP status of the last try"""
     error: str | None
     body: str
+    """What is sent"""
 
 
 class DeliveriesBody(msgspec.Struct):

@@ -28,9 +28,13 @@ class StepState(msgspec.Struct):
     """The last good end, the last failed one, and why the newest one failed (null: it did not)."""
 
     last_good: datetime | None = None
+    """When one was good last"""
     last_failed: datetime | None = None
+    """When one failed last"""
     failure: str | None = None
+    """Why the newest one failed; null: it did not"""
     bytes: int = 0
+    """Its size"""
 
 
 class BackupState(msgspec.Struct):
@@ -39,9 +43,13 @@ class BackupState(msgspec.Struct):
     """
 
     daily: bool
+    """The installation makes backups by itself"""
     backup: StepState
+    """The newest backup"""
     rehearsal: StepState
+    """The newest trial of a backup"""
     wrong: str | None = None
+    """What is wrong with the backups; null: nothing"""
 
 
 def record(

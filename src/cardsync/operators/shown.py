@@ -20,6 +20,7 @@ class SellerShown(msgspec.Struct):
     email: str
     created_at: str
     members: int
+    """The number of members"""
     plan: Plan
     trial_ends_at: str | None
     suspended: bool
@@ -28,10 +29,12 @@ class SellerShown(msgspec.Struct):
     product_lines: list[str]
     last_sync_at: str | None
     leaves_at: str | None
+    """When the account is removed, on the owner's wish"""
 
 
 class SellersShown(msgspec.Struct):
     sellers: list[SellerShown]
+    """The shops of the installation"""
     total: int
     page: int
     total_pages: int
@@ -40,8 +43,10 @@ class SellersShown(msgspec.Struct):
 class LineShown(msgspec.Struct):
     name: str
     label: str
+    """The name of the line at the marketplace"""
     category_id: int
     products: int
+    """The products of the line in the catalog"""
 
 
 class QueueShown(msgspec.Struct):
@@ -50,16 +55,21 @@ class QueueShown(msgspec.Struct):
     """
 
     stream: str
+    """The kind of work"""
     waiting: int
     oldest_seconds: int
     resting: int
+    """Sellers whose work was put back for a while"""
     put_back: int
+    """How often work was put back"""
 
 
 class JobsShown(msgspec.Struct):
     waiting: int
     running: int
+    """How many run now"""
     failed: int
+    """How many failed"""
 
 
 class StatementShown(msgspec.Struct):
@@ -68,13 +78,18 @@ class StatementShown(msgspec.Struct):
     """
 
     seconds: float
+    """How long it takes"""
     calls: int
+    """How often it ran; 0: it runs now"""
     state: str
+    """What the statement is doing"""
     statement: str
+    """The statement, without values"""
 
 
 class ReleaseShown(msgspec.Struct):
     product: str
+    """agent or desktop"""
     version: str
     platform: str
     channel: str
@@ -86,10 +101,13 @@ class ReleaseShown(msgspec.Struct):
 
 class CatalogImportShown(msgspec.Struct):
     source: str
+    """Where the catalog is from"""
     rows: int
     added: int
     changed: int
+    """Products that are new or changed"""
     vanished: int
+    """Products that the source no longer has"""
     skipped: int
     finished_at: str
 
@@ -100,10 +118,18 @@ class InstallationShown(msgspec.Struct):
     """
 
     lines: list[LineShown]
+    """The product lines of the marketplace"""
     unknown_lines: bool
+    """An unknown label becomes a product line of the account"""
     queues: list[QueueShown]
+    """The work that waits, by its kind"""
     jobs: JobsShown
+    """Work that runs or waits"""
     statements: list[StatementShown]
+    """The statements that cost the database most"""
     releases: list[ReleaseShown]
+    """The releases of the agent and the desktop wrapper"""
     catalog_imports: list[CatalogImportShown]
+    """The newest imports of the catalog"""
     backups: BackupState
+    """The state of the backups"""

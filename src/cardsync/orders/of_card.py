@@ -28,6 +28,7 @@ class SoldBody(msgspec.Struct):
     order_date: date | None
     order_placed_at: str | None
     status: str
+    """As the marketplace writes it"""
     refund_amt: str | None
     quantity: int | None
     unit_price: str | None
@@ -38,6 +39,7 @@ class SoldPage(msgspec.Struct):
     """`after` begins the next page; it is null on the last one."""
 
     orders: list[SoldBody]
+    """The orders that had the card, newest first"""
     after: int | None
 
 

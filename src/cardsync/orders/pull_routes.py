@@ -41,6 +41,7 @@ class OpenPullSession(msgspec.Struct):
     status: Annotated[list[Words], msgspec.Meta(max_length=limits.PULL_STATUSES)] | Words | None = (
         None
     )
+    """Only orders of these statuses"""
     search: Filter = None
     date_from: Filter = None
     date_to: Filter = None

@@ -12,6 +12,7 @@ from cardsync.orders.pull_models import PullState
 class PullSession(msgspec.Struct):
     id: int
     status: PullState
+    """open, completed or cancelled"""
     opened_at: str
     completed_at: str | None
     order_count: int
@@ -46,6 +47,7 @@ class PullOrder(msgspec.Struct):
     buyer_name: str | None
     order_date: date | None
     status: str | None
+    """The order's status when the session was opened"""
     shipping_type: str
     item_count: int
     shipped_marked_at: str | None
@@ -54,12 +56,15 @@ class PullOrder(msgspec.Struct):
     deferred: bool
     in_review: bool
     changed: list[str]
+    """The fields that an upload changed since the session was opened"""
     needs_review: bool
+    """It differs from what it was, or a card of it was not found"""
     items: list[PullItem]
 
 
 class PullSessionOrders(PullSession, kw_only=True):
     orders: list[PullOrder]
+    """The orders of the session, in work order"""
 
 
 class OrderMarks(msgspec.Struct):

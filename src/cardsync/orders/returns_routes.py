@@ -57,6 +57,7 @@ class RestockBody(msgspec.Struct):
     """Without places, every card goes to its first place."""
 
     places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
+    """Where to put the cards; without it, each at its first place"""
 
 
 @get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))

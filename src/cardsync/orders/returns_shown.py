@@ -15,6 +15,7 @@ class OrderOfCustomerShown(msgspec.Struct):
     order_number: str
     order_date: date | None
     status: str
+    """As the marketplace writes it; Unknown where there is none"""
     total_amt: str | None
     refund_amt: str | None
 
@@ -26,17 +27,24 @@ class CustomerInFull(CustomerBody, kw_only=True):
     """
 
     returning: bool
+    """The customer has more than one order"""
     refunded_orders: int
     refunded_total: str | UnsetType = UNSET
     repeat_refunder: bool
+    """More than one order of the customer was refunded"""
     note: str
+    """The shop's note on the customer; empty for those who may not see buyers"""
     note_updated_at: str | None
+    """When the note was changed last"""
     orders: list[OrderOfCustomerShown]
+    """The newest orders"""
 
 
 class CustomerNoteShown(msgspec.Struct):
     key: str
+    """Names the customer in addresses"""
     note: str
+    """The shop's note on the customer"""
 
 
 class RefunderShown(msgspec.Struct):
@@ -45,6 +53,7 @@ class RefunderShown(msgspec.Struct):
     """
 
     key: str
+    """Names the customer in addresses"""
     buyer_name: str
     refunded_orders: int
     refunded_total: str | UnsetType = UNSET
@@ -74,6 +83,7 @@ class ReturnShown(msgspec.Struct):
     refund_amt: str | None
     refund_reason: str | None
     restocked_at: str | None
+    """When it was put back; null before"""
     items: list[CopiesShown]
 
 
@@ -96,4 +106,6 @@ class RestockedShown(msgspec.Struct):
 
     order_id: int
     put: list[CopiesPut]
+    """The items that were put on a shelf"""
     left: list[CopiesShown]
+    """The items that were put on no shelf"""

@@ -4,7 +4,7 @@ feedback, which is applied at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from litestar import Router, post
@@ -26,6 +26,7 @@ from cardsync.orders.accept_orders import accept
 from cardsync.orders.shown import AcceptedRows, FeedbackStored
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web.field_words import WORDS
 from cardsync.web.request import FOR_AGENTS, ApiRequest, problems, takes_json
 from cardsync.work.jobs import Work
 
@@ -46,25 +47,44 @@ _ACCEPTING: dict[str, Any] = {
     "responses": problems(*FOR_AGENTS, *_BODY_REFUSALS, errors.TooManyRows),
 }
 _TYPES = {
+    "name": Schema(type=OpenAPIType.STRING),
     "text": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
     "number": Schema(
         type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL],
-        description="USD; a number or a plain decimal",
     ),
     "integer": Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL]),
-    "date": Schema(
-        type=[OpenAPIType.STRING, OpenAPIType.NULL],
-        description="07/03/2026, 7/3/26, 2026-07-03 or Friday, 03 July 2026",
-    ),
+    "date": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
+}
+# The words for fields that mean less in an upload than in an answer, or are only in uploads.
+_WORDS = {
+    "order_number": "The marketplace's number of the order",
+    "buyer_name": "The buyer's name",
+    "order_date": "The day, as 07/03/2026, 7/3/26, 2026-07-03 or Friday, 03 July 2026",
+    "status": "As the marketplace writes it, such as Completed, Cancelled or Refunded",
+    "product_amt": "What the products cost, in USD; a number or a plain decimal",
+    "shipping_amt": "What the shipping cost, in USD; a number or a plain decimal",
+    "total_amt": "What the buyer paid, in USD; a number or a plain decimal",
+    "unit_price": "The price of one copy, in USD; a number or a plain decimal",
+    "refund_type": "full or partial",
+    "refund_origin": "Who began the refund, such as the marketplace or a payment processor",
+    "refund_reason": "Why it was refunded",
+    "refund_note": "A note on the refund",
+    "shipping_method": "How the order is sent",
+    "city": "The city of the buyer",
+    "state": "The code of the buyer's state",
+    "postal_code": "The postal code of the buyer",
+    "tracking_number": "The number by which the parcel is tracked",
+    "product_weight": "The weight of the products; a number or a plain decimal",
 }
 
 
 def _body(**fields: str) -> type[Operation]:
     """The routes read their bodies themselves, so the framework can't see the rows."""
     required = ["order_number", *(["rating"] if "rating" in fields else [])]
+    said = WORDS | _WORDS
     properties: dict[str, Reference | Schema] = {
-        "order_number": Schema(type=OpenAPIType.STRING),
-        **{name: _TYPES[kind] for name, kind in fields.items()},
+        name: replace(_TYPES[kind], description=said[name])
+        for name, kind in {"order_number": "name", **fields}.items()
     }
     row = Schema(type=OpenAPIType.OBJECT, required=required, properties=properties)
 

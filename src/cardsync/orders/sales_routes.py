@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litestar import Router, get, post
 from litestar.openapi.spec import (
@@ -28,6 +28,7 @@ from cardsync.orders.sales_shown import (
     month_reports,
     report_stored,
 )
+from cardsync.web.field_words import WORDS
 from cardsync.web.request import FOR_AGENTS, READ_BY_OWNERS, ApiRequest, problems, takes_json
 
 
@@ -39,17 +40,26 @@ class _ReportBody(Operation):
         day = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.DATE)
         amount = Schema(
             type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL],
-            description="USD",
         )
         count = Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL])
-        fields = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(
+        forms = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(
             sales_reports.COUNTS, count
         )
-        report = Schema(type=OpenAPIType.OBJECT, properties={**fields})
+        report = Schema(
+            type=OpenAPIType.OBJECT,
+            description=WORDS["report"],
+            properties={
+                name: replace(form, description=WORDS[name]) for name, form in forms.items()
+            },
+        )
         whole = Schema(
             type=OpenAPIType.OBJECT,
             required=["date_from", "date_to", "report"],
-            properties={"date_from": day, "date_to": day, "report": report},
+            properties={
+                "date_from": replace(day, description="The first day of the month"),
+                "date_to": replace(day, description="The last day, or one of this month"),
+                "report": report,
+            },
         )
         self.request_body = RequestBody(
             required=True,

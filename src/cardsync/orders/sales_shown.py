@@ -20,9 +20,12 @@ class ReportStored(msgspec.Struct, omit_defaults=True):
     """
 
     status: Literal["ok"]
+    """Always ok"""
     month: str
     empty: bool = False
+    """The report had no revenue"""
     ignored: list[str] = []
+    """Figures that could not be read"""
 
 
 class ReportFields(msgspec.Struct):
@@ -46,11 +49,13 @@ class MonthReport(msgspec.Struct):
     date_from: date
     date_to: date
     report: ReportFields
+    """The figures of the report"""
     received_at: str
 
 
 class MonthReports(msgspec.Struct):
     reports: list[MonthReport]
+    """The stored months"""
 
 
 class Gaps(msgspec.Struct):

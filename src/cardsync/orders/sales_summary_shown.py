@@ -25,9 +25,13 @@ class SalesPeriod(msgspec.Struct):
     gross: str
     refunded_orders: int
     refunds: str
+    """What was refunded, in USD"""
     fees: str | None
+    """The marketplace's fees, in USD; null: a month has no report"""
     net: str | None
+    """The sales less refunds and fees, in USD; null: a month has no report"""
     profit: Profit | None
+    """What the sold copies brought; null: no cost is known"""
 
 
 class SalesOfGame(msgspec.Struct):
@@ -44,6 +48,7 @@ class SalesOfGame(msgspec.Struct):
     estimated: int
     unpriced: int
     profit: Profit | None
+    """What the sold copies brought; null: no cost is known"""
 
 
 class SalesSummary(msgspec.Struct):
@@ -52,14 +57,19 @@ class SalesSummary(msgspec.Struct):
     """
 
     by: SummaryBy
+    """day, week, month or game"""
     first: date
+    """The first day"""
     last: date
+    """The last day"""
     time_zone: str
     periods: list[SalesPeriod]
     games: list[SalesOfGame]
     total: SalesPeriod | None
     fee_rate: str | None
+    """What the marketplace's fees take of the sales"""
     gaps: list[str]
+    """The months with orders and without a report, as YYYY-MM"""
 
 
 class SoldCardShown(msgspec.Struct):
@@ -85,11 +95,14 @@ class UnsoldCardShown(msgspec.Struct):
     quantity: int
     value: str
     days: int
+    """Days since the card was first seen"""
 
 
 class SalesCards(msgspec.Struct):
     best: list[SoldCardShown]
+    """The cards that sold for most"""
     worst: list[UnsoldCardShown]
+    """The cards that do not sell"""
 
 
 def as_csv(summary: SalesSummary) -> bytes:

@@ -142,6 +142,7 @@ class OrderBody(msgspec.Struct):
     order_date: date | None
     order_placed_at: datetime | None
     status: str
+    """As the marketplace writes it; Unknown where there is none"""
     product_amt: str | None
     shipping_amt: str | None
     total_amt: str | None
@@ -161,6 +162,7 @@ class OrderBody(msgspec.Struct):
     product_weight: str | None
     refund_total_amt: str | None
     items: list[ItemBody]
+    """The items by id; items_truncated says whether all are here"""
     items_truncated: bool
     items_total_count: int
 
@@ -256,13 +258,16 @@ class ItemInFull(ItemBody, gc=False):
     rarity: str | None
     card_id: int | None
     card_price: str | None
+    """What the card asks now, in USD; null: there is none"""
     locations: list[ItemPlace]
     estimated_total: str | None
+    """Its even share of what the other items leave, in USD"""
 
 
 class PullOfOrder(msgspec.Struct):
     session_id: int
     status: Annotated[str, Like(PullState)]
+    """The session is open, completed or cancelled"""
     opened_at: datetime
     pulled_at: datetime | None
 
@@ -272,6 +277,7 @@ class OrderInFull(OrderBody, kw_only=True):
 
     items: list[ItemInFull]  # type: ignore[assignment]
     pulls: list[PullOfOrder]
+    """The newest pull sessions that had it"""
 
 
 def order_in_full(found: OneOrder) -> OrderInFull:
@@ -310,12 +316,14 @@ def _item_in_full(item: ItemRow, card: CardOfItem) -> ItemInFull:
 
 class OrdersPage(msgspec.Struct):
     orders: list[OrderBody]
+    """The orders of the page, newest first by default"""
     total: int
     page: int
     per_page: int
     total_pages: int
     status_counts: dict[str, int]
     pull_sessions: list[PullSession]
+    """The pull sessions that have orders of this page"""
 
 
 class CustomerBody(msgspec.Struct):
@@ -325,6 +333,7 @@ class CustomerBody(msgspec.Struct):
     """
 
     key: str
+    """Names the customer in addresses"""
     buyer_name: str
     order_count: int
     first_order_at: str | None
@@ -337,6 +346,7 @@ class CustomerBody(msgspec.Struct):
 
 class CustomersPage(msgspec.Struct):
     customers: list[CustomerBody]
+    """By what they have bought in all, the most first"""
     total: int
     page: int
     per_page: int
@@ -377,10 +387,14 @@ class AcceptedRows(msgspec.Struct):
     """
 
     status: Literal["accepted"]
+    """Always accepted"""
     count: int
+    """The rows of the request, which need not be new"""
     upload_id: int
 
 
 class FeedbackStored(msgspec.Struct):
     status: Literal["ok"]
+    """Always ok"""
     updated: int
+    """The orders that received feedback"""

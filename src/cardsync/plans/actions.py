@@ -157,6 +157,7 @@ class RuleAction(msgspec.Struct):
     op: RuleOp
     rule_id: Id | None = None
     set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
+    """The fields of the rule to set"""
     scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
 
     def at(self, place: str) -> RuleChange:
@@ -177,6 +178,7 @@ class RuleAction(msgspec.Struct):
 
 class RuleActions(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
     changes: Annotated[list[RuleAction], _Few]
+    """The changes of rules, in order"""
 
     def at(self, where: str) -> list[Change]:
         return [one.at(f"{where}.changes[{n}]") for n, one in enumerate(self.changes)]
@@ -189,7 +191,9 @@ class PinAction(msgspec.Struct):
 
 class PinActions(msgspec.Struct, tag_field="type", tag="pricing.pins"):
     set: Annotated[list[PinAction], _Pinned] | None = None
+    """The pins to set"""
     remove: Annotated[list[Id], _Pinned] | None = None
+    """The cards whose pin is removed"""
 
     def at(self, where: str) -> list[Change]:
         found = [
@@ -214,7 +218,9 @@ class NamedList(msgspec.Struct):
 
 class ListEntries(Selection):
     id: Id | None = None
+    """The list, by its id"""
     list: Annotated[Any, Like(str | None)] = None
+    """The list, by its id or name"""
 
 
 class NewList(msgspec.Struct):
@@ -225,10 +231,15 @@ class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
     """A list that is created may be given by its name alone, one that is deleted by its id."""
 
     create: Annotated[list[Annotated[Any, Like(str | NewList)]], _Few] | None = None
+    """The lists to make"""
     rename: Annotated[list[NamedList], _Few] | None = None
+    """The lists to rename"""
     add: Annotated[list[ListEntries], _Few] | None = None
+    """The cards to add to lists"""
     remove: Annotated[list[ListEntries], _Few] | None = None
+    """The cards to take off lists"""
     delete: Annotated[list[Id | NamedList], _Few] | None = None
+    """The lists to delete"""
 
     def at(self, where: str) -> list[Change]:
         ops: tuple[ListOp, ...] = ("create", "rename", "add", "remove", "delete")

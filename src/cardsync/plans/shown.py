@@ -22,7 +22,9 @@ class PlanResult(msgspec.Struct):
     """`place` is the change's place in the plan; `id` is null for what is not made yet."""
 
     place: str
+    """The place of the change in the plan"""
     type: ActionType | OwnType
+    """The type of the action"""
     op: str
     id: int | None
     summary: str
@@ -41,7 +43,9 @@ class CardMove(msgspec.Struct):
     price_before: str | None
     price_after: str | None
     price_in_the_end: str | None
+    """The price after caps and stale cuts have run their course, in USD"""
     reason: str | None
+    """The step that decides the price; null: no rule does"""
 
 
 class PlanShown(msgspec.Struct):
@@ -53,6 +57,7 @@ class PlanShown(msgspec.Struct):
     plan_id: int
     plan_key: str | None
     status: Outcome
+    """What became of the plan"""
     expected_status: Outcome | None
     risk: Risk | None
     cards_affected: int
@@ -60,7 +65,9 @@ class PlanShown(msgspec.Struct):
     listed_value_after: str
     listed_value_change: str
     results: list[PlanResult]
+    """What became of each change"""
     cards: list[CardMove]
+    """The cards that it moves furthest"""
     drift: list[str]
     revision: int
     limit: str | None
@@ -89,15 +96,20 @@ class ModesOfOne(msgspec.Struct, rename={
     "lists_change_set": "lists.change_set",
 }):  # fmt: skip
     pricing_change_set: Mode
+    """For changes of rules"""
     pricing_pins: Mode
+    """For pins"""
     lists_change_set: Mode
+    """For changes of lists"""
 
 
 class PlanPermissions(msgspec.Struct):
     """The modes of API keys and of OAuth tokens: how much they may do without a member's click."""
 
     key: ModesOfOne
+    """What API keys may do"""
     token: ModesOfOne
+    """What OAuth tokens may do"""
 
 
 def status_of(plan: AgentPlan, now: datetime) -> Outcome:

@@ -13,19 +13,32 @@ class LabelSheet(msgspec.Struct):
     """Lengths are in millimetres. `labels` is the number on a page."""
 
     key: str
+    """The name of the sheet in addresses"""
     name: str
     kind: Kind
+    """sheet or roll"""
     page_width: str
+    """In millimeters"""
     page_height: str
+    """In millimeters"""
     label_width: str
+    """In millimeters"""
     label_height: str
+    """In millimeters"""
     columns: int
+    """The labels of a row"""
     rows: int
+    """The labels of a column"""
     labels: int
+    """The labels of a page"""
     left: str
+    """The left margin, in millimeters"""
     top: str
+    """The top margin, in millimeters"""
     gap_x: str
+    """The gap between columns, in millimeters"""
     gap_y: str
+    """The gap between rows, in millimeters"""
 
 
 class LabelSheets(msgspec.Struct):
@@ -37,15 +50,22 @@ class LabelPosition(msgspec.Struct):
 
     page: int
     column: int
+    """The column of labels"""
     row: int
+    """The row of labels"""
     left: str
+    """Its left edge, in millimeters"""
     top: str
+    """Its top edge, in millimeters"""
 
 
 class LabelLayout(msgspec.Struct):
     sheet: LabelSheet
+    """The sheet"""
     pages: int
+    """How many pages"""
     positions: list[LabelPosition]
+    """Where each label is printed"""
 
 
 def label_sheet(sheet: Sheet) -> LabelSheet:

@@ -72,9 +72,11 @@ class PullLinkShown(msgspec.Struct):
     session_id: int
     product_line: str
     made_by: str
+    """The member who made it"""
     created_at: str
     revoked_at: str | None
     ended: bool
+    """It no longer works"""
 
 
 class PullLinks(msgspec.Struct):

@@ -46,15 +46,18 @@ class Wanted(msgspec.Struct):
     contribution_id: Id | None = None
     game: Text | None = None
     name: Text | None = None
+    """The card's name"""
     set_name: Text | None = msgspec.field(default=None, name="set")
     number: Text | None = None
     marketplace_id: Id | None = None
     price: Amount | None = None
     cost: Amount | None = None
+    """What a copy cost, in USD"""
     source: Note = ""
     box: Number | None = None
     slot: Number | None = None
     title: Note = ""
+    """A title of its own, for a custom listing"""
     photo_url: Note = ""
 
 
@@ -74,6 +77,7 @@ class Changes(msgspec.Struct):
     box: Number | UnsetType | None = UNSET
     slot: Number | UnsetType | None = UNSET
     title: Note | UnsetType = UNSET
+    """A title of its own, for a custom listing"""
     photo_url: Note | UnsetType = UNSET
 
 

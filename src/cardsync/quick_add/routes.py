@@ -43,6 +43,7 @@ from cardsync.web.request import (
 
 class Drafts(msgspec.Struct):
     entries: Annotated[list[Wanted], msgspec.Meta(min_length=1, max_length=limits.QUICK_ADD_BATCH)]
+    """The drafts"""
 
 
 class ToPublish(msgspec.Struct):
@@ -53,6 +54,7 @@ class Settlement(msgspec.Struct):
     """`quantity`: how many of the entry are listed, all by default."""
 
     listed: bool
+    """The marketplace lists it"""
     quantity: Quantity | None = None
 
 

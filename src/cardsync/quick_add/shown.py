@@ -37,6 +37,7 @@ class Entry(msgspec.Struct):
 
     id: int
     status: Status
+    """draft, published, pending, listed or rejected"""
     product_id: int
     marketplace_id: int | None
     game: str
@@ -49,6 +50,7 @@ class Entry(msgspec.Struct):
     language: str
     custom: bool
     title: str
+    """A title of its own, for a custom listing"""
     photo_url: str
     quantity: int
     price: str | None
@@ -59,8 +61,10 @@ class Entry(msgspec.Struct):
     contribution_id: int | None
     card_id: int | None
     served: int
+    """How often the agent got it in a file"""
     served_at: str | None
     reason: str | None
+    """Why the marketplace refused it"""
     settled_by: str | None
     created_by: str
     created_at: str
@@ -85,7 +89,9 @@ class Published(msgspec.Struct):
     """`task_id` is the agent's task that waits for them, null where none is needed."""
 
     entries: list[Entry]
+    """The entries that were published"""
     task_id: int | None
+    """The agent's task that lists them; null: none is needed"""
 
 
 class PendingEntry(msgspec.Struct):
@@ -96,11 +102,17 @@ class PendingEntry(msgspec.Struct):
     """
 
     entry: Entry
+    """The entry"""
     sent: int
+    """The copies that were sent to the marketplace"""
     quantity_before: int
+    """The copies that were listed before"""
     listed_now: int | None
+    """The copies that the newest import saw"""
     price_now: str | None
+    """The price that the newest import saw, in USD"""
     seen_at: str | None
+    """When an import saw the card last; null: none has"""
     last_sync_at: str | None
     retryable: bool
 

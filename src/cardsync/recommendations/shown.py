@@ -21,6 +21,7 @@ FEW: Final = 3
 
 class RecommendedCard(msgspec.Struct):
     id: int
+    """The id of the inventory row"""
     product_name: str
     set_name: str
     number: str
@@ -35,6 +36,7 @@ class RecommendationShown(msgspec.Struct):
 
     id: int
     kind: Annotated[str, Like(ReviewKind | AdviceKind)]
+    """The kind of the review or the advice"""
     card: RecommendedCard | None
     marketplace_id: int | None
     rule_id: int | None
@@ -59,6 +61,7 @@ class RecommendationsShown(msgspec.Struct):
     """`total` counts the price reviews, and `expected_value` sums what they may bring."""
 
     recommendations: list[RecommendationShown]
+    """Reviews of prices; a card has at most one"""
     liquidation: list[RecommendationShown]
     account: list[RecommendationShown]
     total: int
@@ -73,6 +76,7 @@ class DecisionShown(msgspec.Struct):
     """`run_id` is the pricing run of an accepted price."""
 
     status: Literal["accepted", "dismissed", "snoozed", "preview_queued"]
+    """What was done with the review"""
     revision: str
     run_id: int | None
 
@@ -88,15 +92,18 @@ class OutcomeShown(msgspec.Struct):
     """
 
     kind: Annotated[str, Like(ReviewKind)] | None
+    """The kind of the reviews"""
     rule_id: int | None
     rule_name: str | None
     accepted: int
     auto_applied: int
+    """The ones that the automatic mode applied"""
     waiting: int
     cards: int
     cards_sold: int
     control_cards: int
     control_sold: int
+    """Matched cards that sold"""
     net_per_card: str | None
     control_per_card: str | None
     difference_per_card: str | None
@@ -114,11 +121,15 @@ class HoldoutShown(msgspec.Struct):
     rule_name: str | None
     waiting: int
     cards: int
+    """The rule's cards that changed their price"""
     cards_sold: int
     held_cards: int
+    """Cards that kept their price by chance"""
     held_sold: int
+    """Those of them that sold"""
     net_per_card: str | None
     held_per_card: str | None
+    """Their net per card, in USD"""
     difference_per_card: str | None
     interval: list[str] | None
     verdict: Literal["more", "less", "no_difference", "not_enough_sales"]
@@ -132,6 +143,7 @@ class AppliedShown(msgspec.Struct):
 
     id: int
     kind: Annotated[str, Like(ReviewKind)]
+    """The kind of the review"""
     rule_id: int | None
     state: Literal["accepted", "auto_applied"]
     card_id: int
@@ -140,7 +152,9 @@ class AppliedShown(msgspec.Struct):
     current_price: str
     proposed_price: str
     sold: bool
+    """The card sold"""
     net: str | None
+    """What the card brought within 30 days, in USD"""
     control_per_card: str | None
     control_cards: int
 
@@ -149,16 +163,22 @@ class OutcomesShown(msgspec.Struct):
     """`reviews` are the latest applied reviews whose thirty days have ended."""
 
     window_days: int
+    """Over how many days"""
     outcomes: list[OutcomeShown]
+    """What applied reviews brought, by kind or rule"""
     holdouts: list[HoldoutShown]
+    """The same of rules, beside cards that kept their price"""
     reviews: list[AppliedShown]
+    """The latest applied reviews whose days have ended"""
 
 
 class HeldShown(msgspec.Struct):
     """`price` is the price that is not asked."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
+    """What holds the price"""
     message: str
+    """Why the price is held, for people"""
     price: str | None
 
     @property
@@ -172,9 +192,12 @@ class CardBadges(msgspec.Struct):
     card_id: int
     marketplace_id: int
     bought_out_at: datetime | None
+    """When a buyout was seen; null: none"""
     condition_listings: int | None
     listings_observed_at: datetime | None
+    """When the listings were observed"""
     held: HeldShown | None
+    """Why the price is held; null: it is not"""
 
     @property
     def few(self) -> bool:
@@ -183,6 +206,7 @@ class CardBadges(msgspec.Struct):
 
 class BadgesShown(msgspec.Struct):
     cards: list[CardBadges]
+    """The cards that were asked for"""
 
 
 def signed(units: int | None) -> str | None:
@@ -205,6 +229,7 @@ class GateVerdict(msgspec.Struct):
 
     condition_listings: int | None
     passed: bool
+    """The evidence was enough"""
     reason: str
 
 
@@ -214,6 +239,7 @@ class HoldShown(msgspec.Struct):
     marketplace_id: int
     card: RecommendedCard
     state: Literal["held", "bought_out", "stale"]
+    """Why the price is held"""
     price_options: OptionsShown | None
     buy_out_detected_at: datetime | None
     gate_verdict: GateVerdict

@@ -34,6 +34,7 @@ class VerifiedRepair(msgspec.Struct, kw_only=True):
     heal_id: RowId | None = None
     correction_id: RowId | None = None
     selector: Selector
+    """The selector that worked"""
     verified: Literal[True]
 
 

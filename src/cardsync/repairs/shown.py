@@ -10,7 +10,9 @@ from cardsync.repairs.models import State
 class RepairedSelector(msgspec.Struct):
     id: int
     selector: str
+    """The selector that finds the element now"""
     confidence: float
+    """How sure the repair is, from 0 to 1"""
 
 
 class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
@@ -45,4 +47,5 @@ class FailedRepair(msgspec.Struct):
 
     id: int
     status: State
+    """disabled from the third failure on"""
     failures: int

@@ -47,6 +47,7 @@ class Shelves(msgspec.Struct):
 class BoxPage(msgspec.Struct):
     box: int
     cards: list[CardInSlot]
+    """The cards in the box"""
     total: int
     page: int
     per_page: int

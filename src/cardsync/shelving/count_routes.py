@@ -48,12 +48,14 @@ class SeenCard(msgspec.Struct):
 
 class SeenCards(msgspec.Struct):
     cards: Annotated[list[SeenCard], msgspec.Meta(min_length=1, max_length=limits.COUNTED_AT_ONCE)]
+    """The cards that were seen"""
 
 
 class SettleCount(msgspec.Struct):
     """Lines that were not looked at stay as they are, or are `missing`."""
 
     unseen: cycle_counts.Unseen = "keep"
+    """What becomes of lines that nobody looked at"""
 
 
 READS = problems(*BEHIND_A_KEY, errors.SessionRequired, errors.InvalidPayload)

@@ -23,8 +23,11 @@ class SuggestedCount(msgspec.Struct, kw_only=True):
     quantity: int
     value: str | UnsetType = UNSET
     dropped: int
+    """Pieces that left the marketplace without a sale"""
     counted_at: str | None
+    """When it was counted last; null: never"""
     score: str | UnsetType = UNSET
+    """How much the box needs a count"""
     reasons: list[str]
 
 
@@ -43,6 +46,7 @@ class CountShown(msgspec.Struct):
     begun_at: str
     ended_at: str | None
     lines: int
+    """The number of its lines"""
     correct: int
     wrong: int
     moved: int
@@ -64,8 +68,11 @@ class CountLineShown(msgspec.Struct):
     slot: int
     code: str
     expected: int
+    """The copies that the shelf should hold"""
     seen: int | None
+    """The copies that were seen; null: nobody looked"""
     outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
+    """What the count found"""
     on_hand: int
     drift: bool
     unshelved_quantity: int
@@ -73,6 +80,7 @@ class CountLineShown(msgspec.Struct):
 
 class CountInFull(CountShown):
     cards: list[CountLineShown]
+    """The cards that were counted"""
     page: int
     per_page: int
 
@@ -81,7 +89,9 @@ class CountHistory(msgspec.Struct):
     """`next_before` asks for the next page; null on the last one."""
 
     counts: list[CountShown]
+    """The counts, newest first"""
     next_before: int | None
+    """Where the next page begins; null on the last one"""
 
 
 def count_body(row: ShelfCount) -> CountShown:

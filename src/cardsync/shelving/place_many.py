@@ -33,7 +33,9 @@ class PutCards(msgspec.Struct):
     requested: int
     truncated: bool
     first: str | None
+    """The first slot, as box-slot"""
     last: str | None
+    """The last slot, as box-slot"""
 
 
 _PUT = """

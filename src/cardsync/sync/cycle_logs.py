@@ -28,7 +28,9 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 class StepLog(msgspec.Struct, kw_only=True):
     name: Annotated[str, msgspec.Meta(max_length=200)]
+    """The name of the step"""
     status: Literal["success", "failed", "skipped"]
+    """success, failed or skipped"""
     duration_ms: Milliseconds | None = None
     error: str | None = None
 
@@ -41,8 +43,10 @@ class CycleLog(msgspec.Struct, kw_only=True):
     """The sync log request of the specification. Longer texts than are kept are cut."""
 
     status: Literal["success", "partial", "failed"]
+    """success, partial or failed"""
     sync_cycle_id: CycleId | None = None
     steps: Annotated[list[StepLog], msgspec.Meta(max_length=200)] | None = None
+    """The steps of the agent and how each ended"""
     agent_version: str | None = None
     platform: str | None = None
     duration_ms: Milliseconds | None = None

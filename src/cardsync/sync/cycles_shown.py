@@ -14,7 +14,9 @@ from cardsync.sync.models import CycleStatus, DebugScreenshot, SyncCycle
 
 class CycleStep(msgspec.Struct):
     name: str
+    """The name of the step"""
     status: Literal["success", "failed", "skipped"]
+    """success, failed or skipped"""
     duration_ms: int | None = None
     error: str | None = None
 
@@ -37,15 +39,20 @@ class Cycle(msgspec.Struct):
     id: int
     sync_cycle_id: str | None
     status: CycleStatus
+    """success, partial, failed or cancelled; with running, there is no log yet"""
     running: bool
     started_at: str
     logged_at: str
+    """When the agent logged it; null before"""
     duration_ms: int | None
     agent_version: str | None
     platform: str | None
     steps: list[CycleStep]
+    """The steps of the agent"""
     price_events: list[dict[str, Any]]
+    """The agents' reports of price files"""
     screenshots: list[CycleScreenshot]
+    """The screenshots that the agent took"""
 
 
 class Cycles(msgspec.Struct):

@@ -70,11 +70,14 @@ class HeartbeatBody(msgspec.Struct):
     """
 
     version: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    """The version of the agent"""
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     your_turn: TurnKind | msgspec.UnsetType | None = msgspec.UNSET
+    """What the agent waits for its person for; null: nothing"""
     your_turn_host: (
         Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[A-Za-z0-9.\[\]:-]+$")] | None
     ) = None
+    """The host of the page that asks"""
 
     def noted(self, now: datetime) -> Noted:
         if self.your_turn is msgspec.UNSET:
@@ -96,6 +99,7 @@ class SyncRequest(msgspec.Struct):
     """
 
     kind: Annotated[Any, Like(Kind | None)] = None
+    """full, pricing, orders, refunds, feedback, sales or account; an unknown one is full"""
     full_history: bool = False
 
 

@@ -44,6 +44,7 @@ class Pending(msgspec.Struct, omit_defaults=True):
 
 class PhaseProgress(msgspec.Struct):
     done: int
+    """Rows that are committed"""
     total: int
 
 
@@ -58,14 +59,17 @@ class Status(msgspec.Struct):
 
 class Requested(msgspec.Struct):
     status: Literal["requested"]
+    """Always requested"""
 
 
 class Cancelled(msgspec.Struct):
     status: Literal["cancelled", "cancelling"]
+    """cancelled: at once. cancelling: the worker stops at the end of its slab"""
 
 
 class UploadApproval(msgspec.Struct):
     status: Literal["ok"]
+    """Always ok"""
     upload_approved: bool
 
 

@@ -25,6 +25,7 @@ class NextStep(msgspec.Struct):
     """`path` is the page that does it."""
 
     label: str
+    """What the button says"""
     path: str
 
 
@@ -35,16 +36,24 @@ class ConditionBody(msgspec.Struct):
     """
 
     kind: Annotated[str, Like(ConditionKind)]
+    """The kind of the condition"""
     severity: Severity
+    """How much it matters"""
     since: str | None
     money: str | None
+    """What is at stake, in USD; null: nothing, or staff who may not see it"""
     deadline: str | None
+    """When it is too late; null: never"""
     count: int
     subject: int | None
+    """The one upload, run or plan that it is about"""
     title: str
     detail: str
+    """What is the matter"""
     sentence: str
+    """The title with its detail"""
     next_step: NextStep
+    """What a person does next"""
 
 
 class SyncBody(msgspec.Struct):
@@ -54,16 +63,22 @@ class SyncBody(msgspec.Struct):
     """
 
     in_progress: bool
+    """A sync is running"""
     phase: Annotated[str, Like(Phase)]
     phase_progress: PhaseProgress | None
     sync_mode: Annotated[str, Like(SyncMode)]
     requested_kind: Annotated[str, Like(SyncKind)] | None
+    """What somebody asked to fetch; null: nobody did"""
     last_sync_at: str | None
     next_sync_at: str | None
+    """When the next sync begins; null while it is paused"""
     agent_last_seen_at: str | None
     cooldown: Meets
+    """What a request meets now: nothing, a wait, or a wait that a credit skips"""
     cooldown_seconds: int
+    """How long the cooldown still lasts"""
     credits: int | None
+    """The credits that are left; null without metering"""
 
 
 class SoldBody(msgspec.Struct):
@@ -85,10 +100,15 @@ class SalesBody(msgspec.Struct):
 
     day: date
     today: SoldBody
+    """The sales of the day"""
     month: SoldBody
+    """The sales of the month so far"""
     before_from: date
+    """The first of those days"""
     before_to: date
+    """The last of those days"""
     month_before: SoldBody
+    """The sales of the same days of the month before"""
     days: list[SoldDay]
 
 
@@ -105,9 +125,13 @@ class ListedNow(msgspec.Struct):
 class RunMoves(msgspec.Struct):
     run_id: int
     rises: int
+    """How many prices rise"""
     rises_value: str
+    """What the rises add to the listed value, in USD"""
     falls: int
+    """How many prices fall"""
     falls_value: str
+    """What the falls take from the listed value, in USD"""
 
 
 class ToShip(msgspec.Struct):
@@ -117,8 +141,11 @@ class ToShip(msgspec.Struct):
 
     orders: int
     to_pull: int
+    """Those that wait to be pulled"""
     in_pull: int
+    """Those of the open pull session"""
     pull_id: int | None
+    """The open pull session; null: none"""
     money: str | None
 
 
@@ -137,7 +164,9 @@ class FeedbackBody(msgspec.Struct):
 
     count: int
     average: float | None
+    """The mean of the ratings; null without any"""
     ratings: list[RatingCount]
+    """How often each rating was given"""
 
 
 class TodayBody(msgspec.Struct, kw_only=True):
@@ -146,13 +175,21 @@ class TodayBody(msgspec.Struct, kw_only=True):
     """
 
     conditions: list[ConditionBody]
+    """What waits for a person"""
     sync: SyncBody
+    """Where the sync is"""
     sales: SalesBody | UnsetType = UNSET
+    """What was sold; left out for staff who may not see revenue"""
     listed: ListedNow | UnsetType | None = UNSET
+    """What the stock is listed for; left out for staff who may not see revenue"""
     last_run: RunMoves | None
+    """The moves of the newest pricing run; null before the first"""
     to_ship: ToShip
+    """Orders that are still to be shipped"""
     shipping: list[ShippingCount]
+    """The orders by how they are shipped"""
     feedback: FeedbackBody
+    """The newest feedback"""
 
 
 class LineValue(msgspec.Struct):
@@ -167,6 +204,7 @@ class ListedDay(msgspec.Struct):
     value: str
     market_value: str
     lines: list[LineValue]
+    """The values by product line"""
 
 
 class ListedValueBody(msgspec.Struct):
@@ -175,6 +213,7 @@ class ListedValueBody(msgspec.Struct):
 
 class MoverBody(msgspec.Struct):
     id: int
+    """The id of the inventory row"""
     marketplace_id: int
     product_name: str
     set_name: str
@@ -190,9 +229,13 @@ class MoversBody(msgspec.Struct):
     """`found_at` is null before the first import; movers are found again once an hour at most."""
 
     days: Literal[7, 30]
+    """Over how many days: 7 or 30"""
     found_at: str | None
+    """When they were found; null before the first import"""
     rises: list[MoverBody]
+    """Cards whose price rose"""
     falls: list[MoverBody]
+    """Cards whose price fell"""
 
 
 def amount(value: Decimal) -> str:

@@ -33,11 +33,14 @@ STORE_STATE_SECONDS = 3
 
 class Health(msgspec.Struct):
     status: Literal["ok"]
+    """ok while the service runs"""
 
 
 class Readiness(msgspec.Struct):
     status: Literal["ok", "unavailable"]
+    """ok if every check is"""
     checks: dict[str, str]
+    """What was checked, and what was found"""
 
 
 @get("/healthz", tags=["health"])

@@ -24,6 +24,8 @@ from cardsync import __version__, errors
 from cardsync.access.access_tokens import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.web import retired
+from cardsync.web.described_fields import sentences
+from cardsync.web.field_words import WORDS
 from cardsync.web.request import InternalError, problems
 
 TAGS = [
@@ -167,6 +169,9 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     _, own = msgspec.json.schema_components(
         [InternalError], ref_template="#/components/schemas/{name}"
     )
+    said = WORDS | sentences(InternalError)
+    for name, field in own["InternalError"]["properties"].items():
+        field["description"] = said[name]
     components["schemas"].update(own)
     components["headers"] = HEADERS
     components["responses"] = {

@@ -53,6 +53,7 @@ class InternalError(msgspec.Struct):
 
     error: str
     code: str
+    """not_found, unprocessable_content or internal_server_error"""
     status: int
     """The HTTP status, the same as the response has"""
     request_id: str

@@ -15,6 +15,9 @@ class OfferedPack(msgspec.Struct):
     """
 
     version: int | None
+    """The version of the pack; null: every version is withdrawn"""
     killed: list[int]
+    """The versions that are withdrawn"""
     pack: dict[str, Any] | UnsetType = UNSET
+    """What the agent knows of the marketplace; only where its own is older"""
     signature: str | UnsetType = UNSET

@@ -29,10 +29,15 @@ class AssistantBody(msgspec.Struct):
 
     id: int
     client_name: str
+    """The name of the assistant"""
     client_host: str | None
+    """The host that describes it; null: it registered itself"""
     granted_by: str
+    """The member who let it in"""
     scopes: list[str]
+    """What it may do: mcp:read, mcp:write"""
     buyer_data: bool
+    """Its answers name buyers"""
     created_at: str
     last_used_at: str | None
     modes: dict[ActionType, Mode]

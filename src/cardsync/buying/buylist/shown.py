@@ -11,3 +11,4 @@ class BuylistSettings(msgspec.Struct):
     is_open: bool
     terms: str
     path: str
+    """Where strangers see it while it is open"""

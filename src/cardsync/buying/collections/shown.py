@@ -31,12 +31,14 @@ class CollectionShown(msgspec.Struct):
     format: str
     format_label: str
     rows: int
+    """The cards of the file"""
     read: int
     copies: int
     matched: int
     waiting: int
     left_out: int
     empty: int
+    """Rows with a quantity of zero"""
     rejected_count: int
     error: str | None
     received_at: str
@@ -48,6 +50,7 @@ class CollectionDetail(CollectionShown):
     header: list[str]
     samples: list[list[str]]
     columns: dict[str, str]
+    """The file's own columns, by ours"""
     rejected: list[RejectedRow]
 
 
@@ -74,8 +77,10 @@ class RowShown(msgspec.Struct):
     """
 
     row: int
+    """The line of the file"""
     copies: int
     name: str
+    """The card's name in the file"""
     set_name: str
     set_code: str
     number: str
@@ -88,10 +93,12 @@ class RowShown(msgspec.Struct):
     certainty: str | None
     how: str | None
     left_out: bool
+    """It is left out of the offer"""
 
 
 class RowPage(msgspec.Struct):
     rows: list[RowShown]
+    """The rows of the page"""
     total: int
     page: int
     per_page: int
@@ -103,10 +110,12 @@ class WaitingRow(RowShown):
     candidates: list[CandidateShown]
     # Rows that the same choice settles, this one included.
     alike: int
+    """The rows that the same choice settles, with this one"""
 
 
 class WaitingRows(msgspec.Struct):
     rows: list[WaitingRow]
+    """The rows that wait"""
     waiting: int
 
 
@@ -114,17 +123,20 @@ class Choice(msgspec.Struct, forbid_unknown_fields=True):
     """Without a product the row is left out."""
 
     row: Annotated[int, msgspec.Meta(ge=1)]
+    """The line of the file"""
     product_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Choices(msgspec.Struct, forbid_unknown_fields=True):
     choices: Annotated[list[Choice], msgspec.Meta(min_length=1, max_length=MOST_CHOICES)]
+    """At most 200 choices"""
 
 
 class Chosen(msgspec.Struct):
     """`settled` counts the rows that the choices settled; `waiting` those that still wait."""
 
     settled: int
+    """The rows that the choices settled"""
     waiting: int
 
 
@@ -132,6 +144,7 @@ class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
     """The file's own columns, by ours: at least `name`."""
 
     columns: dict[str, str]
+    """The file's own columns, by ours; at least name"""
 
 
 class BoughtShown(msgspec.Struct):
@@ -144,6 +157,7 @@ class BoughtShown(msgspec.Struct):
 
 class ValuedRow(msgspec.Struct):
     row: int
+    """The line of the file"""
     product_id: int
     product_name: str
     set_name: str
@@ -153,9 +167,13 @@ class ValuedRow(msgspec.Struct):
     language: str
     copies: int
     bought: list[BoughtShown]
+    """The copies that are bought, by what they bring"""
     left: int
+    """Copies that are not bought"""
     reason: Reason | None
+    """Why copies are not bought; null: all are"""
     reason_text: str | None
+    """The same for people"""
     cash: str
     credit: str
     rule_id: int | None
@@ -171,6 +189,7 @@ class ValuedCollection(msgspec.Struct):
     cash: str
     credit: str
     rows: list[ValuedRow]
+    """The rows and what each brings"""
     total: int
     page: int
     per_page: int
@@ -237,5 +256,8 @@ class EffectShown(msgspec.Struct):
     cash: str
     credit: str
     draft_bought: int
+    """The copies that the draft would buy"""
     draft_cash: str
+    """What the draft would pay in cash, in USD"""
     draft_credit: str
+    """What the draft would pay in store credit, in USD"""

@@ -53,6 +53,7 @@ class NewOffer(msgspec.Struct):
     """Either `lines`, or the matched rows of a collection."""
 
     lines: Lines | None = None
+    """The cards that the customer brings"""
     collection_id: Id | None = None
     customer_id: Id | None = None
     note: str = ""
@@ -63,6 +64,7 @@ class OfferChanges(msgspec.Struct):
 
     revision: Revision
     lines: Lines | UnsetType = UNSET
+    """The lines that take the place of all lines"""
     customer_id: Id | UnsetType | None = UNSET
     note: str | UnsetType = UNSET
 
@@ -74,6 +76,7 @@ class Seen(msgspec.Struct):
 class ToOffer(msgspec.Struct):
     revision: Revision
     days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = 7
+    """For how many days the offer holds"""
 
 
 class OfferAcceptance(msgspec.Struct):
@@ -83,6 +86,7 @@ class OfferAcceptance(msgspec.Struct):
     way: Way
     cash_part: Amount | None = None
     lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
+    """The ids of the accepted lines; null: all"""
 
 
 class Came(msgspec.Struct):
@@ -92,6 +96,7 @@ class Came(msgspec.Struct):
 
     revision: Revision
     lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES)] = []
+    """The lines that are not as offered"""
 
 
 class ToPay(msgspec.Struct):

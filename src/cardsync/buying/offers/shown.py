@@ -31,6 +31,7 @@ class Received(msgspec.Struct):
     cash_each: str | None
     credit_each: str | None
     changed: list[str]
+    """What is not as offered, in sentences"""
 
 
 class OfferLine(msgspec.Struct):
@@ -53,10 +54,14 @@ class OfferLine(msgspec.Struct):
     reason: Reason | Literal[""]
     explanation: list[str]
     by_hand: bool
+    """Its prices were set by hand"""
     rule_id: int | None
     accepted: bool | None
+    """Whether the customer accepted it; null before the answer"""
     received: Received | None
+    """What came; null before"""
     quick_add_id: int | None
+    """The quick-add entry of the copies; null before"""
 
 
 class OfferTotals(msgspec.Struct):
@@ -101,6 +106,7 @@ class Offer(msgspec.Struct):
 
 class OfferInFull(Offer):
     lines: list[OfferLine]
+    """The cards of the offer"""
 
 
 class Offers(msgspec.Struct):

@@ -47,6 +47,7 @@ Short = ReadBy[str, _short, Like(Annotated[str, msgspec.Meta(max_length=100)])]
 
 class BandFields(msgspec.Struct, forbid_unknown_fields=True):
     start: Money = msgspec.field(name="from")
+    """From this price on, in USD"""
     cash_bp: Whole
     credit_bp: Whole
 
@@ -60,6 +61,7 @@ class BulkFields(msgspec.Struct, forbid_unknown_fields=True):
 
 class StepFields(msgspec.Struct, forbid_unknown_fields=True):
     start: Whole = msgspec.field(name="from")
+    """From so many copies, or days, on"""
     less_bp: Whole
 
 
@@ -81,16 +83,19 @@ class BuyRuleFields(msgspec.Struct, forbid_unknown_fields=True):
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     state: RuleState | UnsetType = UNSET
+    """draft or published"""
     query: Query | UnsetType = UNSET
     base: Base | UnsetType = UNSET
     bands: list[BandFields] | UnsetType = UNSET
     conditions: dict[Grade, Whole] | UnsetType = UNSET
+    """The share of a Near Mint price that each condition counts, in basis points"""
     bulk_below: Money | UnsetType | None = UNSET
     bulk: list[BulkFields] | UnsetType = UNSET
     most_copies: Whole | UnsetType | None = UNSET
     stock_steps: list[StepFields] | UnsetType = UNSET
     days_steps: list[StepFields] | UnsetType = UNSET
     lists: list[ListFields] | UnsetType = UNSET
+    """How being on a list changes what is paid"""
     budget: BudgetFields | UnsetType = UNSET
 
 
@@ -125,6 +130,7 @@ def _engine_value(value: Any) -> Any:
 
 class BandShown(msgspec.Struct):
     start: str = msgspec.field(name="from")
+    """From this price on, in USD"""
     cash_bp: int
     credit_bp: int
 
@@ -138,6 +144,7 @@ class BulkShown(msgspec.Struct):
 
 class StepShown(msgspec.Struct):
     start: int = msgspec.field(name="from")
+    """From so many copies, or days, on"""
     less_bp: int
 
 
@@ -164,17 +171,20 @@ class BuyRuleShown(msgspec.Struct):
     priority: int
     enabled: bool
     state: RuleState
+    """draft or published"""
     preset: str | None
     query: str
     base: Base
     bands: list[BandShown]
     conditions: dict[str, int]
+    """The share of a Near Mint price that each condition counts, in basis points"""
     bulk_below: str | None
     bulk: list[BulkShown]
     most_copies: int | None
     stock_steps: list[StepShown]
     days_steps: list[StepShown]
     lists: list[ListShown]
+    """How being on a list changes what is paid"""
     budget: BudgetShown
     created_at: str
     updated_at: str

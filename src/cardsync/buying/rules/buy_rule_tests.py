@@ -79,13 +79,16 @@ class BuyRuleVerdict(msgspec.Struct):
     expectation: str
     red: bool
     cards: int
+    """The cards that were tested"""
     failing: int
     first: list[CardThatBreaks]
+    """The first cards that fail"""
     unread: str | None
 
 
 class BuyRuleVerdicts(msgspec.Struct):
     red: int
+    """How many tests fail"""
     rule_tests: list[BuyRuleVerdict]
 
 

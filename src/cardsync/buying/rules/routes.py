@@ -35,6 +35,7 @@ Body = dict[str, Any]
 
 class BuyRuleList(msgspec.Struct):
     rules: list[BuyRuleShown]
+    """The buy rules, by priority"""
 
 
 WRITING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)

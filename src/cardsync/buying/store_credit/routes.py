@@ -42,6 +42,7 @@ class CreditChange(msgspec.Struct):
     amount: Amount
     key: Key
     reason: Annotated[str, msgspec.Meta(max_length=limits.CUSTOMER_NOTE_CHARACTERS)] = ""
+    """Why the balance changes"""
 
 
 @get(

@@ -19,6 +19,7 @@ class Customer(msgspec.Struct):
     name: str
     contact: str
     credit: str
+    """The balance of store credit, in USD"""
     created_at: str
     updated_at: str
 
@@ -38,10 +39,13 @@ class CreditEntry(msgspec.Struct):
     id: int
     customer_id: int
     kind: Kind
+    """offer, spent, added or taken_back"""
     amount: str
+    """In USD; negative where credit was spent"""
     balance_after: str
     offer_id: int | None
     takes_back: int | None
+    """The entry that it takes back; null: none"""
     reason: str
     created_by: str
     created_at: str
@@ -53,6 +57,7 @@ class CreditSheet(msgspec.Struct):
     customer_id: int
     balance: str
     entries: list[CreditEntry]
+    """The changes of the balance, newest first"""
 
 
 def customer_body(caller: Caller, row: BuyingCustomer) -> Customer:

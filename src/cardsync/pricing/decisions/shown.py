@@ -31,6 +31,7 @@ class PriceReviewShown(msgspec.Struct):
     created_at: datetime
     expires_at: datetime
     worth: str | None
+    """The move times the copies, in USD"""
 
 
 class PriceReviewsShown(msgspec.Struct):
@@ -51,7 +52,9 @@ class DecidedReviews(msgspec.Struct):
     """`run_id` is the pricing run of accepted prices."""
 
     decided: int
+    """The reviews that are decided"""
     refused: list[RefusedReview]
+    """The reviews that could not be decided, and why"""
     run_id: int | None
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
@@ -23,21 +25,27 @@ class RuleFacts:
     lost: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(msgspec.Struct, frozen=True):
     id: int
+    """The other rule"""
     cards: int
+    """Cards that both select"""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     id: int
     selects: int
+    """How many cards it selects"""
     governs: int
+    """How many of them no earlier rule takes"""
     never_matches: bool
+    """It selects no card"""
     shadowed_by: list[int]
+    """The ids of earlier rules that take all of its cards"""
     broken: bool
+    """Its query cannot be read"""
     overlaps: list[Overlap]
+    """Other rules that select some of the same cards"""
 
 
 def findings(facts: Sequence[RuleFacts]) -> list[Finding]:

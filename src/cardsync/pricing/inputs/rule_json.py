@@ -152,6 +152,7 @@ class RuleFields(PriceFields):
     priority: Priority | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     state: RuleState | UnsetType = UNSET
+    """draft or published"""
     query: Query | UnsetType = UNSET
 
 

@@ -31,7 +31,9 @@ class PricesAsked(msgspec.Struct):
     """
 
     rules: list[RuleFields] | None = None
+    """All rules, in place of the live ones"""
     sales: list[SaleFields] | None = None
+    """All promotions, in place of the live ones"""
     search: str | None = None
 
 
@@ -41,6 +43,7 @@ class DraftAsked(msgspec.Struct):
     rule: RuleFields
     rule_id: int | None = None
     sample: bool | None = None
+    """Price only a part of many cards"""
 
 
 class DraftOnCardsAsked(msgspec.Struct):
@@ -56,6 +59,7 @@ class PastAsked(msgspec.Struct):
     """Rules on stored days, from one day or moment to another, both included."""
 
     rules: list[RuleFields]
+    """The rules to test"""
     since: str = msgspec.field(name="from")
     until: str = msgspec.field(name="to")
     sales: list[SaleFields] | None = None

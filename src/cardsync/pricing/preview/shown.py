@@ -17,6 +17,7 @@ class LargestMove(msgspec.Struct):
     target_price: str
     rule_id: int | None
     reason: str
+    """The step that decides the price"""
 
 
 class MoveBin(msgspec.Struct):
@@ -36,6 +37,7 @@ class DifferingCard(msgspec.Struct):
     product_name: str | None
     current_price: str | None
     asked_price: str | None
+    """What the last run asked, in USD"""
     target_price: str | None
 
 
@@ -75,6 +77,7 @@ class DraftPreview(Preview):
     never_matches: bool
     shadowed_by: list[int]
     one_in: int
+    """One card in so many was priced"""
 
 
 class PricedBy(msgspec.Struct):
@@ -87,6 +90,7 @@ class PricedBy(msgspec.Struct):
     governing_rule: GoverningRule | None
     blockers: list[ExplainedBlocker]
     steps: list[dict[str, Any]]
+    """Each step with its name, input, output and summary, in order"""
 
 
 class DraftOnCard(msgspec.Struct):
@@ -94,13 +98,16 @@ class DraftOnCard(msgspec.Struct):
     card: ExplainedCard
     current_price: str | None
     live: PricedBy
+    """The price by the live rules"""
     draft: PricedBy
+    """The price by the draft"""
 
 
 class DraftOnCards(msgspec.Struct):
     """`truncated`: the search selects more cards than are shown."""
 
     cards: list[DraftOnCard]
+    """The cards with their prices by the draft"""
     truncated: bool
 
 
@@ -108,9 +115,12 @@ class PresetShown(msgspec.Struct):
     """A preset with its preview; `in_force` says that the live rules hold its rule."""
 
     preset: str
+    """The preset"""
     name: str
     in_force: bool
+    """The live rules hold its rule"""
     preview: Preview
+    """What it would change"""
 
 
 class PresetsShown(msgspec.Struct):
@@ -123,9 +133,11 @@ class BacktestDay(msgspec.Struct):
     """
 
     date: str
+    """The day, as YYYY-MM-DD"""
     cards: int
     listed_value: str
     changed: int
+    """The price changes of the day"""
 
 
 class SoldLine(msgspec.Struct):
@@ -137,6 +149,7 @@ class SoldLine(msgspec.Struct):
     sold_at: str
     sold_price: str | None
     asked_price: str | None
+    """What the rules would have asked, in USD; null: not known"""
 
 
 class BacktestSummary(msgspec.Struct):
@@ -145,19 +158,28 @@ class BacktestSummary(msgspec.Struct):
     """
 
     snapshots: int
+    """The days that have a snapshot"""
     changed: int
+    """The price changes of all days"""
     blocked: dict[str, int]
     listed_value_before: str
     listed_value_after: str
     sold: int
     compared: int
+    """Sold copies that have both prices"""
     without_sold_price: int
+    """Sold copies whose price is unknown"""
     without_asked_price: int
+    """Sold copies that the rules had no price for"""
     sold_value: str | None
+    """What the compared copies sold for, in USD"""
     asked_value: str | None
+    """What the rules would have asked for them, in USD"""
 
 
 class Backtest(msgspec.Struct):
     days: list[BacktestDay]
     sold: list[SoldLine]
+    """The copies that were sold in these days"""
     summary: BacktestSummary
+    """The whole span"""

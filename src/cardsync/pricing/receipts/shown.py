@@ -15,6 +15,7 @@ from cardsync.pricing.engine.rules import Rule
 
 class ExplainedCard(msgspec.Struct):
     id: int
+    """The id of the inventory row"""
     product_name: str
     set_name: str
     number: str
@@ -36,9 +37,12 @@ class ExplainedBlocker(msgspec.Struct):
 class MatchingRule(msgspec.Struct):
     id: int
     name: str
+    """The name of the rule"""
     kind: Literal["base", "sale"]
+    """base: a rule. sale: a promotion"""
     priority: int
     outcome: Literal["governs", "blocks", "applies", "lost"]
+    """Whether it governs the card"""
     reason: str
 
 
@@ -69,6 +73,7 @@ class Explanation(msgspec.Struct):
 
     marketplace_id: int
     card: ExplainedCard
+    """The card"""
     currency: str
     current_price: str | None
     target_price: str | None
@@ -77,6 +82,7 @@ class Explanation(msgspec.Struct):
     matching_rules: list[MatchingRule]
     governing_rule: GoverningRule | None
     steps: list[dict[str, Any]]
+    """Each step with its name, input, output and summary, in order"""
     inputs: dict[str, Any]
     historical_breakdown: dict[str, Any] | None
     # Why there is none.

@@ -32,9 +32,12 @@ class WhatIf(msgspec.Struct):
     rule_id: int
     rule_name: str
     asks: str | None
+    """What the live rules ask, in USD"""
     would_ask: str | None
+    """What they would ask with the change, in USD"""
     blockers: list[str]
     steps: list[dict[str, Any]]
+    """Each step to the price with the change, in order"""
 
 
 async def what_if(

@@ -29,6 +29,7 @@ class ImportedRow(msgspec.Struct):
 
     marketplace_id: int
     old_price: Annotated[Any, Like(Dollars | None)] = None
+    """The price before the import, in USD"""
     new_price: Annotated[Any, Like(Dollars | None)] = None
 
 
@@ -39,6 +40,7 @@ class RejectedRow(msgspec.Struct):
 
     marketplace_id: CardId | None = None
     entry_id: CardId | None = None
+    """The quick-add entry of the row; null: it is of none"""
     message: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
 
 
@@ -52,8 +54,11 @@ class ImportReport(msgspec.Struct, kw_only=True):
     sync_cycle_id: CycleId | None = None
     file_sha256: Sha256 | None = None
     rows: list[ImportedRow] | None = None
+    """The rows of the file"""
     rejected: Annotated[list[RejectedRow], msgspec.Meta(max_length=10_000)] | None = None
+    """The rows that the marketplace refused"""
     paused: Annotated[list[CardId], msgspec.Meta(max_length=10_000)] | None = None
+    """Cards that the agent leaves out, because the marketplace refused each three times"""
 
 
 class ImportFailure(msgspec.Struct):

@@ -30,7 +30,9 @@ class RollbackRequest(msgspec.Struct):
     run_id: int | None = None
     rule_id: int | None = None
     list: int | str | None = None
+    """A list, by its id or slug"""
     since: str | None = None
+    """Back to the prices of this moment"""
     dry_run: bool = False
 
 

@@ -27,6 +27,7 @@ class RolledBackCard(msgspec.Struct):
     current_price: str | None
     target_price: str | None
     asked_price: str | None
+    """The price that is taken back, in USD"""
     price: str
 
 
@@ -38,12 +39,15 @@ class RollbackShown(msgspec.Struct):
 
     id: int | None
     state: RollbackState | None
+    """requested, ready, served, applied, failed or expired"""
     cards: int
     diff: CardDiff
     run_id: int | None = None
     rule_id: int | None = None
     list: int | None = None
+    """The list whose prices go back; null: another selection"""
     since: str | None = None
+    """Back to the prices of this moment"""
     error: dict[str, Any] | None = None
     requested_at: str | None = None
     ready_at: str | None = None
@@ -54,6 +58,7 @@ class RollbackShown(msgspec.Struct):
 
 class RollbackList(msgspec.Struct):
     rollbacks: list[RollbackShown]
+    """Rollbacks, newest first"""
 
 
 _TIMES = ("requested_at", "ready_at", "served_at", "finished_at", "expires_at")

@@ -34,6 +34,7 @@ class CardThatFails(msgspec.Struct):
     price: str | None
     rule_id: int | None
     reason: str
+    """The step that set the price"""
 
 
 class RuleTestVerdict(msgspec.Struct):
@@ -49,11 +50,13 @@ class RuleTestVerdict(msgspec.Struct):
     cards: int
     failing: int
     first: list[CardThatFails]
+    """The first cards that fail"""
     unread: str | None
 
 
 class RuleTestVerdicts(msgspec.Struct):
     red: int
+    """How many tests fail"""
     rule_tests: list[RuleTestVerdict]
 
 

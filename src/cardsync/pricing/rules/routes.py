@@ -292,6 +292,7 @@ class PinnedMany(msgspec.Struct):
     """`requested` counts the selected cards. `truncated`: the same request again takes more."""
 
     changed: int
+    """The cards whose pin is new, changed or removed"""
     requested: int
     truncated: bool
 

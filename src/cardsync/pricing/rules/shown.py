@@ -70,6 +70,7 @@ class PricingRuleShown(msgspec.Struct):
     priority: int
     enabled: bool
     state: RuleState
+    """draft or published"""
     query: str
     price_source: PriceSource
     fallback_sources: list[PriceSource]

@@ -14,6 +14,7 @@ from cardsync.pricing.models import PriceRun, RunState, RunTrigger
 
 class RunRequested(msgspec.Struct):
     run_id: int
+    """The pricing run"""
 
 
 class PriceRunShown(msgspec.Struct):
@@ -25,6 +26,7 @@ class PriceRunShown(msgspec.Struct):
     id: int
     trigger: RunTrigger
     state: RunState
+    """running, completed, awaiting_review, discarded, cancelled or failed"""
     # The upload that the run prices, or that it follows.
     upload_id: int | None
     started_at: str
@@ -32,6 +34,7 @@ class PriceRunShown(msgspec.Struct):
     cards: int
     priced: int
     changed: int
+    """The price changes that are new with the run"""
     held: int
     reviewed: int
     blocked: dict[str, int]
