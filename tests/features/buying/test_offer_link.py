@@ -191,3 +191,25 @@ async def test_the_secret_is_not_stored(seller):
         offer=offer["id"],
     )
     assert secret not in row["said"]
+
+
+@pytest.mark.parametrize("way", ["cash", "credit"])
+async def test_the_link_opens_in_each_state_of_its_offer(seller, way):
+    """A template that names what a state does not have would be a 500 for the customer."""
+    lines = (await want(seller, cash_each="0"), await want(seller, "Bolt 10", 1))
+    offer, path = await with_link(seller, *lines)
+    steps = {"": {}, "accept": {"way": way}, "receive": {}, "pay": {}, "stock": {}}
+    seen = {}
+    async with seller.service.client() as phone:
+        for name, body in steps.items():
+            if name == "receive":
+                changed = {"id": offer["lines"][1]["id"], "condition": "LP"}
+                body = {"lines": [changed]}
+            if name:
+                offer = await done(seller, offer, name, **body)
+            for query in ({}, {"lines": "2"}, {"lines": "none"}, {"answered": "yes"}):
+                page = await phone.get(path, params=query)
+                seen.setdefault(offer["state"], set()).add(page.status_code)
+                assert "<main" in page.text
+    assert seen.pop("in_stock") == {410}
+    assert seen == {state: {200} for state in ("offered", "accepted", "received", "paid")}

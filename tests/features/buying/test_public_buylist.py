@@ -169,3 +169,47 @@ async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monke
         assert (await visitor.post(path, data=form)).status_code == 303
     told = (await seller.get("/api/buying/offers?status=expired")).json()["offers"]
     assert len(told) == 3
+
+
+STATES = {
+    "as set up": {},
+    "no terms": {"terms": ""},
+    "terms of lines": {"terms": "One\n\nTwo\n"},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_the_page_opens_in_each_state(seller, word, state):
+    """A template that names what a state does not have ends the test, and would be a 500."""
+    path = await opened(seller, **STATES[state])
+    for what in ("bought", "no rule buys", "no stock is left"):
+        if what == "no rule buys":
+            for rule in (await seller.get("/api/buying/rules")).json()["rules"]:
+                await seller.http.delete(f"/api/buying/rules/{rule['id']}")
+        if what == "no stock is left":
+            await seller.import_csv(a_csv(a_row(30, name="Another", quantity=0)))
+        async with seller.service.client() as visitor:
+            found = (await visitor.get(path, params={"q": word})).text
+            named = re.findall(r'name="copies:(\d+):(\d+)"', found) or [("1", "0")]
+            product, finish = named[0]
+            for query in (
+                {},
+                {"q": ""},
+                {"q": word},
+                {"q": "no such card"},
+                {"q": "x" * 500},
+                {"q": word, "page": "2"},
+                {"q": word, "page": "x"},
+                {"cart": f"{product}-NM-{finish}-1"},
+                {"cart": f"{product}-NM-{finish}-9999", "q": word},
+                {"cart": f"{2**62}-NM-0-1"},
+                {"cart": "x"},
+                {f"copies:{product}:{finish}": "0"},
+                {"sent": "1"},
+                {"full": "1"},
+            ):
+                page = await visitor.get(path, params=query)
+                assert page.status_code in (200, 422), (state, what, query, page.text)
+                assert "<main" in page.text or page.status_code == 422
+            sent = await visitor.post(path, data={"cart": f"{product}-NM-{finish}-1"})
+            assert sent.status_code < 500, sent.text
