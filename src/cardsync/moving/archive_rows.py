@@ -147,14 +147,14 @@ class Judge:
             )
         key = _KEY.format(seller=self._seller)
         rules += [
-            (f"{one} is no object of the shop", ~pl.col(one).str.contains(key))
+            (f"{one} is not an object of the shop", ~pl.col(one).str.contains(key))
             for one in found
             if one in KEYS
         ]
         for one in json_columns(table, found):
             rules += [
                 (f"{one} names what is not the shop's", self._of_others(pl.col(one))),
-                (f"{one} has an id that is no number", pl.col(one).str.contains(_NO_NUMBER)),
+                (f"{one} has an id that is not a number", pl.col(one).str.contains(_NO_NUMBER)),
             ]
         rules += self._of_table(name)
         wrong = file.select(
@@ -182,7 +182,7 @@ class Judge:
             case "member":
                 return [
                     ("role is none that there is", ~pl.col("role").is_in(list(self._roles))),
-                    ("email is no address", ~pl.col("email").str.contains(_EMAIL)),
+                    ("email is not an address", ~pl.col("email").str.contains(_EMAIL)),
                 ]
             case "card_photo":
                 host = pl.col("address").str.extract(HOST)
@@ -280,7 +280,7 @@ def _of_types(table: Table, found: pl.Schema) -> Iterator[tuple[str, str, pl.Exp
             yield name, "has a character of no text", column.str.contains("\0", literal=True)
         if isinstance(kind, pl.Datetime):
             beyond = (column.dt.year() < 1900) | (column.dt.year() > 9_999)
-            yield name, "is no moment of our time", beyond
+            yield name, "is not a moment of our time", beyond
 
 
 def _is_id(table: Table, name: str) -> bool:

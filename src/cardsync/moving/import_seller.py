@@ -227,7 +227,7 @@ async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
             given = {"texts": texts.drop_nulls().to_list()}
             if await session.scalar(text(_NOT_CANONICAL), given):
                 raise errors.CommandError(
-                    f"the archive is not as an export writes it: {table.name}.{column} is no JSON"
+                    f"the archive is not as an export writes it: {table.name}.{column} is not JSON"
                     " of a database"
                 )
             start += _TEXTS

@@ -240,11 +240,11 @@ FORGERIES = {
         {"summary": '{"receipts": "receipts/u2/3-x.parquet"}'},
         "price_run.summary",
     ),
-    "a member in another form": ("activity", {"undo": '{"member_id":7}'}, "no JSON of a database"),
+    "a member in another form": ("activity", {"undo": '{"member_id":7}'}, "not JSON of a database"),
     "a member in escapes": (
         "activity",
         {"undo": '{"by": "\\u006dember 7"}'},
-        "no JSON of a database",
+        "not JSON of a database",
     ),
     "a member as a text": ("activity", {"undo": '{"member_id": "7"}'}, "activity.undo"),
     "no JSON": ("activity", {"undo": "{"}, "for type json"),
