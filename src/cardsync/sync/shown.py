@@ -37,7 +37,7 @@ class Pending(msgspec.Struct, omit_defaults=True):
     sync_requested: bool
     first_sync: bool | msgspec.UnsetType = msgspec.UNSET
     kind: Annotated[str, Like(Kind)] | msgspec.UnsetType = msgspec.UNSET
-    """What the sync fetches; only when action is sync"""
+    """The kind of sync; only when action is sync"""
     plan: Plan | msgspec.UnsetType = msgspec.UNSET
     """Only for an account that wants plans, and an agent that told its steps"""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from cardsync.access.caller import Caller
-from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
 from cardsync.clock import rfc3339, rfc3339_or_none
@@ -51,7 +50,7 @@ class OfferLine(msgspec.Struct):
     copies: int
     cash_each: str | None
     credit_each: str | None
-    reason: Reason | Literal[""]
+    reason: str
     explanation: list[str]
     by_hand: bool
     """Its prices were set by hand"""

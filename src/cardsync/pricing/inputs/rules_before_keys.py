@@ -40,9 +40,11 @@ _CHANGES: Final = """
               AND s.action IN ('pricing.run_confirmed', 'upload.confirmed')))
        AND a.created_at <= :now AND a.outcome = 'applied' AND a.undone_by IS NULL
        AND a.undo ->> 'kind' IN ('pricing.rules', 'pricing.sale', 'pricing.settings')
-       AND NOT EXISTS (SELECT FROM api_key k WHERE k.seller_id = :seller AND k.own_script
-                          AND a.actor = 'key ' || k.id)
+       AND a.actor <> ALL (:scripts)
      ORDER BY a.id DESC
+"""
+_OWN_SCRIPTS: Final = """
+    SELECT 'key ' || id FROM api_key WHERE seller_id = :seller AND own_script
 """
 _SETTINGS: Final = frozenset(field.name for field in fields(SellerPricing))
 
@@ -60,7 +62,9 @@ async def before_keys(
     """Return the run without what keys and tokens changed within the span; None where they changed
     nothing.
     """
+    scripts = await session.scalars(text(_OWN_SCRIPTS), {"seller": seller_id})
     values = {"seller": seller_id, "since": run.now - span, "now": run.now}
+    values["scripts"] = [*scripts]
     found = await session.execute(text(_CHANGES), values)
     return undone(run, [Change(*row) for row in found])
 
