@@ -33,6 +33,7 @@ class LineSwitch(msgspec.Struct):
     name: str
     """The product line by its internal name"""
     enabled: bool
+    """Its cards are priced and exported"""
 
 
 class AccountSettings(msgspec.Struct):
@@ -105,6 +106,7 @@ class SessionBody(msgspec.Struct):
 
     csrf_token: str
     member: MemberBody
+    """The member who is signed in"""
     seller: SellerBody
 
 

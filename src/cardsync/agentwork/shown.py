@@ -33,6 +33,7 @@ class Task(msgspec.Struct):
     finished_at: str | None
     result: dict[str, Any] | None
     error: dict[str, Any] | None
+    """Why it failed, as code and message"""
 
 
 class Tasks(msgspec.Struct):

@@ -85,6 +85,7 @@ class Location(msgspec.Struct, gc=False):
     box: int
     slot: int
     code: str
+    """The slot, as box-slot"""
     quantity: int
 
 
@@ -114,6 +115,7 @@ class CardBody(msgspec.Struct):
     game: str
     product_line: str
     condition: str | None
+    """The code of the condition; condition_label is the marketplace's own text"""
     condition_label: str
     printing: str
     language: str

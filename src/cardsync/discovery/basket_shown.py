@@ -38,6 +38,7 @@ class BasketStep(msgspec.Struct):
     sellers: int
     """At most so many sellers"""
     total: Number
+    """The cheapest total that was found, in USD"""
 
 
 class UnavailableCard(msgspec.Struct, omit_defaults=True):
@@ -60,6 +61,7 @@ class SplitBasket(msgspec.Struct):
 
     parcels: list[BasketParcel]
     total: Number
+    """What everything costs with sending, in USD"""
     gap: Number
     greedy_total: Number | None
     steps: list[BasketStep]

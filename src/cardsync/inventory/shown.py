@@ -49,7 +49,7 @@ class QueueBody(msgspec.Struct):
     """
 
     ahead: int
-    """The uploads before this one"""
+    """The account's uploads before this one, and the other accounts that wait for a turn"""
     oldest_seconds: int
 
 
@@ -67,6 +67,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
     rows: int
     applied: int
     skipped: int
+    """Rows without effect, such as those of unknown orders"""
     duplicates: int
     rejected_count: int
     rejected: list[Rejected]

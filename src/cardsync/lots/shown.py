@@ -127,6 +127,7 @@ class ProfitSummary(msgspec.Struct):
     rules: list[RuleReturn]
     """The buy rules; empty otherwise"""
     total: Profit | None
+    """All of it; null by rule"""
 
 
 class LineProfit(msgspec.Struct):

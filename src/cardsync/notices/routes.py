@@ -49,11 +49,13 @@ class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
 
     url: Url
     kinds: Kinds = []
+    """The kinds of notices that it gets; without them, every kind"""
 
 
 class WebhookChange(msgspec.Struct, forbid_unknown_fields=True):
     url: Url | UnsetType = UNSET
     kinds: Kinds | UnsetType = UNSET
+    """The kinds of notices that it gets"""
     on: bool | UnsetType = UNSET
     """It is sent notices"""
 

@@ -36,6 +36,7 @@ class ChoicesBody(msgspec.Struct):
     """This installation sends mail"""
     stopped: bool
     kinds: list[NoticeKindBody]
+    """Each kind of notice, and how the member gets it"""
 
 
 class WebhookBody(msgspec.Struct):
@@ -46,7 +47,7 @@ class WebhookBody(msgspec.Struct):
     id: int
     url: str
     kinds: list[str]
-    """The kinds of notices that it gets"""
+    """The kinds of notices that it gets; empty: every kind"""
     on: bool
     """It is sent notices"""
     off_why: str | None

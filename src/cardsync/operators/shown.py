@@ -22,6 +22,7 @@ class SellerShown(msgspec.Struct):
     members: int
     """The number of members"""
     plan: Plan
+    """What the account has paid for"""
     trial_ends_at: str | None
     suspended: bool
     past_due: bool
@@ -42,6 +43,7 @@ class SellersShown(msgspec.Struct):
 
 class LineShown(msgspec.Struct):
     name: str
+    """The product line by its internal name"""
     label: str
     """The name of the line at the marketplace"""
     category_id: int
@@ -57,11 +59,12 @@ class QueueShown(msgspec.Struct):
     stream: str
     """The kind of work"""
     waiting: int
+    """Sellers whose work is due"""
     oldest_seconds: int
     resting: int
     """Sellers whose work was put back for a while"""
     put_back: int
-    """How often work was put back"""
+    """How many were put back at least once"""
 
 
 class JobsShown(msgspec.Struct):
@@ -104,11 +107,13 @@ class CatalogImportShown(msgspec.Struct):
     """Where the catalog is from"""
     rows: int
     added: int
+    """Products that are new"""
     changed: int
-    """Products that are new or changed"""
+    """Products that changed"""
     vanished: int
     """Products that the source no longer has"""
     skipped: int
+    """Rows that could not be read"""
     finished_at: str
 
 

@@ -25,7 +25,7 @@ class ReportStored(msgspec.Struct, omit_defaults=True):
     empty: bool = False
     """The report had no revenue"""
     ignored: list[str] = []
-    """Figures that could not be read"""
+    """Fields that were no number and count as absent"""
 
 
 class ReportFields(msgspec.Struct):

@@ -66,6 +66,7 @@ class SalesSummary(msgspec.Struct):
     periods: list[SalesPeriod]
     games: list[SalesOfGame]
     total: SalesPeriod | None
+    """All of it; null by game"""
     fee_rate: str | None
     """What the marketplace's fees take of the sales"""
     gaps: list[str]

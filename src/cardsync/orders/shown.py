@@ -245,6 +245,7 @@ def _refund(order: OrderRow) -> _Refund:
 
 class ItemPlace(msgspec.Struct, gc=False):
     code: str
+    """The slot, as box-slot"""
     quantity: int
 
 

@@ -159,6 +159,7 @@ class RuleAction(msgspec.Struct):
     set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
     """The fields of the rule to set"""
     scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
+    """The cards to judge overlap by, as a search; by default the rule's own"""
 
     def at(self, place: str) -> RuleChange:
         op, values = self.op, self.set or {}
@@ -187,6 +188,7 @@ class RuleActions(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
 class PinAction(msgspec.Struct):
     marketplace_id: Id
     price: Annotated[Any, Like(Dollars, needed=True)] = None
+    """The price that rules leave alone, in USD"""
 
 
 class PinActions(msgspec.Struct, tag_field="type", tag="pricing.pins"):

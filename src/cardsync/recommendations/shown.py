@@ -46,6 +46,7 @@ class RecommendationShown(msgspec.Struct):
     confidence: Literal["low", "medium", "high"]
     state: Annotated[str, Like(State)]
     revision: str
+    """A UTC time with six fractional digits; sent back with the decision"""
     created_at: datetime
     expires_at: datetime
     # It is sent as the database has it.
@@ -180,6 +181,7 @@ class HeldShown(msgspec.Struct):
     message: str
     """Why the price is held, for people"""
     price: str | None
+    """The price that is not asked, in USD"""
 
     @property
     def word(self) -> str:

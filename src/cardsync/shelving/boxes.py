@@ -28,6 +28,7 @@ class CardInSlot(msgspec.Struct):
 
     slot: int
     code: str
+    """The slot, as box-slot"""
     quantity: int
     card_id: int
     marketplace_id: int

@@ -52,6 +52,7 @@ class CountShown(msgspec.Struct):
     moved: int
     unseen: int
     trust: float | None
+    """The share of the lines that were seen and correct; null before the end"""
 
 
 class CountLineShown(msgspec.Struct):
@@ -67,6 +68,7 @@ class CountLineShown(msgspec.Struct):
     condition: str | None
     slot: int
     code: str
+    """The slot, as box-slot"""
     expected: int
     """The copies that the shelf should hold"""
     seen: int | None

@@ -57,7 +57,7 @@ class Skipped(msgspec.Struct):
     name: str
     """The step"""
     reason: Literal["fresh"]
-    """Why it need not run"""
+    """Why it need not run: it is fresh"""
     last_succeeded_at: datetime | None
     freshness_seconds: int
 

@@ -33,7 +33,7 @@ class Pending(msgspec.Struct, omit_defaults=True):
     action: Literal["sync", "wait"]
     """sync: begin one now. wait: ask again later"""
     reason: Annotated[str, Like(Reason)]
-    """Why"""
+    """manual_request, scheduled, no_sync_needed, in_progress or auto_sync_paused"""
     sync_requested: bool
     first_sync: bool | msgspec.UnsetType = msgspec.UNSET
     kind: Annotated[str, Like(Kind)] | msgspec.UnsetType = msgspec.UNSET
@@ -46,6 +46,7 @@ class PhaseProgress(msgspec.Struct):
     done: int
     """Rows that are committed"""
     total: int
+    """All rows"""
 
 
 class Status(msgspec.Struct):

@@ -21,3 +21,4 @@ class OfferedPack(msgspec.Struct):
     pack: dict[str, Any] | UnsetType = UNSET
     """What the agent knows of the marketplace; only where its own is older"""
     signature: str | UnsetType = UNSET
+    """The Ed25519 signature of the pack, in Base64"""

@@ -56,7 +56,9 @@ class BulkFields(msgspec.Struct, forbid_unknown_fields=True):
     cash: Money
     credit: Money
     rarity: Short = ""
+    """The code of the rarity; empty: any"""
     game: Short = ""
+    """The product line; empty: any"""
 
 
 class StepFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -139,7 +141,9 @@ class BulkShown(msgspec.Struct):
     cash: str
     credit: str
     rarity: str
+    """The code of the rarity; empty: any"""
     game: str
+    """The product line; empty: any"""
 
 
 class StepShown(msgspec.Struct):

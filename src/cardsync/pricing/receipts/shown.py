@@ -88,6 +88,7 @@ class Explanation(msgspec.Struct):
     # Why there is none.
     historical_breakdown_absent: ExplainedBlocker | None
     stale: StaleTarget | None
+    """Why the stored price is not what the steps give now; null where it is"""
 
 
 class ReceiptThen(msgspec.Struct):

@@ -58,6 +58,7 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
 
 class PinFields(msgspec.Struct, forbid_unknown_fields=True):
     price: rule_json.Money | UnsetType = UNSET
+    """The price that rules leave alone, in USD"""
 
 
 class _OfPin(TypedDict):
