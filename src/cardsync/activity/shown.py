@@ -35,9 +35,9 @@ class Entry(msgspec.Struct):
     request_id: str | None
     created_at: str
     before: dict[str, Any] | None
-    """What was there before it"""
+    """The value before the change"""
     after: dict[str, Any] | None
-    """What was there after it"""
+    """The value after the change"""
     undoable: bool
     undone_by: int | None
     actor_name: str | None

@@ -102,7 +102,7 @@ class ClaimedTask(msgspec.Struct):
 
     id: int
     kind: Kind
-    """What the agent is to do"""
+    """The work that the agent is to do"""
     payload: dict[str, Any]
     attempt: int
     claimed_at: str

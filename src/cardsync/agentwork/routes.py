@@ -36,7 +36,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=limits.TASKS_CLAIMED)]
 
 class TaskRequest(msgspec.Struct):
     kind: Literal["refresh_orders", "refresh_account", "backfill_orders"]
-    """What the agent is to do"""
+    """The work that the agent is to do"""
 
 
 class ClaimRequest(msgspec.Struct):

@@ -22,7 +22,7 @@ class Task(msgspec.Struct):
 
     id: int
     kind: Kind
-    """What the agent is to do"""
+    """The work that the agent is to do"""
     payload: dict[str, Any]
     status: Status
     """pending, claimed, completed, failed or cancelled"""

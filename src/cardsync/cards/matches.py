@@ -57,9 +57,9 @@ class PartBody(msgspec.Struct):
     name: str
     """The part, such as the set or the number"""
     card: str
-    """What the card says"""
+    """The card's text for the part"""
     product: str | None
-    """What the catalog says"""
+    """The catalog's text for the part"""
     agrees: bool | None
     """Whether both say the same; null where the catalog lacks the part"""
 
@@ -86,7 +86,7 @@ class MatchBody(msgspec.Struct):
     reasons: list[str]
     product_id: int | None
     parts: list[PartBody]
-    """What the card and the product say of each part of a name"""
+    """The texts of the card and the product for each part of a name"""
     candidates: list[CandidateBody]
     settled_by: str | None
     settled_at: str | None

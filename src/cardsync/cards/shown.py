@@ -154,7 +154,7 @@ class CardWithHistory(CardBody):
     """`history`: newest first; each observation held until the next."""
 
     history: list[Observation]
-    """What was observed of it, newest first, at most 365"""
+    """The observations of it, newest first, at most 365"""
 
 
 def card_body(row: CardRow) -> CardBody:
@@ -265,7 +265,7 @@ class CompletionBody(msgspec.Struct):
     """Where the search reads the text from"""
     text: str
     told: str
-    """What the text means; empty: nothing to say"""
+    """The meaning of the text; empty: nothing to say"""
 
 
 class CompletionsBody(msgspec.Struct):

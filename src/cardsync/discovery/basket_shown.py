@@ -61,7 +61,7 @@ class SplitBasket(msgspec.Struct):
 
     parcels: list[BasketParcel]
     total: Number
-    """What everything costs with sending, in USD"""
+    """The cost of everything with sending, in USD"""
     gap: Number
     greedy_total: Number | None
     steps: list[BasketStep]

@@ -70,16 +70,16 @@ class NetworkBody(msgspec.Struct):
     store_name: str | None
     listing_url_template: str | None
     postage: list[PostageStep]
-    """What sending costs, by the value of the parcel"""
+    """The cost of sending, by the value of the parcel"""
     printings: int
     """The different printings that are offered"""
     copies: int
     refreshed_at: datetime | None
     """When the network's view of the stock was refreshed"""
     shown: list[OwnOfferBody]
-    """Some of the offers that buyers see"""
+    """A selection of the offers that buyers see"""
     unmet: list[UnmetBody]
-    """What buyers ask for and nobody offers"""
+    """The cards that buyers ask for and nobody offers"""
 
 
 def postage_shown(steps: str) -> list[PostageStep]:

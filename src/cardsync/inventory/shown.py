@@ -15,7 +15,7 @@ from cardsync.work.models import State, Upload
 class UploadSlot(msgspec.Struct):
     upload_url: str
     key: str
-    """What POST /api/v1/sync takes after the PUT, as syncs/u<seller>/<uuid>.csv"""
+    """The key that POST /api/v1/sync takes after the PUT, as syncs/u<seller>/<uuid>.csv"""
     expires_at: str
 
 
@@ -61,7 +61,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
     id: int
     stream: str
     state: State
-    """What became of the upload so far"""
+    """The state of the upload so far"""
     received_at: str
     finished_at: str | None
     rows: int
@@ -95,7 +95,7 @@ class InventoryReport(UploadReport, kw_only=True):
     noted_count: int
     """How much was odd"""
     noted: list[Rejected]
-    """What is odd about rows that were applied"""
+    """The oddities of rows that were applied"""
     blocked: dict[str, int]
     review: list[str]
     cycle_cancelled: bool | msgspec.UnsetType = msgspec.UNSET
@@ -108,7 +108,7 @@ class ListedUpload(msgspec.Struct):
     id: int
     stream: str
     state: State
-    """What became of the upload so far"""
+    """The state of the upload so far"""
     received_at: str
     finished_at: str | None
     rows: int

@@ -63,7 +63,7 @@ class CostOfCard(msgspec.Struct):
     known: int
     """The copies whose cost is known"""
     cost: str | None
-    """What one of them cost on average, in USD; null: not known"""
+    """The average cost of one of them, in USD; null: not known"""
     oldest: date | None
     """The day when the oldest of them was bought"""
 
@@ -79,9 +79,9 @@ class Profit(msgspec.Struct):
     """Price and shipping less refunds, in USD"""
     fees: str
     postage: str
-    """What sending cost, in USD"""
+    """The cost of sending, in USD"""
     cost: str
-    """What the cards cost, in USD"""
+    """The cost of the cards, in USD"""
     profit: str | None
 
 
@@ -91,7 +91,7 @@ class ProfitRow(msgspec.Struct):
     start: date | None
     game: str | None
     profit: Profit
-    """What the sold copies brought"""
+    """The sales, costs and profit of the sold copies"""
 
 
 class RuleReturn(msgspec.Struct):
@@ -103,10 +103,10 @@ class RuleReturn(msgspec.Struct):
     bought: int
     """The copies that it bought"""
     paid: str
-    """What it paid, in USD"""
+    """The amount that it paid, in USD"""
     sold: int
     cost: str
-    """What the sold copies cost, in USD"""
+    """The cost of the sold copies, in USD"""
     profit: str
     return_rate: str | None
     """The profit by the cost of what was sold"""
@@ -137,7 +137,7 @@ class LineProfit(msgspec.Struct):
     fees_reported: bool
     """The payments report has the fees"""
     profit: Profit
-    """What the item brought"""
+    """The sales, costs and profit of the item"""
 
 
 class FeeDifference(msgspec.Struct):
@@ -147,7 +147,7 @@ class FeeDifference(msgspec.Struct):
     order_number: str
     order_date: date | None
     expected: str
-    """What the schedule of fees expects, in USD"""
+    """The fee that the schedule of fees expects, in USD"""
     taken: str
     difference: str
     rule: str
@@ -158,7 +158,7 @@ class FeeMonth(msgspec.Struct):
     month: date
     orders: int
     expected: str
-    """What the schedule of fees expects, in USD"""
+    """The fees that the schedule of fees expects, in USD"""
     taken: str
     difference: str
 

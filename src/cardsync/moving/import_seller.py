@@ -86,7 +86,7 @@ _SET: Final = """
 
 @dataclass(frozen=True)
 class Word:
-    """What the operator says of a shop that comes in, since its archive does not decide it: the
+    """The operator's choices for an imported shop, since its archive does not decide them: the
     plan, and the addresses of the owners. Without these the shop's own address is its owner's.
     """
 

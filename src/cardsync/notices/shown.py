@@ -20,7 +20,7 @@ class NoticeKindBody(msgspec.Struct):
     kind: Annotated[str, Like(Kind | Event)]
     """The kind of notice"""
     label: str
-    """What it is about"""
+    """The subject of the notice"""
     group: str
     """The group that it is shown with"""
     way: Way
@@ -92,7 +92,7 @@ class DeliveryBody(msgspec.Struct):
     """The HTTP status of the last try"""
     error: str | None
     body: str
-    """What is sent"""
+    """The text that is sent"""
 
 
 class DeliveriesBody(msgspec.Struct):

@@ -49,7 +49,7 @@ class BackupState(msgspec.Struct):
     rehearsal: StepState
     """The newest trial of a backup"""
     wrong: str | None = None
-    """What is wrong with the backups; null: nothing"""
+    """The fault of the backups; null: nothing is wrong"""
 
 
 def record(

@@ -31,7 +31,7 @@ class SellerChange(msgspec.Struct, forbid_unknown_fields=True):
     """The fields to set; a trial without an end goes on."""
 
     plan: Plan | UnsetType = UNSET
-    """What the account has paid for"""
+    """The plan that the account has paid for"""
     trial_ends_at: datetime | UnsetType | None = UNSET
     suspended: bool | UnsetType = UNSET
     past_due: bool | UnsetType = UNSET

@@ -22,7 +22,7 @@ class SellerShown(msgspec.Struct):
     members: int
     """The number of members"""
     plan: Plan
-    """What the account has paid for"""
+    """The plan that the account has paid for"""
     trial_ends_at: str | None
     suspended: bool
     past_due: bool
@@ -85,7 +85,7 @@ class StatementShown(msgspec.Struct):
     calls: int
     """How often it ran; 0: it runs now"""
     state: str
-    """What the statement is doing"""
+    """The present activity of the statement"""
     statement: str
     """The statement, without values"""
 

@@ -25,13 +25,13 @@ class SalesPeriod(msgspec.Struct):
     gross: str
     refunded_orders: int
     refunds: str
-    """What was refunded, in USD"""
+    """The refunded amount, in USD"""
     fees: str | None
     """The marketplace's fees, in USD; null: a month has no report"""
     net: str | None
     """The sales less refunds and fees, in USD; null: a month has no report"""
     profit: Profit | None
-    """What the sold copies brought; null: no cost is known"""
+    """The sales, costs and profit of the sold copies; null: no cost is known"""
 
 
 class SalesOfGame(msgspec.Struct):
@@ -48,7 +48,7 @@ class SalesOfGame(msgspec.Struct):
     estimated: int
     unpriced: int
     profit: Profit | None
-    """What the sold copies brought; null: no cost is known"""
+    """The sales, costs and profit of the sold copies; null: no cost is known"""
 
 
 class SalesSummary(msgspec.Struct):
@@ -68,7 +68,7 @@ class SalesSummary(msgspec.Struct):
     total: SalesPeriod | None
     """All of it; null by game"""
     fee_rate: str | None
-    """What the marketplace's fees take of the sales"""
+    """The share of the sales that the marketplace's fees take"""
     gaps: list[str]
     """The months with orders and without a report, as YYYY-MM"""
 

@@ -259,7 +259,7 @@ class ItemInFull(ItemBody, gc=False):
     rarity: str | None
     card_id: int | None
     card_price: str | None
-    """What the card asks now, in USD; null: there is none"""
+    """The price that the card asks now, in USD; null: there is none"""
     locations: list[ItemPlace]
     estimated_total: str | None
     """Its even share of what the other items leave, in USD"""

@@ -57,7 +57,7 @@ class PlanShown(msgspec.Struct):
     plan_id: int
     plan_key: str | None
     status: Outcome
-    """What became of the plan"""
+    """The outcome of the plan"""
     expected_status: Outcome | None
     risk: Risk | None
     cards_affected: int
@@ -65,7 +65,7 @@ class PlanShown(msgspec.Struct):
     listed_value_after: str
     listed_value_change: str
     results: list[PlanResult]
-    """What became of each change"""
+    """The outcome of each change"""
     cards: list[CardMove]
     """The cards that it moves furthest"""
     drift: list[str]
@@ -107,9 +107,9 @@ class PlanPermissions(msgspec.Struct):
     """The modes of API keys and of OAuth tokens: how much they may do without a member's click."""
 
     key: ModesOfOne
-    """What API keys may do"""
+    """The actions that API keys may take"""
     token: ModesOfOne
-    """What OAuth tokens may do"""
+    """The actions that OAuth tokens may take"""
 
 
 def status_of(plan: AgentPlan, now: datetime) -> Outcome:

@@ -52,7 +52,7 @@ class Wanted(msgspec.Struct):
     marketplace_id: Id | None = None
     price: Amount | None = None
     cost: Amount | None = None
-    """What a copy cost, in USD"""
+    """The cost of a copy, in USD"""
     source: Note = ""
     box: Number | None = None
     slot: Number | None = None

@@ -77,7 +77,7 @@ class DecisionShown(msgspec.Struct):
     """`run_id` is the pricing run of an accepted price."""
 
     status: Literal["accepted", "dismissed", "snoozed", "preview_queued"]
-    """What was done with the review"""
+    """The action that was taken on the review"""
     revision: str
     run_id: int | None
 
@@ -155,7 +155,7 @@ class AppliedShown(msgspec.Struct):
     sold: bool
     """The card sold"""
     net: str | None
-    """What the card brought within 30 days, in USD"""
+    """The amount that the card brought within 30 days, in USD"""
     control_per_card: str | None
     control_cards: int
 
@@ -166,7 +166,7 @@ class OutcomesShown(msgspec.Struct):
     window_days: int
     """Over how many days"""
     outcomes: list[OutcomeShown]
-    """What applied reviews brought, by kind or rule"""
+    """The results of applied reviews, by kind or rule"""
     holdouts: list[HoldoutShown]
     """The same of rules, beside cards that kept their price"""
     reviews: list[AppliedShown]
@@ -177,7 +177,7 @@ class HeldShown(msgspec.Struct):
     """`price` is the price that is not asked."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
-    """What holds the price"""
+    """The cause that holds the price"""
     message: str
     """Why the price is held, for people"""
     price: str | None

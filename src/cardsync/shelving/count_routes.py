@@ -55,7 +55,7 @@ class SettleCount(msgspec.Struct):
     """Lines that were not looked at stay as they are, or are `missing`."""
 
     unseen: cycle_counts.Unseen = "keep"
-    """What becomes of lines that nobody looked at"""
+    """The treatment of lines that nobody looked at"""
 
 
 READS = problems(*BEHIND_A_KEY, errors.SessionRequired, errors.InvalidPayload)

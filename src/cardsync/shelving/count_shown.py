@@ -74,7 +74,7 @@ class CountLineShown(msgspec.Struct):
     seen: int | None
     """The copies that were seen; null: nobody looked"""
     outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
-    """What the count found"""
+    """The finding of the count"""
     on_hand: int
     drift: bool
     unshelved_quantity: int

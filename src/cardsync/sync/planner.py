@@ -66,7 +66,7 @@ class Plan(msgspec.Struct):
     """The steps to run, dependencies first, and the steps that are fresh; or, with `error`, none."""
 
     kind: Annotated[str, Like(Kind)]
-    """What the sync fetches"""
+    """The data that the sync fetches"""
     steps: list[str]
     """The steps to run, what others need first"""
     skipped: list[Skipped]

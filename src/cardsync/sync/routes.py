@@ -73,7 +73,7 @@ class HeartbeatBody(msgspec.Struct):
     """The version of the agent"""
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     your_turn: TurnKind | msgspec.UnsetType | None = msgspec.UNSET
-    """What the agent waits for its person for; null: nothing"""
+    """The action that the agent waits for from its person; null: nothing"""
     your_turn_host: (
         Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[A-Za-z0-9.\[\]:-]+$")] | None
     ) = None

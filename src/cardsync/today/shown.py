@@ -25,7 +25,7 @@ class NextStep(msgspec.Struct):
     """`path` is the page that does it."""
 
     label: str
-    """What the button says"""
+    """The text of the button"""
     path: str
 
 
@@ -41,7 +41,7 @@ class ConditionBody(msgspec.Struct):
     """How much it matters"""
     since: str | None
     money: str | None
-    """What is at stake, in USD; null: nothing, or staff who may not see it"""
+    """The amount at stake, in USD; null: nothing, or staff who may not see it"""
     deadline: str | None
     """When it is too late; null: never"""
     count: int
@@ -49,11 +49,11 @@ class ConditionBody(msgspec.Struct):
     """The one upload, run or plan that it is about"""
     title: str
     detail: str
-    """What is the matter"""
+    """The description of the matter"""
     sentence: str
     """The title with its detail"""
     next_step: NextStep
-    """What a person does next"""
+    """The action that a person takes next"""
 
 
 class SyncBody(msgspec.Struct):
@@ -68,13 +68,13 @@ class SyncBody(msgspec.Struct):
     phase_progress: PhaseProgress | None
     sync_mode: Annotated[str, Like(SyncMode)]
     requested_kind: Annotated[str, Like(SyncKind)] | None
-    """What somebody asked to fetch; null: nobody did"""
+    """The data that somebody asked to fetch; null: nobody did"""
     last_sync_at: str | None
     next_sync_at: str | None
     """When the next sync begins; null while it is paused"""
     agent_last_seen_at: str | None
     cooldown: Meets
-    """What a request meets now: nothing, a wait, or a wait that a credit skips"""
+    """The obstacle that a request meets now: nothing, a wait, or a wait that a credit skips"""
     cooldown_seconds: int
     """How long the cooldown still lasts"""
     credits: int | None
@@ -127,11 +127,11 @@ class RunMoves(msgspec.Struct):
     rises: int
     """How many prices rise"""
     rises_value: str
-    """What the rises add to the listed value, in USD"""
+    """The amount that the rises add to the listed value, in USD"""
     falls: int
     """How many prices fall"""
     falls_value: str
-    """What the falls take from the listed value, in USD"""
+    """The amount that the falls take from the listed value, in USD"""
 
 
 class ToShip(msgspec.Struct):
@@ -175,13 +175,13 @@ class TodayBody(msgspec.Struct, kw_only=True):
     """
 
     conditions: list[ConditionBody]
-    """What waits for a person"""
+    """The matters that wait for a person"""
     sync: SyncBody
     """Where the sync is"""
     sales: SalesBody | UnsetType = UNSET
-    """What was sold; left out for staff who may not see revenue"""
+    """The sales; left out for staff who may not see revenue"""
     listed: ListedNow | UnsetType | None = UNSET
-    """What the stock is listed for; left out for staff who may not see revenue"""
+    """The listed value of the stock; left out for staff who may not see revenue"""
     last_run: RunMoves | None
     """The moves of the newest pricing run; null before the first"""
     to_ship: ToShip

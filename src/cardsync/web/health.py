@@ -40,7 +40,7 @@ class Readiness(msgspec.Struct):
     status: Literal["ok", "unavailable"]
     """ok if every check is"""
     checks: dict[str, str]
-    """What was checked, and what was found"""
+    """The checks, and the finding of each"""
 
 
 @get("/healthz", tags=["health"])

@@ -19,6 +19,6 @@ class OfferedPack(msgspec.Struct):
     killed: list[int]
     """The versions that are withdrawn"""
     pack: dict[str, Any] | UnsetType = UNSET
-    """What the agent knows of the marketplace; only where its own is older"""
+    """The agent's knowledge of the marketplace; only where its own is older"""
     signature: str | UnsetType = UNSET
     """The Ed25519 signature of the pack, in Base64"""

@@ -35,7 +35,7 @@ class AssistantBody(msgspec.Struct):
     granted_by: str
     """The member who let it in"""
     scopes: list[str]
-    """What it may do: mcp:read, mcp:write"""
+    """The actions that it may take: mcp:read, mcp:write"""
     buyer_data: bool
     """Its answers name buyers"""
     created_at: str

@@ -258,6 +258,6 @@ class EffectShown(msgspec.Struct):
     draft_bought: int
     """The copies that the draft would buy"""
     draft_cash: str
-    """What the draft would pay in cash, in USD"""
+    """The amount that the draft would pay in cash, in USD"""
     draft_credit: str
-    """What the draft would pay in store credit, in USD"""
+    """The amount that the draft would pay in store credit, in USD"""

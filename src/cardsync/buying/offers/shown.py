@@ -30,7 +30,7 @@ class Received(msgspec.Struct):
     cash_each: str | None
     credit_each: str | None
     changed: list[str]
-    """What is not as offered, in sentences"""
+    """The differences from the offer, in sentences"""
 
 
 class OfferLine(msgspec.Struct):
@@ -58,7 +58,7 @@ class OfferLine(msgspec.Struct):
     accepted: bool | None
     """Whether the customer accepted it; null before the answer"""
     received: Received | None
-    """What came; null before"""
+    """The copies that arrived; null before"""
     quick_add_id: int | None
     """The quick-add entry of the copies; null before"""
 

@@ -37,7 +37,7 @@ class DifferingCard(msgspec.Struct):
     product_name: str | None
     current_price: str | None
     asked_price: str | None
-    """What the last run asked, in USD"""
+    """The price that the last run asked, in USD"""
     target_price: str | None
 
 
@@ -120,7 +120,7 @@ class PresetShown(msgspec.Struct):
     in_force: bool
     """The live rules hold its rule"""
     preview: Preview
-    """What it would change"""
+    """The changes that it would make"""
 
 
 class PresetsShown(msgspec.Struct):
@@ -149,7 +149,7 @@ class SoldLine(msgspec.Struct):
     sold_at: str
     sold_price: str | None
     asked_price: str | None
-    """What the rules would have asked, in USD; null: not known"""
+    """The price that the rules would have asked, in USD; null: not known"""
 
 
 class BacktestSummary(msgspec.Struct):
@@ -172,9 +172,9 @@ class BacktestSummary(msgspec.Struct):
     without_asked_price: int
     """Sold copies that the rules had no price for"""
     sold_value: str | None
-    """What the compared copies sold for, in USD"""
+    """The amount that the compared copies sold for, in USD"""
     asked_value: str | None
-    """What the rules would have asked for them, in USD"""
+    """The amount that the rules would have asked for them, in USD"""
 
 
 class Backtest(msgspec.Struct):

@@ -32,9 +32,9 @@ class WhatIf(msgspec.Struct):
     rule_id: int
     rule_name: str
     asks: str | None
-    """What the live rules ask, in USD"""
+    """The price that the live rules ask, in USD"""
     would_ask: str | None
-    """What they would ask with the change, in USD"""
+    """The price that they would ask with the change, in USD"""
     blockers: list[str]
     steps: list[dict[str, Any]]
     """Each step to the price with the change, in order"""

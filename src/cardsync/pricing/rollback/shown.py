@@ -29,7 +29,7 @@ class RolledBackCard(msgspec.Struct):
     asked_price: str | None
     """The price that is taken back, in USD"""
     price: str
-    """What the card goes back to, in USD"""
+    """The price that the card returns to, in USD"""
 
 
 CardDiff = list[RolledBackCard]

@@ -32,7 +32,7 @@ class CardThatFails(msgspec.Struct):
     product_name: str | None
     current_price: str | None
     price: str | None
-    """What the card would ask, in USD"""
+    """The price that the card would ask, in USD"""
     rule_id: int | None
     reason: str
     """The step that set the price"""
