@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextvars import Context
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -26,6 +28,21 @@ from cardsync.telemetry import spans
 
 # One message carries at most this many reads.
 TOGETHER = 32
+_ONLY_LOOKS: ContextVar[bool] = ContextVar("only_looks", default=False)
+
+
+@contextmanager
+def only_looking() -> Iterator[None]:
+    """Keep nothing that the block writes in a seller's scope: a HEAD request changes nothing."""
+    token = _ONLY_LOOKS.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_LOOKS.reset(token)
+
+
+def only_looks() -> bool:
+    return _ONLY_LOOKS.get()
 
 
 class PolledQuery(NamedTuple):
@@ -68,6 +85,8 @@ class PolledReads:
         self._begins = False
 
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
+        if query.writes and only_looks():
+            return None
         # The simple protocol carries several statements at once but no parameters, so the values
         # are integers that we format ourselves.
         values = [int(value) for value in (seller_id, *ids)]

@@ -30,7 +30,7 @@ from cardsync.database.connections import (
     check_before_use,
     still_there,
 )
-from cardsync.database.hot_reads import PolledReads
+from cardsync.database.hot_reads import PolledReads, only_looks
 from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
 from cardsync.database.spread import Spread
@@ -152,6 +152,10 @@ class Database:
             yield session
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)
+            if only_looks():
+                # What was read stays readable: a rollback would forget it.
+                session.expunge_all()
+                await session.rollback()
 
     @asynccontextmanager
     async def bounded(

@@ -12,6 +12,8 @@ from typing import Literal
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
+from cardsync.database.hot_reads import only_looking
+
 FIRST_PART_SECONDS = 1.0
 _BRACKETS = re.compile(rb"(?i)(^|&)([^=&]+?)(?:\[|%5b)(?:\]|%5d)(?=[=&]|$)")
 _WITHOUT_BODY = "without_body"
@@ -79,4 +81,6 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
         elif message["type"] == "http.response.body":
             comes.set()
 
-    await app(scope, received, answer)
+    # An agent's GET takes the sync lock, or marks a file as served: nobody has it after a HEAD.
+    with only_looking():
+        await app(scope, received, answer)

@@ -253,6 +253,22 @@ async def test_a_served_rollback_cannot_be_cancelled(a_seller):
     assert (await read(seller, rollback["id"]))["state"] == "served"
 
 
+async def test_a_head_request_serves_nothing_and_takes_no_lock(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ready(seller, run_id=run)
+    looked = await seller.http.head("/api/v1/export/price-updates")
+    assert (looked.status_code, looked.headers["X-Price-Export-Kind"]) == (200, "rollback")
+    assert (await read(seller, rollback["id"]))["state"] == "ready"
+    await seller.post("/api/v1/sync/request", json={"kind": "orders"})
+    for agent in ("first", "second"):
+        pending = await seller.http.head(f"/api/v1/sync/pending?agent_id={agent}")
+        assert pending.status_code == 200
+    [row] = await seller.service.sql(seller.id, "SELECT lock_kind FROM sync_state")
+    assert row["lock_kind"] is None
+    assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
+    assert (await cancel(seller, rollback["id"])).status_code == 200
+
+
 @pytest.mark.first(1)
 @pytest.mark.parametrize("served", [False, True])
 async def test_a_rollback_expires_after_a_day_and_loses_nothing(a_seller, served):
