@@ -98,7 +98,7 @@ def test_a_file_is_read_or_refused_in_a_sentence(kind):
     read = READERS.get(kind) or (lambda data: (rows.check(data), rows.read(data, kind)))
     dice = random.Random(random.random() if soak.DEEP else soak.DAY)
     fuzz = Fuzz(dice.random(), {"id": 1})
-    for _ in range(soak.examples(200, 20_000)):
+    for _ in range(soak.examples(200, soak.count("FUZZED_FILES", 20_000, 2_000))):
         data = dice.choice([changed, cells_changed, cells_changed, lambda _, __: fuzz.file()])(
             dice, SAMPLES[kind]
         )

@@ -417,7 +417,7 @@ def test_no_archive_changes_a_row_of_another_shop(archive, victim, elsewhere):
     before = others(elsewhere)
 
     @settings(
-        max_examples=soak.examples(6, 10_000),
+        max_examples=soak.examples(6, soak.count("HOSTILE_ARCHIVES", 300, 12)),
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
