@@ -20,6 +20,7 @@ BODIES = {
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},
+    "PATCH /api/keys/{key_id}": {"own_script": False},
     "POST /api/webhooks": {"url": "https://localhost/hook"},
     "POST /api/passkeys": {"name": "Laptop", "credential": {}},
     "POST /api/session/passkey": {"credential": {}},
