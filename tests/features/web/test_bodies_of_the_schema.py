@@ -123,7 +123,9 @@ async def refused_for_its_form(a_seller, rounds: int, seed: int) -> dict[str, st
 async def test_a_body_of_the_schema_is_never_refused_for_its_form(a_seller):
     """Alone finds a field whose type or need openapi.json tells otherwise than its reader."""
     seed = random.randrange(10**6) if soak.DEEP else 1
-    wrong = await refused_for_its_form(a_seller, soak.examples(3, soak.count("BODIES", 100, 6)), seed)
+    wrong = await refused_for_its_form(
+        a_seller, soak.examples(3, soak.count("BODIES", 100, 6)), seed
+    )
     assert not wrong, f"seed {seed}: " + "\n".join(
         f"{route}: {said}" for route, said in wrong.items()
     )
