@@ -41,7 +41,7 @@ _SETTINGS = {
     "max_wal_size": "2GB",
     # This build compresses slowly: it would take longer than all other work of a large import.
     "wal_compression": "off",
-    "max_connections": "100",
+    "max_connections": "200",
     "huge_pages": "try",
     "jit": "off",
     "fsync": "on",

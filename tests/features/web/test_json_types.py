@@ -88,7 +88,7 @@ def example(schema: dict[str, Any]) -> Any:
         return [example(form["items"])] if form.get("minItems") else []
     text = {"date-time": "2026-11-21T08:00:00Z", "date": "2026-11-21", "decimal": "1.00"}
     return {
-        "string": text.get(form.get("format", ""), "a"),
+        "string": "1.00" if "pattern" in form else text.get(form.get("format", ""), "a"),
         "integer": int(form.get("minimum", 1)),
         "number": 1,
         "boolean": True,
