@@ -50,7 +50,7 @@ class Member(Base):
     __tablename__ = "member"
     __table_args__ = (
         Index("uq_member_email", text("lower(email)"), unique=True),
-        # Whoever names a member names its seller, too.
+        # Foreign keys to a member include its seller.
         Index("uq_member_seller_id_id", "seller_id", "id", unique=True),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

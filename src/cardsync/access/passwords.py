@@ -12,7 +12,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from cardsync import errors, limits
 
 HASHER = PasswordHasher()
-# What another installation may ask for: the library's own measure.
+# Hashes of another installation may cost as much as the library's own default.
 _ALWAYS = PasswordHasher()
 _HASH_MOST = 200
 _turns = asyncio.Semaphore(2)

@@ -161,7 +161,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-# What the library begins a refusal of a body with; its own reasons follow.
+# The library's prefix of a refused body; its own reasons follow.
 _SAYS: Final = {
     "Parse error": "Parse error: the body is not valid JSON",
     "Validation error": (

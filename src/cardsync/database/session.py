@@ -153,7 +153,7 @@ class Database:
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)
             if only_looks():
-                # What was read stays readable: a rollback would forget it.
+                # A rollback would expire the rows that were read.
                 session.expunge_all()
                 await session.rollback()
 

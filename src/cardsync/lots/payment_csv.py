@@ -24,7 +24,7 @@ _FEES: Final = (
     "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
 )  # fmt: skip
 _SUMS: Final = ("fees", "total fees", "fee amount")
-# What a fee is called, and what is said of one that is no amount of it.
+# The names of a fee's column, and the sentence for a cell that has no amount.
 _A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
 _NO_FEE: Final = re.compile(
     r"%|\b(rate|percent\w*|bp|level|type|date|code|name|id|status|currency"
