@@ -80,7 +80,9 @@ async def filled_shop(
     collection = await a_collection(seller, name)
     await operates(seller)
     owner = await signed_in(seller)
-    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
+    bought = await owner.post("/api/buying/presets/standard")
+    assert bought.status_code == 200, bought.text
+    buy_rules = (await owner.get("/api/buying/rules")).json()["rules"]
     made = await owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
     webhook = made.json()["webhook"]["id"]
     assert (await owner.post(f"/api/webhooks/{webhook}/test")).status_code == 201
@@ -93,6 +95,7 @@ async def filled_shop(
         "cycle_id": cycle["id"],
         "session_id": opened.json()["id"],
         "rule_id": (await seller.get("/api/pricing/rules")).json()["rules"][0]["id"],
+        "buy_rule_id": buy_rules[0]["id"],
         "run_id": (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"],
         "key": (await seller.get("/api/customers")).json()["customers"][0]["key"],
         "box": 3,
