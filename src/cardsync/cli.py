@@ -405,20 +405,9 @@ def catalog() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(
-        [
-            "auto",
-            "csv",
-            "parquet",
-            "tcgcsv",
-            "mtgjson",
-            "scryfall",
-            "pokemon-tcg-data",
-            "tcgdex",
-        ]
-    ),
     default="auto",
     show_default=True,
+    help="csv, parquet, or the name of the file's source.",
 )
 @click.option("--game", help="Import only this product line, or name it where the file does not.")
 @click.option("--source", help="The catalog's name; what its newer edition lacks is marked.")

@@ -174,6 +174,22 @@ def test_a_set_of_tcgdex_in_japanese(run, tmp_path, a_set, products):
     ]
 
 
+def test_a_list_of_the_sets_of_tcgdex_lies_beside_them(run, tmp_path, a_set, products):
+    count = {"official": 62, "total": 80}
+    listed = {"id": "sv1", "name": a_set, "cardCount": count}
+    card = {"id": "sv1-4", "localId": "4", "name": "Tarountula"}
+    (tmp_path / "sets.json").write_text(json.dumps([listed]))
+    (tmp_path / "sv1.json").write_text(json.dumps(listed | {"cards": [card]}))
+    assert "skipped" not in done(run("import", tmp_path, "--format", "tcgdex"))
+    assert products("product_name, number") == [("Tarountula", "4/062")]
+
+
+def test_a_format_that_no_source_has_is_told_in_one_sentence(run, tmp_path):
+    (tmp_path / "x.json").write_text("[]")
+    result = run("import", tmp_path / "x.json", "--format", "tcgdx")
+    assert (result.exit_code, "'tcgdx' is not a known format" in result.stderr) == (1, True)
+
+
 def tcgcsv(folder, a_set, *rows):
     (folder / "Groups.csv").write_text(f"groupId,name,abbreviation,categoryId\n77,{a_set},BLK,3\n")
     header = "productId,name,cleanName,categoryId,groupId,extRarity,extNumber,lowPrice,subTypeName"

@@ -4,44 +4,20 @@ records, slice by slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
 from cardsync.catalog.product_lines import NAMES
-from cardsync.catalog.sources import (
-    json_file,
-    mtgjson,
-    own,
-    pokemon_tcg_data,
-    scryfall,
-    tcgcsv,
-    tcgdex,
-)
+from cardsync.catalog.sources import json_file, own, tcgcsv
+from cardsync.catalog.sources.declared import BY_NAME, SOURCES
 from cardsync.catalog.sources.source_record import Broken, CatalogError, Found, Printing
 
-_READERS: dict[str, Callable[[Path, str | None], Found]] = {
-    "tcgcsv": tcgcsv.read,
-    "mtgjson": mtgjson.read,
-    "scryfall": scryfall.read,
-    "pokemon-tcg-data": pokemon_tcg_data.read,
-    "tcgdex": tcgdex.read,
-}
 _OWN = ("csv", "parquet")
-FORMS = ("auto", *_OWN, *_READERS)
+FORMS = ("auto", *_OWN, *BY_NAME)
 _AT_ONCE = 20_000
-# A word that only this source writes, in the first bytes of a file; the first one found counts.
-_SIGNS = (
-    (b'"localId"', "tcgdex"),
-    (b'"tcgplayer_id"', "scryfall"),
-    (b'"collector_number"', "scryfall"),
-    (b'"supertype"', "pokemon-tcg-data"),
-    (b'"mtgoCode"', "mtgjson"),
-    (b'"keyruneCode"', "mtgjson"),
-    (b'"baseSetSize"', "mtgjson"),
-)
 
 
 def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
@@ -50,13 +26,15 @@ def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFra
     """
     if game is not None and game not in NAMES:
         raise CatalogError(f"{game!r} is not a known product line; known are {', '.join(NAMES)}")
+    if form not in FORMS:
+        raise CatalogError(f"{form!r} is not a known format; known are {', '.join(FORMS)}")
     form = form_of(path) if form == "auto" else form
     if form in _OWN:
         if path.is_dir():
             raise CatalogError(f"{path.name} is a folder; name one of its files")
         found = own.frames(path, form, game)
     else:
-        found = map(_frame, _batches(_READERS[form](path, game)))
+        found = map(_frame, _batches(BY_NAME[form].read(path, game)))
     for frame, broken in found:
         yield (frame.filter(pl.col("game") == game) if game else frame), broken
 
@@ -73,9 +51,9 @@ def form_of(path: Path) -> str:
         return "tcgcsv" if tcgcsv.columns_of(path) >= tcgcsv.NEEDED else "csv"
     if last == ".json":
         start = json_file.head(path)
-        for sign, form in _SIGNS:
-            if sign in start:
-                return form
+        for source in SOURCES:
+            if any(sign in start for sign in source.signs):
+                return source.name
         if b'"meta"' in start and b'"data"' in start:
             return "mtgjson"
     raise CatalogError(

@@ -43,7 +43,8 @@ def read(path: Path, game: str | None) -> Found:
 
 def _records(file: Path) -> Iterator[object]:
     if json_file.head(file).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
-        yield from json_file.items(file, "item")
+        # The list of sets lies beside the sets.
+        yield from (one for one in json_file.items(file, "item") if not _is_set(one))
         return
     one = json_file.whole(file)
     cards = one.get("cards") if isinstance(one, dict) else None
@@ -52,6 +53,10 @@ def _records(file: Path) -> Iterator[object]:
         yield from ({**card, "set": of} if isinstance(card, dict) else card for card in cards)
     else:
         yield one
+
+
+def _is_set(one: object) -> bool:
+    return isinstance(one, dict) and "cardCount" in one and "localId" not in one
 
 
 def _card(game: str, card: Record) -> Iterator[Printing]:

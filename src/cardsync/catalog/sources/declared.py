@@ -1,0 +1,146 @@
+"""Declares the sources of catalogs: who publishes them, under which licence, for which games, where
+they are downloaded, and what reads them.
+
+The order counts: the first source of a game is the one that is installed where none is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cardsync.catalog.product_lines import CATEGORY_IDS
+from cardsync.catalog.sources import mtgjson, pokemon_tcg_data, scryfall, tcgcsv, tcgdex
+from cardsync.catalog.sources.source_record import Found
+
+
+class Download(NamedTuple):
+    """A file of a source. `{game}` in its address and its name is what the source calls the game
+    (`Source.games`).
+
+    Where `at` is set, the address answers a JSON object, and the file's own address is its field
+    of that name. Where `each` is set, the file is a list (CSV, or JSON) of what has a file of its
+    own, too: `{name}` in the address of `each` is the field of that name.
+    """
+
+    address: str
+    file: str
+    at: str = ""
+    each: Download | None = None
+
+
+class Source(NamedTuple):
+    """A project that publishes a catalog. `name` is that of its form, and of the catalogs that are
+    loaded from it.
+
+    `games` are our names of its games, with the source's own. `lacks` says in a person's words
+    what its catalogs do not hold. `signs` are words that only this source writes, in the first
+    bytes of a file. Without `downloads` a person gets the file: `by_hand` says how.
+    """
+
+    name: str
+    label: str
+    home: str
+    licence: str
+    games: Mapping[str, str]
+    read: Callable[[Path, str | None], Found]
+    lacks: str = ""
+    downloads: tuple[Download, ...] = ()
+    by_hand: str = ""
+    signs: tuple[bytes, ...] = ()
+
+
+_POKEMON_DATA: Final = "https://raw.githubusercontent.com/PokemonTCG/pokemon-tcg-data/master"
+SOURCES: Final = (
+    Source(
+        "scryfall",
+        "Scryfall",
+        "https://scryfall.com/docs/api/bulk-data",
+        "Wizards of the Coast's Fan Content Policy; free to use, not to be resold",
+        {"magic": "magic"},
+        scryfall.read,
+        lacks="sealed products",
+        downloads=(
+            Download(
+                "https://api.scryfall.com/bulk-data/default-cards",
+                "default-cards.json",
+                at="download_uri",
+            ),
+        ),
+        signs=(b'"tcgplayer_id"', b'"collector_number"'),
+    ),
+    Source(
+        "mtgjson",
+        "MTGJSON",
+        "https://mtgjson.com",
+        "MIT",
+        {"magic": "magic"},
+        mtgjson.read,
+        downloads=(
+            Download("https://mtgjson.com/api/v5/AllPrintings.json.xz", "AllPrintings.json.xz"),
+        ),
+        signs=(b'"mtgoCode"', b'"keyruneCode"', b'"baseSetSize"'),
+    ),
+    Source(
+        "tcgcsv",
+        "TCGCSV",
+        "https://tcgcsv.com",
+        "the marketplace's own data, for use with it",
+        {game: str(category) for game, category in CATEGORY_IDS.items()},
+        tcgcsv.read,
+        lacks="pictures, languages other than the product line's",
+        downloads=(
+            Download(
+                "https://tcgcsv.com/tcgplayer/{game}/Groups.csv",
+                "Groups.csv",
+                each=Download(
+                    "https://tcgcsv.com/tcgplayer/{game}/{groupId}/ProductsAndPrices.csv",
+                    "{groupId}.csv",
+                ),
+            ),
+        ),
+    ),
+    Source(
+        "pokemon-tcg-data",
+        "Pokemon TCG Data",
+        "https://github.com/PokemonTCG/pokemon-tcg-data",
+        "free to use; the project has no licence text",
+        {"pokemon": "en"},
+        pokemon_tcg_data.read,
+        lacks="ids of the marketplace, sealed products",
+        downloads=(
+            Download(
+                f"{_POKEMON_DATA}/sets/{{game}}.json",
+                "sets/{game}.json",
+                each=Download(
+                    f"{_POKEMON_DATA}/cards/{{game}}/{{id}}.json", "cards/{game}/{id}.json"
+                ),
+            ),
+        ),
+        signs=(b'"supertype"',),
+    ),
+    Source(
+        "tcgdex",
+        "TCGdex",
+        "https://tcgdex.dev",
+        "MIT",
+        {"pokemon": "en", "pokemon_japan": "ja"},
+        tcgdex.read,
+        lacks="rarities and finishes (only a file of single cards has them), sealed products",
+        downloads=(
+            Download(
+                "https://api.tcgdex.net/v2/{game}/sets",
+                "sets.json",
+                each=Download("https://api.tcgdex.net/v2/{game}/sets/{id}", "{id}.json"),
+            ),
+        ),
+        signs=(b'"localId"',),
+    ),
+)
+BY_NAME: Final = {source.name: source for source in SOURCES}
+
+
+def of_game(game: str) -> list[Source]:
+    """Return the sources of a game, the one to install first."""
+    return [source for source in SOURCES if game in source.games]
