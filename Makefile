@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-on check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
+.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the termi
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
 test: .venv/.dev .venv/.front-dev ## The suite of the day, from nothing
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not soak"
+
+field: .venv/.dev ## Files that sellers really have (tests/field), and how many of each kind are right
+	@"$(BIN)/python" -m pytest tests/field
 
 # tests/everyday.py says what is left out.
 check: JOBS = 2
