@@ -215,13 +215,13 @@ class PinActions(msgspec.Struct, tag_field="type", tag="pricing.pins"):
 
 class NamedList(msgspec.Struct):
     id: Id
-    name: Annotated[Any, Like(str | None)] = None
+    name: str | None = None
 
 
 class ListEntries(Selection):
     id: Id | None = None
     """The list, by its id"""
-    list: Annotated[Any, Like(str | None)] = None
+    list: str | None = None
     """The list, by its id or name"""
 
 
@@ -254,7 +254,7 @@ class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
 
 def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
     match item:
-        case ListEntries(id=None, list=name) if not isinstance(name, str):
+        case ListEntries(id=None, list=None):
             raise _refuse(place, "must name its list by id, or by list, the list's name")
         case ListEntries():
             return ListChange(place, op, item.id, item.list, item)

@@ -322,9 +322,10 @@ TABLES = ("card", "price_observation", "price_run", "price_change", "activity", 
     [
         ({}, "invalid_payload", "from"),
         ({"from": "2026-11-01"}, "invalid_payload", "to"),
-        ({"from": "yesterday", "to": "2026-11-01"}, "invalid_payload", "from"),
-        ({"from": "2026-13-01", "to": "2026-11-01"}, "invalid_payload", "from"),
-        ({"from": "2026-11-01", "to": "9999-12-31"}, "invalid_payload", "to"),
+        ({**span(), "from": "yesterday", "rules": []}, "invalid_payload", "from"),
+        ({**span(), "from": "2026-13-01", "rules": []}, "invalid_payload", "from"),
+        ({**span(), "to": "9999-12-31", "rules": []}, "invalid_payload", "to"),
+        ({**span(), "rules": 1}, "invalid_payload", "rules: must be a list"),
         (
             {"from": "2026-11-02", "to": "2026-11-01", "rules": []},
             "invalid_payload",

@@ -84,7 +84,9 @@ async def test_a_saved_rule_is_changed_and_what_it_leaves_is_seen(seller):
 
 async def test_what_is_no_rule_is_refused_in_words(seller):
     for body, status, told in (
-        ({}, 422, "rule: must be an object"),
+        ({}, 422, "rule: is missing; it must be an object"),
+        ({"rule": 1}, 422, "rule: must be an object"),
+        ({"rule": {}, "sample": "yes"}, 422, "sample: must be true or false"),
         ({"rule": {"colour": 1}}, 422, "rule.colour: is not a field"),
         ({"rule": {"query": "price>"}}, 422, "rule.query: "),
         ({"rule": {}, "rule_id": 999}, 404, "there is no rule 999"),

@@ -127,7 +127,7 @@ async def test_a_search_narrows_it_and_queries_choose(a_seller):
     ("body", "code", "said"),
     [
         ({"rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
-        ({"rules": {}}, "invalid_rule", "rules"),
+        ({"rules": {}}, "invalid_payload", "rules"),
         ({"rules": [{}, {"query": "prise>1"}]}, "invalid_query", "rules[1].query"),
         (
             {"rules": [{"priority": 3}, {"priority": 3}]},

@@ -5,7 +5,6 @@ was sold.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from litestar import get
 from litestar.response import Template
@@ -22,6 +21,7 @@ from cardsync.database.session import Database
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import rule_of
 from cardsync.pricing.preview.asked import past_prices
+from cardsync.pricing.preview.backtest import PastAsked
 from cardsync.pricing.preview.shown import Backtest
 from cardsync.pricing.rules import rule_sets
 from cardsync.web.heavy_work import HeavyWork
@@ -84,8 +84,8 @@ async def _tested(
         rows = await rule_sets.read_all(session, caller)
     rules = [rule_of(row) for row in rows]
     chosen = [rule for rule in rules if rule.state == "published" or drafts]
-    body: dict[str, Any] = days | {"rules": [rule_json.to_json(rule) for rule in chosen]}
-    return await heavy.read(past_prices, caller, Work.PRICES_ALL, clock.now(), body)
+    given = PastAsked(days["from"], days["to"], [rule_json.to_json(rule) for rule in chosen])
+    return await heavy.read(past_prices, caller, Work.PRICES_ALL, clock.now(), given)
 
 
 ROUTES = [backtest_page]

@@ -28,7 +28,7 @@ from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs import rule_json as wire
 from cardsync.pricing.preview.asked import drafted_rule
-from cardsync.pricing.preview.draft import Draft
+from cardsync.pricing.preview.draft import Draft, DraftAsked
 from cardsync.pricing.rules import rule_forms, rule_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
@@ -304,7 +304,7 @@ async def _previewed(
 ) -> Draft:
     """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
     rule = {name: value for name, value in body.items() if name != "name" or value}
-    asked = {"rule": rule, "sample": sample} | ({} if rule_id is None else {"rule_id": rule_id})
+    asked = DraftAsked(rule, rule_id, sample)
     work = heavy.read(drafted_rule, caller, Work.LONG, clock.now(), asked)
     return await while_there(request.receive, work)
 

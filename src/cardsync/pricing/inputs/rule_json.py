@@ -167,6 +167,9 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
     floor: Money | UnsetType | None = UNSET
 
 
+# A body that changes a rule is read where it is known which one.
+RuleBody = Annotated[dict[str, Any], Like(RuleFields)]
+SaleBody = Annotated[dict[str, Any], Like(SaleFields)]
 _Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
 _PARTS: Final[Mapping[type, Callable[..., _Part]]] = {
     SmallCapFields: SmallCap,

@@ -8,12 +8,12 @@ snapshot of the database, so it disturbs no run and needs no lease.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -29,6 +29,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Choices, choices, games_with_rules
 from cardsync.pricing.inputs.market_inputs import INPUTS
 from cardsync.pricing.inputs.price_history import unsold
+from cardsync.pricing.inputs.rule_json import RuleBody, SaleBody
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import snapshots
 from cardsync.pricing.preview.preview import asked
@@ -36,6 +37,16 @@ from cardsync.pricing.preview.shown import Backtest, BacktestDay, BacktestSummar
 from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
 from cardsync.pricing.standing import decided_of
+
+
+class PastAsked(msgspec.Struct):
+    """Rules on stored days, from one day or moment to another, both included."""
+
+    since: str = msgspec.field(name="from")
+    until: str = msgspec.field(name="to")
+    rules: list[RuleBody]
+    """The rules to test"""
+    sales: list[SaleBody] | None = None
 
 
 @dataclass
@@ -75,7 +86,7 @@ class Findings:
 async def backtest(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    given: PastAsked,
     now: datetime,
     most: timedelta,
 ) -> Backtest:
@@ -84,10 +95,9 @@ async def backtest(
     seller_id = caller.seller_id
     ends = clock.monotonic() + most.total_seconds()
     account = await session.get_one(Account, seller_id)
-    since, until = _span(body, account.time_zone)
-    if body.get("rules") is None:
-        raise errors.InvalidPayload("rules: is missing")
-    run = await asked(session, seller_id, body, await run_of(session, account, now))
+    since, until = _span(given, account.time_zone)
+    live = await run_of(session, account, now)
+    run = await asked(session, seller_id, given.rules, given.sales, live)
     # A pause of today does not concern the past.
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
@@ -115,22 +125,19 @@ async def backtest(
     )
 
 
-def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
+def _span(given: PastAsked, zone: str) -> tuple[datetime, datetime]:
     """Read a span: days of the seller's zone, both included, or moments."""
-    since = _moment(body, "from", zone)
-    until = _moment(body, "to", zone)
+    since = _moment(given.since, "from", zone)
+    until = _moment(given.until, "to", zone)
     if since > until:
         raise errors.InvalidPayload("from: is later than to")
     return since, until
 
 
-def _moment(body: Mapping[str, Any], name: str, zone: str) -> datetime:
-    value = body.get(name)
+def _moment(value: str, name: str, zone: str) -> datetime:
     refused = errors.InvalidPayload(
         f"{name}: must be a day like 2026-11-21, or a time like 2026-11-21T08:00:00Z"
     )
-    if not isinstance(value, str):
-        raise refused
     try:
         day = date.fromisoformat(value) if len(value) == 10 else None
         if day is not None:

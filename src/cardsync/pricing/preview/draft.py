@@ -29,7 +29,6 @@ from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selec
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import preview
 from cardsync.pricing.preview.shown import MoveBin, Preview
-from cardsync.read_json import read
 
 LARGEST: Final = 10
 # With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
@@ -40,6 +39,15 @@ _MANY: Final = f"""
 """
 # No rule has this id.
 UNSAVED: Final = -1
+
+
+class DraftAsked(msgspec.Struct):
+    """A draft of a rule; `rule_id` names the rule that it changes."""
+
+    rule: rule_json.RuleBody
+    rule_id: int | None = None
+    sample: bool | None = None
+    """Price only a part of many cards"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Draft:
 async def preview_draft(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    given: DraftAsked,
     now: datetime,
 ) -> Draft:
     """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes;
@@ -78,7 +86,7 @@ async def preview_draft(
     seller_id = caller.seller_id
     account = await session.get_one(Account, seller_id)
     live = await run_of(session, account, now)
-    draft, former = read_draft(body, list(live.rules))
+    draft, former = read_draft(given.rule, given.rule_id, list(live.rules))
     await need_readable(session, seller_id, draft.query, "rule.query")
     rules = beside(live.rules, draft)
     kept = rules[:-1]
@@ -88,7 +96,7 @@ async def preview_draft(
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]
-    one_in = await _one_in(session, seller_id, body)
+    one_in = await _one_in(session, seller_id) if given.sample else 1
     part = f" AND c.id % {one_in} = 0" if one_in > 1 else ""
     where = f"{ON_SALE}{part} AND ({' OR '.join(conditions)})"
     stock = await read_stock(
@@ -116,9 +124,7 @@ async def preview_draft(
     )
 
 
-async def _one_in(session: AsyncSession, seller_id: int, body: Mapping[str, Any]) -> int:
-    if body.get("sample") is not True:
-        return 1
+async def _one_in(session: AsyncSession, seller_id: int) -> int:
     return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
 
 
@@ -143,13 +149,15 @@ def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
     return [*(rule for rule in rules if rule.live and rule.id != draft.id), draft]
 
 
-def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule | None]:
+def read_draft(
+    given: Mapping[str, Any],
+    rule_id: int | None,
+    rules: list[Rule],
+) -> tuple[Rule, Rule | None]:
     """Return the draft as a live rule, and the rule that it changes. Pure.
 
-    Raises InvalidRule, InvalidPayload, NotFound.
+    Raises InvalidRule, NotFound.
     """
-    given = read(body.get("rule"), dict[str, Any], "rule")
-    rule_id = body.get("rule_id")
     former = next((rule for rule in rules if rule.id == rule_id), None)
     if rule_id is not None and former is None:
         raise errors.NotFound(f"there is no rule {rule_id}")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -20,6 +21,7 @@ from cardsync.money import dollars_or_none
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_json import RuleBody
 from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview.draft import beside, read_draft
@@ -27,15 +29,24 @@ from cardsync.pricing.preview.shown import DraftOnCard, DraftOnCards, PricedBy
 from cardsync.pricing.receipts.sentences import blocker_codes, explain
 from cardsync.pricing.receipts.shown import ExplainedBlocker, explained_card, governing_rule
 from cardsync.pricing.receipts.some_cards import priced_cards
-from cardsync.read_json import Id, read
+from cardsync.read_json import Id
 
 CARDS: Final = 50
+
+
+class DraftOnCardsAsked(msgspec.Struct):
+    """A draft of a rule, and the card or the cards to price by it."""
+
+    rule: RuleBody
+    rule_id: int | None = None
+    marketplace_id: Id | None = None
+    search: str | None = None
 
 
 async def draft_on_cards(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    given: DraftOnCardsAsked,
     now: datetime,
 ) -> DraftOnCards:
     """Price the card `marketplace_id`, or the first cards that `search` selects, by the draft
@@ -46,9 +57,9 @@ async def draft_on_cards(
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
-    draft, _ = read_draft(body, list(live.rules))
+    draft, _ = read_draft(given.rule, given.rule_id, list(live.rules))
     await need_readable(session, caller.seller_id, draft.query, "rule.query")
-    ids = await _ids(session, caller.seller_id, body, now)
+    ids = await _ids(session, caller.seller_id, given, now)
     chosen = ids[:CARDS]
     by_live, live = await priced_cards(session, account, live, chosen)
     drafted = replace(live, rules=beside(live.rules, draft))
@@ -76,22 +87,21 @@ async def draft_on_cards(
 async def _ids(
     session: AsyncSession,
     seller_id: int,
-    body: Mapping[str, Any],
+    given: DraftOnCardsAsked,
     now: datetime,
 ) -> list[int]:
     """Return the chosen cards' own ids, one more than are priced if there are more."""
-    marketplace_id = read(body.get("marketplace_id"), Id | None, "marketplace_id")
-    search = read(body.get("search"), str | None, "search")
+    marketplace_id, search = given.marketplace_id, given.search
     if (marketplace_id is None) == (search is None):
         raise errors.InvalidPayload("give either marketplace_id or search")
     bound: dict[str, Any] = {"seller": seller_id, "now": now, "most": CARDS + 1}
-    if marketplace_id is not None:
-        bound["wanted"] = marketplace_id
-        where = "c.marketplace_id = :wanted AND c.contribution IS NULL"
-    else:
+    if search is not None:
         await need_readable(session, seller_id, search, "search")
         [selection] = await selections(session, seller_id, [search])
         where = f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
+    else:
+        bound["wanted"] = marketplace_id
+        where = "c.marketplace_id = :wanted AND c.contribution IS NULL"
     sql = (
         f"SELECT c.id FROM card c WHERE c.seller_id = :seller AND {where} ORDER BY c.id LIMIT :most"
     )

@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -39,11 +40,11 @@ from cardsync.pricing.inputs.cards_to_price import (
 )
 from cardsync.pricing.inputs.market_inputs import observed_for
 from cardsync.pricing.inputs.rule_file import read_rules, read_sales
+from cardsync.pricing.inputs.rule_json import RuleBody, SaleBody
 from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview.shown import DifferingCard, LargestMove, MoveBin, Preview
 from cardsync.pricing.receipts.sentences import blocker_codes, explain
-from cardsync.read_json import read
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 from cardsync.web.safe_texts import safe_texts
@@ -69,6 +70,18 @@ _EDGES: Final = (
 )
 
 
+class PricesAsked(msgspec.Struct):
+    """Whole sets of rules and sales in place of the live ones; without them, the live ones with
+    drafts.
+    """
+
+    rules: list[RuleBody] | None = None
+    """All rules, in place of the live ones"""
+    sales: list[SaleBody] | None = None
+    """All promotions, in place of the live ones"""
+    search: str | None = None
+
+
 @asynccontextmanager
 async def reading(
     database: Database,
@@ -90,18 +103,19 @@ async def reading(
 async def priced(
     session: AsyncSession,
     caller: Caller,
-    body: Mapping[str, Any],
+    given: PricesAsked,
     now: datetime,
 ) -> tuple[Stock, pl.DataFrame]:
-    """Return every card that the search leaves, priced by the body's rules.
+    """Return every card that the search leaves, priced by the given rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
     seller_id = caller.seller_id
     account = await session.get_one(Account, seller_id)
-    run = await asked(session, seller_id, body, await run_of(session, account, now))
+    live = await run_of(session, account, now)
+    run = await asked(session, seller_id, given.rules, given.sales, live)
     bound: dict[str, Any] = {}
-    where = await _where(session, seller_id, body.get("search"), bound)
+    where = await _where(session, seller_id, given.search, bound)
     return await priced_by(session, account, run, where, **bound)
 
 
@@ -121,38 +135,37 @@ async def priced_by(
 async def asked(
     session: AsyncSession,
     seller_id: int,
-    body: Mapping[str, Any],
+    given_rules: Sequence[Mapping[str, Any]] | None,
+    given_sales: Sequence[Mapping[str, Any]] | None,
     live: Run,
 ) -> Run:
-    """Return a run of the live rules with drafts, unless the body brings its own rules.
+    """Return a run of the live rules with drafts, with the given rules and sales in place of its own.
 
     Raises InvalidRule, InvalidQuery.
     """
     rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
     sales: Sequence[Sale] = live.sales
-    if body.get("rules") is not None:
-        rules = read_rules(body["rules"])
-    if body.get("sales") is not None:
-        sales = read_sales(body["sales"])
-    queries = {
-        "rules": [rule.query for rule in rules],
-        "sales": [sale.query for sale in sales],
-    }
+    queries: dict[str, list[str]] = {}
+    if given_rules is not None:
+        rules = read_rules(given_rules)
+        queries["rules"] = [rule.query for rule in rules]
+    if given_sales is not None:
+        sales = read_sales(given_sales)
+        queries["sales"] = [sale.query for sale in sales]
     for kind, asked_for in queries.items():
-        if body.get(kind) is not None:
-            for query in dict.fromkeys(asked_for):
-                place = asked_for.index(query)
-                await need_readable(session, seller_id, query, f"{kind}[{place}].query")
+        for query in dict.fromkeys(asked_for):
+            place = asked_for.index(query)
+            await need_readable(session, seller_id, query, f"{kind}[{place}].query")
     return replace(live, rules=list(rules), sales=list(sales))
 
 
 async def _where(
     session: AsyncSession,
     seller_id: int,
-    search: Any,
+    search: str | None,
     bound: dict[str, Any],
 ) -> str:
-    if not read(search, str | None, "search"):
+    if not search:
         return ON_SALE
     await need_readable(session, seller_id, search, "search")
     [selection] = await selections(session, seller_id, [search])

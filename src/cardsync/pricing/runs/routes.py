@@ -27,7 +27,10 @@ from cardsync.plans.writer import Writer
 from cardsync.pricing.files.file_now import fresh_file
 from cardsync.pricing.inputs.rule_json import PriceFields
 from cardsync.pricing.preview import asked, preview, rule_analysis
-from cardsync.pricing.preview.draft_on_cards import draft_on_cards
+from cardsync.pricing.preview.backtest import PastAsked
+from cardsync.pricing.preview.draft import DraftAsked
+from cardsync.pricing.preview.draft_on_cards import DraftOnCardsAsked, draft_on_cards
+from cardsync.pricing.preview.preview import PricesAsked
 from cardsync.pricing.preview.shown import (
     Backtest,
     DraftOnCards,
@@ -144,19 +147,20 @@ OF_A_DRAFT: dict[str, Any] = {
 async def preview_prices(
     caller: Caller,
     heavy: HeavyWork,
-    data: Annotated[dict[str, Any], Like(asked.PricesAsked)] | None = None,
+    data: PricesAsked | None = None,
     format: Literal["csv", "parquet"] | None = None,
 ) -> Response[Preview | bytes]:
     """The prices that `rules` and `sales` would ask in place of the live ones, for the cards that
     `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written. `format=csv` or
     `parquet` downloads every card.
     """
+    given = data or PricesAsked()
     if format is None:
         return Response(
-            await heavy.read(asked.asked_prices, caller, Work.PRICES_ALL, clock.now(), data or {})
+            await heavy.read(asked.asked_prices, caller, Work.PRICES_ALL, clock.now(), given)
         )
     table = await heavy.read(
-        asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), data or {}, format
+        asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), given, format
     )
     answer = as_csv.body(taken(table), {}, preview.FORMATS[format])
     return cast("Response[Preview | bytes]", answer)
@@ -200,7 +204,7 @@ async def preview_draft_rule(
     request: Request[Any, Any, State],
     caller: Caller,
     heavy: HeavyWork,
-    data: Annotated[dict[str, Any], Like(asked.DraftAsked)],
+    data: DraftAsked,
 ) -> DraftPreview:
     """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
     that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
@@ -223,7 +227,7 @@ async def draft_rule_on_cards(
     caller: Caller,
     database: Database,
     settings: Settings,
-    data: Annotated[dict[str, Any], Like(asked.DraftOnCardsAsked)],
+    data: DraftOnCardsAsked,
 ) -> DraftOnCards:
     """One `rule` that is not saved on the card `marketplace_id`, or on the first fifty cards that
     `search` selects, beside the live rules: both prices, with the steps to them. With `rule_id`, in
@@ -241,9 +245,7 @@ async def draft_rule_on_cards(
     security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
-async def backtest_prices(
-    caller: Caller, heavy: HeavyWork, data: Annotated[dict[str, Any], Like(asked.PastAsked)]
-) -> Backtest:
+async def backtest_prices(caller: Caller, heavy: HeavyWork, data: PastAsked) -> Backtest:
     """The prices that `rules` and `sales` (by default the live sales) would have asked on each day
     from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
     the prices of the day before. The newest sold lines are listed. Nothing is written.
