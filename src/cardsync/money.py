@@ -9,6 +9,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from numbers import Real
 from typing import Any, Final
 
+from cardsync.table_text import typed_number
+
 UNITS_PER_DOLLAR = 10_000
 UNITS_PER_CENT = 100
 # numeric(12,4): eight digits before the point, four behind it.
@@ -45,11 +47,6 @@ def read_amount(given: Any) -> Decimal:
     if number is None or abs(units := to_units(number)) > MAX_UNITS:
         raise ValueError(_AMOUNT)
     return from_units(units)
-
-
-def typed_number(text: str) -> str:
-    """Return a number that a person typed as a plain decimal, if it is one: 2,5 or −$3."""
-    return text.strip().replace("\u2212", "-").replace("$", "").replace(",", ".").strip()
 
 
 def read_percent(text: str) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_format import read as read_pieces
-from cardsync.inventory.csv_header import accept_check, read_header
+from cardsync.inventory.csv_header import Header, accept_check, begin
 from cardsync.inventory.price_file import price_updates_csv
 from cardsync.inventory.uncertain_records import MAX_CELL_CHARS
 
@@ -21,11 +21,21 @@ BARE = HEADER_ONLY.removesuffix(b"\r\n")
 SMALL = b"TCGplayer Id,Product Name,Condition,Total Quantity,TCG Marketplace Price\n"
 
 
+def read_header(line: bytes) -> Header:
+    return begin([line])[0]
+
+
 @pytest.mark.parametrize(
     "line",
     [
         BARE,
         BARE + b"\r",
+        BARE.replace(b",", b";"),
+        BARE.replace(b",", b"\t"),
+        BARE.decode().encode("utf-16"),
+        BARE.decode().encode("utf-16-be"),
+        b"sep=;\r\n" + BARE.replace(b",", b";"),
+        b"My inventory\n\nfrom 2026-07-01, all games\n" + BARE,
         b"\xef\xbb\xbf" + BARE,
         BARE.upper(),
         BARE.replace(b",", b" , "),
@@ -63,11 +73,14 @@ def test_columns_are_found_by_name_and_the_first_of_two_counts():
         (b"", "line 1 is not a usable header: TCGplayer Id, Product Name"),
         (b"Order #,Buyer Name", "line 1 is not a usable header: TCGplayer Id"),
         (SMALL.replace(b"Condition", b"Cond"), "line 1 is not a usable header: Condition missing"),
-        (BARE.replace(b",", b";"), "line 1 is not a usable header"),
+        (
+            BARE.replace(b",", b";").replace(b"Condition", b"Cond"),
+            r"line 1 is not a usable header: Condition missing \(read as separated by ;\)",
+        ),
+        (BARE.replace(b"Condition", b"Cond").decode().encode("utf-16"), r"\(read as UTF-16\)"),
         (b'"TCGplayer Id', "line 1 is not a usable header"),
         (BARE + b",x" * 200, "line 1 has 216 columns; at most 200"),
         (b"x," * 40_000_00, "line 1 is longer than 65,536 bytes"),
-        (BARE.decode().encode("utf-16"), "line 1 is not a usable header"),
     ],
 )
 def test_unusable_headers_say_what_is_wrong(line, says):

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, compress
 from typing import NamedTuple
 
 import polars as pl
 
 from cardsync import limits
-from cardsync.inventory.csv_header import MAX_HEADER_BYTES, Header, decode_line, split_header
+from cardsync.inventory.csv_header import Header, begin
 from cardsync.inventory.uncertain_records import MAX_LINE_BYTES, Fault, Uncertain
+from cardsync.table_text import text_of_line
 
 MAX_CERTAIN_BYTES = 4_000
 # No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
@@ -47,29 +49,21 @@ class Block(NamedTuple):
 def read(
     pieces: Iterable[bytes],
     *,
-    shapes: Mapping[str, str] | None = None,
+    shapes: Callable[[str], Mapping[str, str]] = lambda decimal: {},
     fast: bool = True,
     listed: int = limits.REJECTED_LISTED,
 ) -> tuple[Header, Iterator[Block]]:
-    """Return a file's header, and its records from line 2 on, in file order, each block as soon as
-    its bytes are there.
+    """Return a file's header, and its records behind it, in file order, each block as soon as its
+    bytes are there.
 
-    `shapes` is the pattern that cells of a field usually have. `fast=False` leaves polars out and
+    `shapes` gives the pattern that cells of a field usually have, by the sign before decimals. `fast=False` leaves polars out and
     gives the same cells. A block lists at most `listed` faults.
     """
-    pieces = iter(pieces)
-    head = b""
-    while (
-        b"\n" not in head
-        and len(head) <= MAX_HEADER_BYTES
-        and (piece := next(pieces, None)) is not None
-    ):
-        head += piece
-    header, start = split_header(head)
+    header, rest, others = begin(pieces)
     return header, _read_blocks(
-        chain([head[start:]], pieces),
+        chain([rest], others),
         header,
-        _Patterns(header, shapes or {}),
+        _Patterns(header, shapes(header.form.decimal)),
         fast=fast,
         listed=listed,
     )
@@ -83,7 +77,7 @@ def _read_blocks(
     fast: bool,
     listed: int,
 ) -> Iterator[Block]:
-    line = 2
+    line = header.form.before + 2
     budget = MAX_UNCERTAIN
     # This open run of uncertain lines is read again together with the lines after it.
     opened = b""
@@ -125,7 +119,7 @@ def _utf8(block: bytes) -> bytes:
     try:
         block.decode()
     except UnicodeDecodeError:
-        return b"\n".join(decode_line(line).encode() for line in block.split(b"\n"))
+        return b"\n".join(text_of_line(line).encode() for line in block.split(b"\n"))
     return block
 
 
@@ -190,18 +184,17 @@ def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
     return frame.insert_column(0, (index + line).cast(pl.UInt32).alias("line"))
 
 
-_CELL = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
-
-
 class _Patterns:
     """Build the pattern of a certain line: any cells, or cells that have their field's shape."""
 
     def __init__(self, header: Header, shapes: Mapping[str, str]) -> None:
-        cells = [_CELL] * len(header.names)
-        self.certain = f"^{','.join(cells)}$"
+        between = re.escape(header.form.delimiter)
+        cell = rf'(?:(?:"[^"\x00]*")+|[^"{between}\r\n\x00]*)'
+        cells = [cell] * len(header.names)
+        self.certain = f"^{between.join(cells)}$"
         for field in shapes.keys() & header.positions.keys():
             cells[header.positions[field]] = f'(?:"{shapes[field]}"|{shapes[field]})'
-        self.shaped = f"^{','.join(cells)}$"
+        self.shaped = f"^{between.join(cells)}$"
 
 
 def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
@@ -216,7 +209,7 @@ def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
     record); its cells; the next line that ends any record.
     """
     line = pl.col("line")
-    cells = line.str.count_matches(",", literal=True) + 1
+    cells = line.str.count_matches(header.form.delimiter, literal=True) + 1
     return lines.select(
         "index",
         "certain",
@@ -247,6 +240,7 @@ def _read_certain(
             frame = pl.read_csv(
                 text,
                 has_header=False,
+                separator=header.form.delimiter,
                 infer_schema=False,
                 empty_string_is_null=False,
             )
@@ -258,7 +252,9 @@ def _read_certain(
             )
     # Certain lines should hold only cells that polars can read; if one does not, the csv module
     # decides.
-    records = csv.reader(io.StringIO(text.decode(), newline=""), strict=True)
+    records = csv.reader(
+        io.StringIO(text.decode(), newline=""), delimiter=header.form.delimiter, strict=True
+    )
     return pl.DataFrame(
         [[cells[at] for at in header.positions.values()] for cells in records],
         schema=schema,

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cardsync import limits
 from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.errors import InvalidCsv
+from cardsync.table_text import (
+    AS_EXPORTED,
+    MOST_BEFORE,
+    Form,
+    NotATable,
+    as_utf8,
+    cells_of,
+    delimiters_of,
+    first_line,
+    form_of,
+    text_of_line,
+)
 
 REQUIRED = ("listing_id", "product_name", "condition_label", "quantity", "price")
 MAX_HEADER_BYTES = 64 * 1024
-_BOM = b"\xef\xbb\xbf"
 _READ = {
     name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"
 } | {
@@ -25,67 +35,101 @@ _READ = {
 class Header:
     """The places of our columns in a file.
 
-    `names` are all the file's own columns; `positions` index them by our names.
+    `names` are all the file's own columns; `positions` index them by our names; `form` is how the
+    file is written.
     """
 
     names: tuple[str, ...]
     positions: Mapping[str, int]
+    form: Form = AS_EXPORTED
 
     def name_of(self, field: str) -> str | None:
         return self.names[self.positions[field]] if field in self.positions else None
 
 
-def read_header(line: bytes) -> Header:
-    """Read a header line. Raises InvalidCsv, which names the missing columns."""
-    if len(line) > MAX_HEADER_BYTES:
-        raise InvalidCsv(f"line 1 is longer than {MAX_HEADER_BYTES:,} bytes, so it is not a header")
+def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
+    """Read the header of a file that comes in pieces. Return it, the text behind it as far as it has
+    come, and the other pieces, all in an encoding of bytes. Raises InvalidCsv, which says what the
+    file is or which columns are missing.
+    """
     try:
-        names = tuple(
-            name.strip()
-            for name in next(csv.reader([decode_line(line.removeprefix(_BOM))], strict=True), [])
-        )
-    except csv.Error as e:
-        raise InvalidCsv(f"line 1 is not a usable header: {e}") from e
-    if len(names) > limits.CSV_MAX_COLUMNS:
-        raise InvalidCsv(
-            f"line 1 has {len(names):,} columns; at most {limits.CSV_MAX_COLUMNS} are read"
-        )
+        encoding, others, head = as_utf8(pieces)
+    except NotATable as e:
+        raise InvalidCsv(str(e)) from e
+    top = head[: MAX_HEADER_BYTES + 1]
+    lines = [text_of_line(line).rstrip("\r") for line in top.split(b"\n")]
+    form = form_of(lines, _is_usable, encoding) or _likeliest(lines, encoding)
+    header = _header(lines, form)
+    start = 0
+    for _ in range(form.before + 1):
+        start = (head.find(b"\n", start) + 1) or len(head)
+    return header, head[start:], others
+
+
+def read_whole(data: bytes) -> tuple[Header, bytes]:
+    """Return a file's header and its text, line by line as in the file. Raises InvalidCsv."""
+    header, _, _ = begin([data])
+    _, others, head = as_utf8([data])
+    return header, b"".join([head, *others])
+
+
+def _fields(names: Iterable[str]) -> dict[str, int]:
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
         if field := _READ.get(name.casefold()):
             positions.setdefault(field, position)
+    return positions
+
+
+def _is_usable(names: Sequence[str]) -> bool:
+    return _fields(names).keys() >= set(REQUIRED)
+
+
+def _likeliest(lines: Sequence[str], encoding: str) -> Form:
+    """Return the form by the line that has most of our columns, for a file without a header."""
+    found = (
+        Form(encoding, delimiter, at)
+        for at, line in enumerate(lines[:MOST_BEFORE])
+        for delimiter in delimiters_of(line)
+        if _fields(cells_of(line, delimiter))
+    )
+    return max(
+        found,
+        key=lambda form: len(_fields(cells_of(lines[form.before], form.delimiter))),
+        default=first_line(lines, encoding),
+    )
+
+
+def _header(lines: Sequence[str], form: Form) -> Header:
+    line = lines[form.before] if form.before < len(lines) else ""
+    number = min(form.before, len(lines) - 1) + 1
+    if len(line) >= MAX_HEADER_BYTES:
+        raise InvalidCsv(
+            f"line {number} is longer than {MAX_HEADER_BYTES:,} bytes, so it is not a header"
+        )
+    names = tuple(cells_of(line, form.delimiter))
+    if len(names) > limits.CSV_MAX_COLUMNS:
+        raise InvalidCsv(
+            f"line {number} has {len(names):,} columns; at most {limits.CSV_MAX_COLUMNS} are read"
+        )
+    positions = _fields(names)
     if missing := [COLUMNS[field] for field in REQUIRED if field not in positions]:
-        raise InvalidCsv(f"line 1 is not a usable header: {', '.join(missing)} missing")
-    return Header(names, positions)
-
-
-def split_header(data: bytes) -> tuple[Header, int]:
-    """Return the header and where the line after it begins. The search ends where a header must
-    have ended.
-    """
-    end = data.find(b"\n", 0, MAX_HEADER_BYTES + 1)
-    line = data[: MAX_HEADER_BYTES + 1] if end < 0 else data[:end]
-    return read_header(line), len(data) if end < 0 else end + 1
+        said = f" (read as {form.said()})" if form.said() else ""
+        raise InvalidCsv(
+            f"line {number} is not a usable header: {', '.join(missing)} missing{said}"
+        )
+    return Header(names, positions, form)
 
 
 def accept_check(head: bytes) -> None:
     """Check a file's first part. Raises InvalidCsv where it shows that there is no usable header,
     or no text after it.
     """
-    _, start = split_header(head)
-    if not head[start:].strip():
-        raise no_data_row()
+    header, rest, others = begin([head])
+    if not rest.strip() and not b"".join(others).strip():
+        raise no_data_row(header)
 
 
-def no_data_row() -> InvalidCsv:
-    return InvalidCsv("line 2 is missing: there is no data row after the header")
-
-
-def decode_line(line: bytes) -> str:
-    """Decode UTF-8, or for a line that is not UTF-8, the encoding of Western Windows programs."""
-    for encoding in ("utf-8", "cp1252"):
-        try:
-            return line.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return line.decode("latin-1")
+def no_data_row(header: Header) -> InvalidCsv:
+    line = header.form.before + 2
+    return InvalidCsv(f"line {line} is missing: there is no data row after the header")

@@ -22,7 +22,7 @@ from cardsync.errors import InvalidCsv
 from cardsync.inventory import csv_format, csv_header
 from cardsync.inventory.csv_format import Block
 from cardsync.inventory.csv_header import Header
-from cardsync.inventory.typed_cells import PLAIN, PRICES, codes_of, mapped, numbers_of
+from cardsync.inventory.typed_cells import PRICES, codes_of, mapped, numbers_of, plain_of
 from cardsync.work.prefetch import ahead
 
 TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
@@ -107,10 +107,10 @@ class Parsed:
     # Rows that were left out and whose listing cannot be read.
     unnamed: int = 0
 
-    def note(self, code: str, message: str) -> None:
+    def note(self, code: str, message: str, line: int = 1) -> None:
         """Note something about the whole file, at the line of its header."""
         self.noted_count += 1
-        self.noted = [Rejected(1, None, code, message), *self.noted][: limits.REJECTED_LISTED]
+        self.noted = [Rejected(line, None, code, message), *self.noted][: limits.REJECTED_LISTED]
 
 
 def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
@@ -119,7 +119,7 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
     """
     pieces = iter(pieces)
     try:
-        header, blocks = csv_format.read(pieces, shapes=PLAIN)
+        header, blocks = csv_format.read(pieces, shapes=plain_of)
     except InvalidCsv:
         # A fault of the body is reported before a fault of its text: a bomb is not reported as a
         # file without a header.
@@ -129,7 +129,9 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
     labels = _Labels(lines, product_line)
     frames = [_typed(block, header, labels, parsed) for block in ahead(blocks)]
     if not parsed.rows:
-        raise csv_header.no_data_row()
+        raise csv_header.no_data_row(header)
+    if said := header.form.said():
+        parsed.note("read_as", f"the file was read as {said}", header.form.before + 1)
     parsed.frame, parsed.duplicates = _last_of_each(frames)
     parsed.lines = sorted(parsed.frame["product_line"].unique())
     parsed.new_lines = {name: label for name, label in labels.new.items() if name in parsed.lines}
@@ -144,7 +146,7 @@ def every_rejected(
     """Yield all the rows that `parse` rejects of the same bytes, in the order of the file, without
     storing more than those of one piece.
     """
-    header, blocks = csv_format.read(pieces, shapes=PLAIN, listed=_EVERY)
+    header, blocks = csv_format.read(pieces, shapes=plain_of, listed=_EVERY)
     labels = _Labels(lines, product_line)
     for block in blocks:
         parsed = Parsed(pl.DataFrame(), lines, _EVERY)
@@ -188,7 +190,7 @@ def _typed(
     )
     prices = [name for name in PRICES if name in header.positions]
     names, line_codes = labels.columns(texts["product_line_label"])
-    numbers, bad = numbers_of(texts, prices, shaped=block.shaped)
+    numbers, bad = numbers_of(texts, prices, header.form.decimal, shaped=block.shaped)
     frame = texts.with_columns(
         *numbers,
         product_line=names,

@@ -15,9 +15,10 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_header import Header, decode_line, split_header
+from cardsync.inventory.csv_header import Header, read_whole
 from cardsync.inventory.parse import Rejected
 from cardsync.inventory.uncertain_records import MAX_RECORD_LINES
+from cardsync.table_text import NotATable, read_table, text_of_line
 from cardsync.web.csv_parts import PART
 from cardsync.web.safe_texts import as_it_was, encoded
 
@@ -55,13 +56,13 @@ class _Lines:
 
 def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
     """Yield the rejected rows of a file, inflated, in the order of its lines."""
-    header, _ = split_header(data)
+    header, data = read_whole(data)
     lines = _Lines(data)
     width = len(header.names)
     yield encoded([[*header.names, LINE, REASON]])
     part: list[list[Any]] = []
     for line, said in groupby(rejected, key=lambda row: row.line):
-        if line < 2 or lines.start(line) is None:
+        if line < header.form.before + 2 or lines.start(line) is None:
             continue
         cells, _ = _record(lines, header)
         whole = [*cells[:width], *[""] * (width - len(cells))]
@@ -79,7 +80,7 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
     """Return the file with the mended rows in place of those that were rejected. Raises InvalidCsv
     if the mended file has other columns, or rows that are no rejected ones.
     """
-    header, _ = split_header(data)
+    header, data = read_whole(data)
     rows = _mended_rows(mended, header)
     known = {row.line for row in rejected if row.line in rows}
     if strange := [row for line, row in rows.items() if line not in known]:
@@ -96,7 +97,9 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
             break
         _, span = _record(lines, header)
         out = io.StringIO()
-        csv.writer(out, lineterminator="", quoting=csv.QUOTE_ALL).writerow(rows[line].cells)
+        csv.writer(
+            out, delimiter=header.form.delimiter, lineterminator="", quoting=csv.QUOTE_ALL
+        ).writerow(rows[line].cells)
         # The lines of a record stay as many as they were, so that later numbers still hold.
         parts += [data[at:start], out.getvalue().encode(), b"\n" * (span - 1)]
         at = start + sum(map(len, islice(lines.near(), span))) + span - 1
@@ -113,14 +116,11 @@ class _Mended(NamedTuple):
 
 def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
     """Return the rows by the lines that they name; 0 is no line."""
-    text = "\n".join(
-        decode_line(line) for line in mended.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    )
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as e:
+        table = read_table(mended, lambda cells: LINE in cells)
+    except NotATable as e:
         raise InvalidCsv(f"the corrected file cannot be read: {e}") from e
-    names = [as_it_was(name).strip() for name in rows[0]] if rows else []
+    names = [as_it_was(name).strip() for name in table.header]
     if missing := [name for name in (*header.names, LINE) if name not in names]:
         raise InvalidCsv(
             f"line 1 of the corrected file lacks the columns {', '.join(missing)[:200]}"
@@ -136,9 +136,9 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
         places.append(place[0])
     at = next(place for place, name in reversed(list(enumerate(names))) if name == LINE)
     found: dict[int, _Mended] = {}
-    for number, cells in enumerate(rows[1:], 2):
-        if not any(cells):
-            continue
+    for number, cells, fault in table.rows:
+        if fault:
+            raise InvalidCsv(f"line {number} of the corrected file cannot be read: {fault}")
         given = cells[at].strip() if at < len(cells) else ""
         line = int(given[:9]) if given.isascii() and given.isdigit() else 0
         own = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
@@ -155,16 +155,18 @@ def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
     it has.
     """
     width = len(header.names)
-    reader = csv.reader((decode_line(part) + "\n" for part in lines.near()), strict=True)
+    delimiter = header.form.delimiter
+    near = (text_of_line(part) + "\n" for part in lines.near())
+    reader = csv.reader(near, delimiter=delimiter, strict=True)
     try:
         cells = next(reader)
     except (csv.Error, StopIteration):
         cells = []
-    swallowed = any("\n" in cell and cell.count(",") >= width - 1 for cell in cells)
+    swallowed = any("\n" in cell and cell.count(delimiter) >= width - 1 for cell in cells)
     if len(cells) == width and not (reader.line_num > 1 and swallowed):
         return cells, reader.line_num
-    first = decode_line(next(lines.near())).rstrip("\r")
+    first = text_of_line(next(lines.near())).rstrip("\r")
     try:
-        return next(csv.reader([first])), 1
+        return next(csv.reader([first], delimiter=delimiter)), 1
     except (csv.Error, StopIteration):
         return [first], 1

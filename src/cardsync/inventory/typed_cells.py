@@ -4,13 +4,13 @@ ten-thousandths, and search codes. Pure.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import polars as pl
 
-from cardsync.money import MAX_UNITS, to_units
+from cardsync.money import MAX_UNITS, read_amount, to_units
+from cardsync.table_text import typed_number, typed_whole
 
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price", "my_store_price")
 MAX_ID = 2**63 - 1
@@ -25,52 +25,41 @@ PLAIN = {
     "quantity": r"[0-9]{0,9}",
     **dict.fromkeys(PRICES, r"(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?"),
 }
-_WHOLE = re.compile(r"[0-9]+")
-_AMOUNT = re.compile(
-    r"(?P<minus>-?)\$? ?(?P<minus2>-?)(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]*)(?P<fraction>\.[0-9]*)?"
-)
+# Where the comma is the sign before decimals, a point may group thousands.
+_WHOLE_PRICE = r"[0-9]{0,8}"
 
 
-def read_price(text: str) -> int | None:
+def plain_of(decimal: str) -> dict[str, str]:
+    """Return the plain shapes of cells by the sign before decimals."""
+    return PLAIN if decimal == "." else PLAIN | dict.fromkeys(PRICES, _WHOLE_PRICE)
+
+
+def read_price(text: str, decimal: str = ".") -> int | None:
     """Return ten-thousandths, or None where there is no price: blank, zero or negative.
 
     Raises ValueError for a text that is no amount.
     """
-    text = text.strip()
-    if not text:
+    if not text.strip():
         return None
-    amount = _AMOUNT.fullmatch(text)
-    if amount is None or (amount["minus"] and amount["minus2"]):
-        raise ValueError(text)
-    whole = amount["whole"].replace(",", "")
-    fraction = (amount["fraction"] or "").removeprefix(".")
-    if not whole and not fraction:
-        raise ValueError(text)
-    if len(whole.lstrip("0")) > 8:
-        raise ValueError(text)
-    # The digits after the fifth decimal do not decide how the fourth rounds.
-    units = to_units(Decimal(f"{whole or 0}.{fraction[:5] or 0}"))
-    if units > MAX_UNITS:
-        raise ValueError(text)
-    return None if amount["minus"] or amount["minus2"] else units or None
+    units = to_units(read_amount(typed_number(text, decimal)))
+    return units if units > 0 else None
 
 
-def read_quantity(text: str) -> int:
-    """Return a whole number from 0 on; blank is 0. Raises ValueError for any other text."""
-    text = text.strip()
-    return _whole(text, MAX_QUANTITY) if text else 0
+def read_quantity(text: str, decimal: str = ".") -> int:
+    """Return a quantity; a blank one is 0. Raises ValueError."""
+    return _whole(text, decimal, MAX_QUANTITY) if text.strip() else 0
 
 
-def read_id(text: str) -> int:
-    if number := _whole(text.strip(), MAX_ID):
+def read_id(text: str, decimal: str = ".") -> int:
+    if number := _whole(text, decimal, MAX_ID):
         return number
     raise ValueError(text)
 
 
-def _whole(text: str, largest: int) -> int:
-    if not _WHOLE.fullmatch(text) or len(text.lstrip("0")) > 19 or int(text) > largest:
+def _whole(text: str, decimal: str, largest: int) -> int:
+    if (number := typed_whole(text, decimal)) > largest:
         raise ValueError(text)
-    return int(text)
+    return number
 
 
 def mapped(
@@ -90,6 +79,7 @@ def mapped(
 def numbers_of(
     texts: pl.DataFrame,
     prices: list[str],
+    decimal: str,
     *,
     shaped: bool,
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
@@ -97,11 +87,11 @@ def numbers_of(
     No column has any if all cells are known to be plain.
     """
     fields = ("listing_id", "quantity", *prices)
-    readers: dict[str, Callable[[str], int | None]] = {
+    readers: dict[str, Callable[..., int | None]] = {
         "listing_id": read_id,
         "quantity": read_quantity,
     }
-    odd = {} if shaped else _odd(texts, fields)
+    odd = {} if shaped else _odd(texts, fields, plain_of(decimal))
     values = texts.select(
         pl.col("listing_id").cast(pl.Int64, strict=False),
         pl.when(pl.col("quantity") == "")
@@ -118,7 +108,7 @@ def numbers_of(
                 texts[name],
                 odd[name],
                 column,
-                readers.get(name, read_price),
+                partial(readers.get(name, read_price), decimal=decimal),
             )
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
     # A text of digits alone can still be no id.
@@ -128,9 +118,11 @@ def numbers_of(
     return columns, bad
 
 
-def _odd(texts: pl.DataFrame, fields: Iterable[str]) -> dict[str, pl.Series]:
+def _odd(
+    texts: pl.DataFrame, fields: Iterable[str], shapes: Mapping[str, str]
+) -> dict[str, pl.Series]:
     """For each field that has any, say which cells are not plain."""
-    plain = texts.select(pl.col(name).str.contains(f"^(?:{PLAIN[name]})$") for name in fields)
+    plain = texts.select(pl.col(name).str.contains(f"^(?:{shapes[name]})$") for name in fields)
     return {flags.name: ~flags for flags in plain if not flags.all()}
 
 

@@ -16,7 +16,7 @@ from cardsync.inventory.csv_header import Header
 MAX_LINE_BYTES = 64 * 1024
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
-_LEADING_ID = re.compile(rb'\s*"?(0*[1-9][0-9]{0,17})"?\s*,')
+_LEADING_ID = re.compile(rb'\s*"?(0*[1-9][0-9]{0,17})(?:[.,]0+)?"?\s*[,;\t|]')
 
 
 class Fault(NamedTuple):
@@ -138,16 +138,18 @@ class Uncertain:
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
         if begins:
             self.named.append(int(begins[1]))
-        if self._may_hold_several(line) if begins else line.strip(b' \t\r,"'):
+        if self._may_hold_several(line) if begins else line.strip(b' \t\r,;|"'):
             self.unnamed += 1
 
     def _may_hold_several(self, line: bytes) -> bool:
         """Count records whose line ends were lost: the line's beginning shows only the first of
         them.
         """
-        commas = 2 * (len(self.header.names) - 1)
+        most = 2 * (len(self.header.names) - 1)
         return (
-            b"\r" in line.rstrip(b"\r") or line.count(b",") >= commas or len(line) > MAX_LINE_BYTES
+            b"\r" in line.rstrip(b"\r")
+            or line.count(self.header.form.delimiter.encode()) >= most
+            or len(line) > MAX_LINE_BYTES
         )
 
     def _too_long(self, index: int) -> bool:
@@ -157,7 +159,9 @@ class Uncertain:
         if self._too_long(index):
             return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
         reader = csv.reader(
-            (self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True
+            (self.raw[at].decode() + "\n" for at in range(index, reach)),
+            delimiter=self.header.form.delimiter,
+            strict=True,
         )
         try:
             cells = next(reader)
@@ -169,7 +173,7 @@ class Uncertain:
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
         if reader.line_num > 1 and any(
-            "\n" in cell and cell.count(",") >= width - 1 for cell in cells
+            "\n" in cell and cell.count(self.header.form.delimiter) >= width - 1 for cell in cells
         ):
             return None, 1, "an unclosed quote swallows the record after it"
         return cells, reader.line_num, ""

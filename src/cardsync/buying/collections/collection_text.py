@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from cardsync import limits
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_header import decode_line
+from cardsync.table_text import text_of_line
 
 DELIMITERS: Final = ",;\t"
 _SEP: Final = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
@@ -55,7 +55,7 @@ def decoded(data: bytes) -> str:
     try:
         return plain.decode()
     except UnicodeDecodeError:
-        return "\n".join(decode_line(line) for line in plain.split(b"\n"))
+        return "\n".join(text_of_line(line) for line in plain.split(b"\n"))
 
 
 def read_text(data: bytes) -> CollectionText:

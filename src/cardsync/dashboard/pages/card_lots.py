@@ -16,7 +16,8 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import see
 from cardsync.lots import write_lots
 from cardsync.lots.hand_lot import changed_fields, hand_lots
-from cardsync.money import read_amount, typed_number
+from cardsync.money import read_amount
+from cardsync.table_text import typed_number
 
 
 def fields_of(form: Form) -> dict[str, Any]:

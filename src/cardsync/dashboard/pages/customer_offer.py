@@ -23,7 +23,8 @@ from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, sentence, url
-from cardsync.money import read_amount, typed_number
+from cardsync.money import read_amount
+from cardsync.table_text import typed_number
 from cardsync.web.pages import page
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.

@@ -1,0 +1,393 @@
+"""Reads the bytes of a table that a person brings: its encoding, the lines before its header, what
+separates its cells, broken quotes, and how numbers are written. Pure.
+
+The server has this module by a symbolic link: both read a file alike, and say the same of it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+MOST_LINES: Final = 100  # of one record: comments may hold line breaks
+MOST_CELL: Final = 4_000
+HEAD_BYTES: Final = 64 * 1024
+# Lines before the header: a title, a date, filters.
+MOST_BEFORE: Final = 20
+_DELIMITERS: Final = ",;\t|"
+_CALLED: Final = {";": ";", "\t": "tabs", "|": "|"}
+_SEP: Final = re.compile(r'\s*"?sep=(.)"?[,;|\s]*', re.IGNORECASE)
+_QUOTED: Final = re.compile(r'"[^"]*"')
+_SAVE: Final = "open it and save it as CSV"
+_ZIPPED: Final = (
+    (b"xl/", "an Excel workbook (xlsx)"),
+    (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)"),
+    (b"Index/", "a Numbers spreadsheet"),
+)
+_OTHERS: Final = (
+    (b"\xd0\xcf\x11\xe0", f"an Excel workbook (xls): {_SAVE}"),
+    (b"%PDF-", "a PDF: save the table that it was made from as CSV"),
+    (b"PAR1", f"a Parquet file: {_SAVE}"),
+    (b"SQLite format 3", f"a database: {_SAVE}"),
+    (b"{\\rtf", f"a text with a layout (RTF): {_SAVE}"),
+    (b"\x89PNG", "a picture: save the table as CSV"),
+    (b"\xff\xd8\xff", "a picture: save the table as CSV"),
+    (b"Rar!", "an archive: unpack it and take the CSV in it"),
+    (b"7z\xbc\xaf", "an archive: unpack it and take the CSV in it"),
+)
+_MARKUP: Final = re.compile(rb"<(?:!doctype html|html|head|body|table|meta|div)\b", re.IGNORECASE)
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class NotATable(Exception):
+    """The bytes are no text; the message says what they are, and what to do."""
+
+
+class Form(NamedTuple):
+    """How a table is written. `before` counts the lines before its header; `decimal` is the sign
+    before decimals where a number alone does not show it.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    before: int = 0
+    decimal: str = "."
+
+    def said(self) -> str:
+        """Return what is not as in the marketplace's own files; empty where all is."""
+        parts = []
+        if self.encoding != "utf-8":
+            named = {"cp1252": "Windows-1252"}
+            parts.append(named.get(self.encoding, self.encoding[:6].upper()))
+        if self.delimiter != ",":
+            parts.append(f"separated by {_CALLED.get(self.delimiter, self.delimiter)}")
+        if self.decimal != ".":
+            parts.append("with decimal commas")
+        if self.before:
+            parts.append(f"with its header in line {self.before + 1}")
+        return ", ".join(parts)
+
+
+AS_EXPORTED: Final = Form()
+
+
+class Row(NamedTuple):
+    """One record, the line at which it begins, and its cells; or its fault, which never quotes it:
+    any column of a damaged line may hold a name or a street.
+    """
+
+    line: int
+    cells: list[str]
+    fault: str = ""
+
+
+class Table(NamedTuple):
+    form: Form
+    header: list[str]
+    rows: Iterator[Row]
+
+
+IsHeader = Callable[[Sequence[str]], bool]
+
+
+def refuse_other_kinds(head: bytes) -> None:
+    """Raise NotATable for the beginning of a file that is known to be something else."""
+    if head.startswith(b"PK\x03\x04"):
+        for sign, what in _ZIPPED:
+            if sign in head:
+                raise NotATable(f"this is {what}, not a CSV: {_SAVE}")
+        raise NotATable("this is a ZIP archive: unpack it and take the CSV in it")
+    for sign, what in _OTHERS:
+        if head.startswith(sign):
+            raise NotATable(f"this is {what}")
+    begins = head[:2_000].removeprefix(codecs.BOM_UTF8).lstrip()
+    if begins.startswith(b"<?xml") or _MARKUP.match(begins):
+        raise NotATable(f"this is a web page or XML, whatever its name says: {_SAVE}")
+
+
+def encoding_of(head: bytes) -> str:
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    # Without a mark every second byte of Western UTF-16 is zero.
+    for encoding, zeros, letters in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
+        if all(
+            head[zeros:end:2].count(0) * 20 > end * 7 and head[letters:end:2].count(0) * 20 < end
+            for end in (16, 4_096 if len(head) > 4_096 else len(head))
+        ):
+            return encoding
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def text_of_line(line: bytes) -> str:
+    """Decode UTF-8, or for a line that is not UTF-8, the encoding of Western Windows programs."""
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return line.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return line.decode("latin-1")
+
+
+def as_utf8(pieces: Iterable[bytes]) -> tuple[str, Iterator[bytes], bytes]:
+    """Return the encoding of a file that comes in pieces, its pieces without a mark and with lines
+    that end in LF or CRLF, and its beginning. Those of UTF-8 and of Windows-1252 stay as they are.
+    Raises NotATable.
+    """
+    pieces = iter(pieces)
+    head = b""
+    while len(head) <= HEAD_BYTES and (piece := next(pieces, None)) is not None:
+        head += piece
+    refuse_other_kinds(head)
+    encoding = encoding_of(head)
+    for mark, marked in _MARKS:
+        if marked == encoding:
+            head = head.removeprefix(mark)
+    if encoding.startswith(("utf-16", "utf-32")):
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        pieces = _recoded(decoder, pieces)
+        head = decoder.decode(head).encode("utf-8", "replace")
+    if b"\r" in head and b"\n" not in head:
+        head = head.replace(b"\r", b"\n")
+        pieces = (piece.replace(b"\r", b"\n") for piece in pieces)
+    return encoding, pieces, head
+
+
+def _recoded(decoder: codecs.IncrementalDecoder, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield decoder.decode(piece).encode("utf-8", "replace")
+    yield decoder.decode(b"", True).encode("utf-8", "replace")
+
+
+def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") -> Form | None:
+    """Return how the table is written whose first lines these are; None where none of them is a
+    header. `sep=` is tried before what the line itself shows.
+    """
+    said = ""
+    for at, line in enumerate(lines[: MOST_BEFORE + 1]):
+        if at == 0 and (sep := _SEP.fullmatch(line)):
+            said = sep[1]
+            continue
+        for delimiter in delimiters_of(line, said):
+            if is_header(cells_of(line, delimiter)):
+                form = Form(encoding, delimiter, at)
+                return form._replace(decimal=_decimal_of(form, lines[at + 1 :]))
+    return None
+
+
+def delimiters_of(line: str, said: str = "") -> list[str]:
+    """Return what may separate the cells of a line, the likeliest first."""
+    bare = _QUOTED.sub("", line)
+    found = sorted((one for one in _DELIMITERS if one in bare), key=bare.count, reverse=True)
+    return [said, *found] if said else found or [","]
+
+
+def cells_of(line: str, delimiter: str) -> list[str]:
+    try:
+        cells = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return []
+    return [cell.strip().removeprefix("\ufeff") for cell in cells]
+
+
+_COMMA: Final = re.compile(r'(?<![^;"])-?[0-9.]*,[0-9]+(?![^;"])')
+_POINT: Final = re.compile(r'(?<![^;"])-?(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))(?![^;"])')
+
+
+def _decimal_of(form: Form, lines: Sequence[str]) -> str:
+    """Return the sign before decimals. Beside a semicolon it is the comma, unless the first rows
+    have decimals behind a point alone.
+    """
+    if form.delimiter != ";":
+        return "."
+    text = "\n".join(lines).replace("\r", "").replace("\n", ";")
+    return "." if _POINT.search(text) and not _COMMA.search(text) else ","
+
+
+def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Table:
+    """Read a whole file; where no line is a header by `is_header`, the first line with something in
+    it is. Rows have at least `fewest` cells, or all; short ones are filled. Raises NotATable.
+    """
+    lines, encoding = lines_of(data)
+    form = form_of(lines, is_header, encoding) or first_line(lines, encoding)
+    header = cells_of(lines[form.before], form.delimiter) if form.before < len(lines) else []
+    rows = read_rows(lines, form, len(header), fewest)
+    return Table(form, header, rows)
+
+
+def first_line(lines: Sequence[str], encoding: str = "utf-8") -> Form:
+    """Return the form by the first line with something in it."""
+    sep = _SEP.fullmatch(lines[0]) if lines else None
+    at = next(
+        (at for at, line in enumerate(lines) if line.strip() and not (sep and at == 0)), len(lines)
+    )
+    line = lines[at] if at < len(lines) else ""
+    form = Form(encoding, delimiters_of(line, sep[1] if sep else "")[0], at)
+    return form._replace(decimal=_decimal_of(form, lines[at + 1 : at + 200]))
+
+
+def lines_of(data: bytes) -> tuple[list[str], str]:
+    """Return the lines of a file and its encoding. Raises NotATable."""
+    encoding, pieces, head = as_utf8([data])
+    plain = b"".join(chain([head], pieces))
+    try:
+        text = plain.decode()
+    except UnicodeDecodeError:
+        text = "\n".join(text_of_line(line) for line in plain.split(b"\n"))
+        encoding = "cp1252"
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), encoding
+
+
+def read_rows(
+    lines: Sequence[str], form: Form, width: int, fewest: int | None = None, *, strict: bool = False
+) -> Iterator[Row]:
+    """Yield every record after the header that is not blank, or its fault. A quote that never
+    closes spoils its own line, not those that follow; if `strict`, so does one in a wrong place.
+    """
+    fewest = width if fewest is None else fewest
+    at = form.before + 1
+    while at < len(lines):
+        line = lines[at]
+        if not line.strip():
+            at += 1
+            continue
+        cells, used, fault = _record(lines, at, form.delimiter, width, fewest, strict=strict)
+        if fault or any(cell.strip() for cell in cells):
+            yield Row(at + 1, [*cells, *[""] * (width - len(cells))] if not fault else [], fault)
+        at += used
+
+
+def _record(
+    lines: Sequence[str], at: int, delimiter: str, width: int, fewest: int, *, strict: bool
+) -> tuple[list[str], int, str]:
+    """Return the cells of the record that begins here, its number of lines, and its fault."""
+    line = lines[at]
+    if '"' not in line:
+        cells, used = line.split(delimiter), 1
+    else:
+        reader = csv.reader(
+            (f"{one}\n" for one in _open_lines(lines, at, delimiter, width)),
+            delimiter=delimiter,
+            strict=True,
+        )
+        try:
+            cells = next(reader, [])
+            used = reader.line_num
+        except csv.Error:
+            # A stray quote in the middle of a cell does no harm.
+            cells = [] if strict else _loosely(line, delimiter)
+            used = 1
+            cells = cells if len(cells) == width else []
+    while len(cells) > width and not cells[-1].strip():
+        cells.pop()
+    fault = _fault(cells, width, fewest)
+    return cells, 1 if fault else used, fault
+
+
+def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> Iterator[str]:
+    """Yield the line and those behind it to which its record may go on: none that is a record by
+    itself.
+    """
+    yield lines[at]
+    for line in lines[at + 1 : at + MOST_LINES]:
+        if len(cells_of(line, delimiter)) == width:
+            return
+        yield line
+
+
+def _loosely(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _fault(cells: list[str], width: int, fewest: int) -> str:
+    if not cells:
+        return "a quote is misplaced or never closed"
+    if not fewest <= len(cells) <= width:
+        return f"{len(cells):,} columns where the header has {width}"
+    if any("\0" in cell for cell in cells):
+        return "a NUL byte in it"
+    if max(map(len, cells)) > MOST_CELL:
+        return f"a cell of more than {MOST_CELL:,} characters"
+    return ""
+
+
+_SIGNS: Final = re.compile(
+    r"(?:US|CA|AU?|C|NZ)?\$|[€£¥₩]|\b(?:USD|EUR|GBP|CAD|AUD|CHF|JPY)\b", re.I
+)
+_SPACES: Final = re.compile("(?<=[0-9])[ '\u2019\u00a0\u2009\u202f](?=[0-9]{3})")
+_GROUPED: Final = {
+    one: re.compile(rf"[+-]?[0-9]{{1,3}}(?:{re.escape(one)}[0-9]{{3}})+") for one in ",."
+}
+_MOST_NUMBER: Final = 60
+
+
+def typed_number(text: str, decimal: str = ".") -> str:
+    """Return a number as people and spreadsheets write it as a plain decimal, if it is one: $1,234.50,
+    1.234,50 €, (2,5), −3.
+
+    A comma before exactly three digits groups thousands, any other one comes before decimals; where
+    `decimal` is the comma, it always does, and a point groups.
+    """
+    plain = text.strip()
+    if len(plain) > _MOST_NUMBER:
+        return plain
+    plain = _SIGNS.sub("", plain.replace("\u2212", "-"), count=1).strip()
+    if plain.startswith("(") and plain.endswith(")"):
+        plain = f"-{plain[1:-1].strip()}"
+    if plain[:1] in "+-":
+        plain = plain[:1] + _SIGNS.sub("", plain[1:], count=1).strip()
+    plain = _SPACES.sub("", plain)
+    comma, point = plain.rfind(","), plain.rfind(".")
+    if comma >= 0 and point >= 0:
+        decimal = "," if comma > point else "."
+    elif (one := "," if comma >= 0 else ".") in plain:
+        decimal = _decimal_sign(plain, one, decimal)
+    group = "." if decimal == "," else ","
+    whole, sign, part = plain.partition(decimal)
+    if group in whole:
+        if not _GROUPED[group].fullmatch(whole):
+            return text.strip()
+        whole = whole.replace(group, "")
+    return f"{whole}.{part}" if sign else whole
+
+
+def _decimal_sign(plain: str, one: str, decimal: str) -> str:
+    """Return the sign before decimals in a number that has only points or only commas."""
+    other = "." if one == "," else ","
+    if not _GROUPED[one].fullmatch(plain):
+        return one
+    if plain.count(one) > 1:
+        return other
+    is_grouped = decimal != one and not plain.lstrip("+-").startswith("0")
+    return other if is_grouped else one
+
+
+_WHOLE: Final = re.compile("[0-9][0-9.,' \u2019\u00a0\u2009\u202f]*")
+
+
+def typed_whole(text: str, decimal: str = ".") -> int:
+    """Return a whole number, as spreadsheets write it: 1,003 or 3.0. Raises ValueError."""
+    plain = text.strip()
+    if not _WHOLE.fullmatch(plain):
+        raise ValueError(text)
+    whole, _, part = typed_number(plain, decimal).partition(".")
+    if not (whole.isascii() and whole.isdigit()) or part.strip("0") or len(whole) > 30:
+        raise ValueError(text)
+    return int(whole)
