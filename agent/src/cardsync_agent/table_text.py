@@ -127,7 +127,7 @@ def encoding_of(head: bytes) -> str:
         ):
             return encoding
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
+        codecs.getincrementaldecoder("utf-8")().decode(head[:HEAD_BYTES])
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"
