@@ -8,12 +8,14 @@ exactly one product is left.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
 from cardsync.catalog.condition import LANGUAGES, SEALED
 from cardsync.catalog.product_names import name_columns
-from cardsync.catalog.set_names import set_code_key, set_columns
+from cardsync.catalog.set_names import part_columns, set_code_key, set_columns
 
 CATALOG_KEYS = {
     "set_key": pl.String,
@@ -40,6 +42,10 @@ _NUMBER_TELLS_VARIANTS = ("magic",)
 _ROWS_AT_ONCE = 100_000
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
+
+
+# In front of a number: the code of the set of which the card is a copy, or the promo's year.
+_CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
 
 
 def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
@@ -148,8 +154,58 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         verdicts = pl.concat(
             [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)],
         )
+    apart = _in_parts(rows.join(verdicts, on="row", how="anti"), products)
+    verdicts = pl.concat([verdicts, *apart])
     found = rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
     return found.with_columns(pl.col("outcome").fill_null("unmatched"))
+
+
+def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the verdicts of rows whose set the catalog lacks and has in parts: the product must be
+    the only one in all of them.
+    """
+    if rows.is_empty():
+        return
+    sets = rows.select("game", "set_key").unique()
+    parts = part_columns(sets.join(products, on=["game", "set_key"], how="anti"))
+    lines = rows.rename({"row": "of_row"}).join(parts, on=["game", "set_key"])
+    if lines.is_empty():
+        return
+    sign = pl.col("part_number")
+    signed = pl.col("number_key").str.strip_suffix(sign) + sign
+    lines = lines.with_row_index("row").with_columns(
+        set_key="part_key", number_key=pl.when(sign != "-").then(signed).otherwise("number_key")
+    )
+    offered = products.filter(
+        pl.col("set_key").is_in(lines["set_key"].unique().implode())
+        & pl.col("name_key").is_in(lines["name_key"].unique().implode())
+    )
+    bare = offered.with_columns(pl.col("number_key").str.replace(_CODE_OR_YEAR, ""))
+    totals = offered.select(product_id="id", of_product="number_total")
+    found = (
+        pl.concat(
+            [
+                _verdicts(lines.filter(sign != "-"), offered),
+                _verdicts(lines.filter(sign == "-"), bare),
+            ]
+        )
+        .join(lines.select("row", "of_row", "number_total"), on="row")
+        .join(totals, on="product_id", how="left")
+        # The same number is no evidence for a card of another set if only one says of how many.
+        .filter(
+            pl.col("of_product").is_null() | pl.col("of_product").eq_missing(pl.col("number_total"))
+        )
+    )
+    sole = pl.col("product_id").is_not_null().all() & (pl.col("product_id").n_unique() == 1)
+    yield (
+        found.group_by(row="of_row")
+        .agg(pl.when(sole).then(pl.col("product_id").first()))
+        .with_columns(
+            outcome=pl.when(pl.col("product_id").is_null())
+            .then(pl.lit("ambiguous"))
+            .otherwise(pl.lit("matched"))
+        )
+    )
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from cardsync import errors
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
-from cardsync.catalog.set_names import set_columns
+from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
 
@@ -217,7 +217,10 @@ def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
     named = sets.unique().rename({"product_line": "game"})
     keyed = named.hstack(set_columns(named))
     keys = pl.concat(
-        keyed.select("game", key=name) for name in ("set_key", "set_series")
+        [
+            *(keyed.select("game", key=name) for name in ("set_key", "set_series")),
+            part_columns(keyed).select("game", key="part_key"),
+        ]
     ).drop_nulls()
     return keys.unique().sort("game", "key")
 

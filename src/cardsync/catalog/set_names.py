@@ -2,72 +2,59 @@
 
 The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
 Commander"), without the series code in front of them ("ME05: Pitch Black"). Names that differ by
-more than that have an alias.
+more than that have a rule here or an alias in `set_aliases.py`, which also says where the cards
+of a set are that a catalog splits or joins.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 import polars as pl
 
+from cardsync.catalog import one_name
 from cardsync.catalog.product_names import folded
+from cardsync.catalog.set_aliases import BY_GAME
 
 # The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets carry one.
 _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"
 _SERIES_GAMES = ("pokemon", "pokemon_japan")
+# A promo's series stays in the name: without it all are "Promotional Cards".
+_PROMO_SERIES = r"^([A-Z]{1,4}-P) \S"
 _CORE_SET_CODE = r"\s*\((?:M[0-9]{2}|[0-9]?[A-Z]{2,3})\)$"
+_YEARS = re.compile(r"([0-9]{4})\.\.([0-9]{4})")
+_NUMBERED = re.compile(r" *\{(.)\}")
+_RULES = {
+    "magic": (
+        (r"^magic the gathering ", ""),
+        (r"\buniverses beyond ", ""),
+        (r"\beternal legal$", "eternal"),
+        (r"^core (?=2[0-9]{3}$)", "core set "),
+        (r"^magic (?=game night)", ""),
+        (r"^(?!starter )(.+) commander decks$", r"\1 commander"),
+        # An app calls a set's tokens its extras; a marketplace does so with its showcase cards.
+        (r"^extras (.+ art series)$", r"\1"),
+        (r"^extras (.+)$", r"\1 tokens"),
+        (r"^(?!arena )(.+) (?:extras|variants)$", r"\1"),
+    ),
+    "pokemon": (
+        (r"^ex (?!trainer|battle)", ""),
+        (r"^mcdonalds collection (?!2021)", "mcdonalds promos "),
+    ),
+    "lorcana": ((r"^disney lorcana (?!promo cards)", ""),),
+}
 
-# Names are folded: on the left as some source writes them, on the right as the marketplace does
-# (for Magic: as the commoner catalog does).
-_POKEMON = {
-    "151": "scarlet and violet 151",
-    "best of game": "best of promos",
-    "bw black star promos": "black and white promos",
-    "dp black star promos": "diamond and pearl promos",
-    "expedition base set": "expedition",
-    "hgss black star promos": "hgss promos",
-    "mega evolution energy": "mega evolution energies",
-    "mep black star promos": "mega evolution promo",
-    "nintendo black star promos": "nintendo promos",
-    "pokemon rumble": "rumble",
-    "scarlet and violet": "scarlet and violet base set",
-    "scarlet and violet energy": "scarlet and violet energies",
-    "sm black star promos": "sm promos",
-    "sun and moon": "sm base set",
-    "svp black star promos": "scarlet and violet promo cards",
-    "sword and shield": "sword and shield base set",
-    "swsh black star promos": "sword and shield promo cards",
-    "wizards black star promos": "wotc promo",
-    "xy": "xy base set",
-    "xy black star promos": "xy promos",
-    "mcdonalds collection 2021": "mcdonalds 25th anniversary promos",
-}
-_MAGIC = {
-    "8th edition": "eighth edition",
-    "9th edition": "ninth edition",
-    "10th edition": "tenth edition",
-    "alpha edition": "limited edition alpha",
-    "beta edition": "limited edition beta",
-    "commander": "commander 2011",
-    "commander adventures in the forgotten realms": "forgotten realms commander",
-    "commander innistrad crimson vow": "crimson vow commander",
-    "commander innistrad midnight hunt": "midnight hunt commander",
-    "commander kamigawa neon dynasty": "neon dynasty commander",
-    "commander streets of new capenna": "new capenna commander",
-    "commander the lord of the rings tales of middle earth": "tales of middle earth commander",
-    "march of the machine multiverse legends": "multiverse legends",
-    "masterpiece series amonkhet invocations": "amonkhet invocations",
-    "masterpiece series kaladesh inventions": "kaladesh inventions",
-    "outlaws of thunder junction breaking news": "breaking news",
-    "outlaws of thunder junction the big score": "the big score",
-    "ravnica": "ravnica city of guilds",
-    "secret lair drop series": "secret lair drop",
-    "strixhaven mystical archives": "strixhaven mystical archive",
-    "the brothers war retro frame artifacts": "the brothers war retro artifacts",
-    "timeshifted": "time spiral timeshifted",
-    "warhammer 40 000": "warhammer 40 000 commander",
-}
+
+class Part(NamedTuple):
+    """A set that holds cards of another. `number` is the sign in braces of set_aliases.py, as a
+    number's key has it.
+    """
+
+    set_key: str
+    number: str
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
@@ -91,7 +78,9 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
         "game",
         "set_name",
         pl.Series("set_key", keys, dtype=pl.String),
-        set_code_key(pl.col("series")).alias("set_series"),
+        set_code_key(pl.coalesce("series", pl.col("set_name").str.extract(_PROMO_SERIES, 1))).alias(
+            "set_series"
+        ),
     )
     on = ["game", "set_name"]
     return names.join(
@@ -105,21 +94,97 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 def set_key(game: str | None, words: str) -> str:
     """Return the key of an already folded set name."""
-    if game == "magic":
-        words = words.removeprefix("universes beyond ")
-        words = re.sub(r"\beternal legal$", "eternal", words)
-        words = _MAGIC.get(words, words)
-    elif game == "pokemon":
-        words = re.sub(r"^ex (?!trainer|battle)", "", words)
-        words = re.sub(r"^mcdonalds collection (?!2021)", "mcdonalds promos ", words)
-        words = _POKEMON.get(words, words)
+    key = _sorted(_ruled(game, words))
+    return _aliases().get((game, key), key)
+
+
+def _sorted(words: str) -> str:
     return " ".join(sorted(words.split()))
+
+
+def _ruled(game: str | None, words: str) -> str:
+    for pattern, instead in _RULES.get(game or "", ()):
+        words = re.sub(pattern, instead, words)
+    return words
+
+
+@cache
+def _aliases() -> dict[tuple[str | None, str], str]:
+    """Return the key that stands for each key of a name in set_aliases.py."""
+    same: dict[tuple[str | None, str], str] = {}
+    for game, line in _lines():
+        if " > " not in line:
+            *others, name = (_sorted(_words(game, one)) for one in line.split(" = "))
+            same |= {(game, other): name for other in others}
+    return same
+
+
+@cache
+def _parts() -> dict[tuple[str, str], tuple[Part, ...]]:
+    return {
+        (game, _key(game, whole)): tuple(
+            Part(_key(game, name), "".join(_NUMBERED.findall(part)).upper())
+            for part in parts.split(", ")
+            for name in _named(_NUMBERED.sub("", part))
+        )
+        for game, line in _lines()
+        for whole, _, parts in [line.partition(" > ")]
+        if parts
+    }
+
+
+def parts(game: str, key: str) -> tuple[Part, ...]:
+    """Return the sets in which a catalog that lacks this set may have its cards."""
+    words = key.split()
+    if game == "magic" and {"promo", "pack"} < set(words):
+        left = [word for word in words if word not in ("promo", "pack")]
+        return (Part(_sorted(" ".join([*left, "promos"])), "P"),)
+    return _parts().get((game, key), ())
+
+
+def part_columns(sets: pl.DataFrame) -> pl.DataFrame:
+    """Return `game`, `set_key`, `part_key` and `part_number` of the given sets that have parts."""
+    rows = [
+        (game, key, *part)
+        for game, key in sets.select("game", "set_key").unique().drop_nulls().iter_rows()
+        for part in parts(game, key)
+    ]
+    names = ("game", "set_key", "part_key", "part_number")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    for game, table in BY_GAME.items():
+        for line in filter(None, table.split("\n")):
+            yield game, line
+
+
+def _named(name: str) -> Iterator[str]:
+    """Yield the names that a name with years stands for."""
+    years = _YEARS.search(name)
+    if years is None:
+        yield name
+        return
+    for year in range(int(years[1]), int(years[2]) + 1):
+        yield f"{name[: years.start()]}{year}{name[years.end() :]}"
+
+
+def _words(game: str, name: str) -> str:
+    """Return a name's folded words without its series, after the rules."""
+    bare = re.sub(_CORE_SET_CODE, "", name)
+    if game in _SERIES_GAMES and (series := re.match(_SERIES, bare)):
+        bare = bare.removeprefix(series[1])
+    return _ruled(game, one_name.folded(bare))
+
+
+def _key(game: str, name: str) -> str:
+    return set_key(game, _words(game, name))
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
     """Return a set code if it may be used for the set.
 
-    A code without a digit may not: "SV" is a series and Supreme Victors.
+    A code without a digit may not: "SV" is a series and Supreme Victors. "SV-P" is one set.
     """
     lower = code.cast(pl.String).str.strip_chars().str.to_lowercase()
-    return pl.when(lower.str.contains(r"[0-9]")).then(lower)
+    return pl.when(lower.str.contains(r"[0-9]|-p$")).then(lower)
