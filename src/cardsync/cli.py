@@ -439,6 +439,62 @@ def catalog_import(
     click.echo(with_database(load))
 
 
+@catalog.command("install")
+@click.argument("games", metavar="GAME...", nargs=-1, required=True)
+@click.option(
+    "--source", help="Take this source, not the first one of the game (docs/catalogs.md)."
+)
+@click.option("--fewer", is_flag=True, help="Take a catalog that has far fewer cards than before.")
+def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> None:
+    """Download the catalogs of games from their public sources and load them; again, to renew them.
+    A download that ended early goes on where it was.
+    """
+    from cardsync.catalog.install_catalog import install
+    from cardsync.catalog.install_state import source_for
+    from cardsync.catalog.sources.source_record import CatalogError
+    from cardsync.processes.command_line import say, settings_with, with_database
+
+    settings = settings_with()
+    # A word that is no game is refused before the first download.
+    chosen = {game: source_for(game, source) for game in games}
+
+    async def run(database: Database) -> list[str]:
+        failures = []
+        for game, one in chosen.items():
+            try:
+                click.echo(await install(database, settings, one, game, say, fewer=fewer))
+            except CatalogError as e:
+                failures.append(str(e))
+        return failures
+
+    if failures := with_database(run, settings):
+        raise click.ClickException("; ".join(failures))
+
+
+@catalog.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def catalog_list(as_json: bool) -> None:
+    """List the games with their catalogs: source, date, counts and licence."""
+    from cardsync import clock
+    from cardsync.catalog.overview import CatalogShown, listed_lines, overview
+    from cardsync.processes.command_line import settings_with, with_database
+
+    settings = settings_with()
+
+    async def read(database: Database) -> list[CatalogShown]:
+        async with database.shared() as session:
+            return await overview(session, clock.now(), settings.catalog_renewal_days)
+
+    found = with_database(read, settings)
+    if as_json:
+        import msgspec
+
+        click.echo(json.dumps({"catalogs": [msgspec.structs.asdict(one) for one in found]}))
+        return
+    for line in listed_lines(found):
+        click.echo(line)
+
+
 @catalog.command("match")
 @click.argument("path", type=click.Path(exists=True, path_type=Path, dir_okay=False))
 @click.option(

@@ -182,6 +182,12 @@ def _mail_from(address: str | None) -> str | None:
     return address or None
 
 
+def _mirror(url: str | None) -> str | None:
+    if url and not re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[\w.~-]+)*/?", url):
+        raise ValueError("it must be like http://10.0.0.5:8080 or https://mirror.example/catalogs")
+    return url or None
+
+
 def _contact(text: str | None) -> str | None:
     """Read an email address as the URI that security.txt wants."""
     if not text:
@@ -565,6 +571,15 @@ class Settings(BaseSettings):
         0.5,
         ge=0,
         description="All workers together ask a host for a picture no sooner than so long after the last one",
+    )
+    catalog_renewal_days: int = Field(
+        7,
+        ge=0,
+        description="Workers download an installed catalog again after so long, if its source has something new; 0: never",
+    )
+    catalog_mirror: Annotated[str | None, AfterValidator(_mirror)] = Field(
+        None,
+        description="A server of yours that stands for all sources of catalogs, like http://10.0.0.5:8080: https://api.scryfall.com/bulk-data is asked as http://10.0.0.5:8080/api.scryfall.com/bulk-data; absent: the sources themselves, in the public internet alone",
     )
     mail_url: Annotated[str | None, AfterValidator(_mail_server)] = Field(
         None,

@@ -85,6 +85,7 @@ EVERYWHERE = frozenset({"product"})
 WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
     "backup_report",
     "catalog_import",
+    "catalog_install",
     "catalog_name",
     "catalog_set",
     "catalog_typo",

@@ -64,6 +64,14 @@ _FILLED = (
 _BESIDE = ("rarity", "product_id", "picture_url")
 
 
+# What is counted (read, write), how far it is, and of how many; 0: nobody knows.
+Tell = Callable[[str, int, int], None]
+
+
+def untold(step: str, done: int, total: int) -> None:
+    """Tell nobody: people read the lines that are said."""
+
+
 @dataclass
 class Report:
     """The result of an import; `broken` lists the records that were skipped."""
@@ -107,21 +115,30 @@ async def load(
     game: str | None,
     say: Callable[[str], None],
     source: str | None = None,
+    *,
+    name: str | None = None,
+    check: Callable[[Report], None] | None = None,
+    tell: Tell = untold,
 ) -> Report:
-    """Load `path`; `source` names the catalog of which the file is an edition.
+    """Load `path`; `source` names the catalog of which the file is an edition, `name` what the
+    report calls it. `check` may refuse what was read.
 
     Raises CatalogError before anything is written.
     """
     form = form_of(path) if form == "auto" else form
     source = source or (form if form not in ("csv", "parquet") else path.stem)
-    report = Report(path.name)
-    frame = await asyncio.to_thread(_gathered, slices(path, form, game), report, say)
+    report = Report(name or path.name)
+    frame = await asyncio.to_thread(_gathered, slices(path, form, game), report, say, tell)
     keyed = await asyncio.to_thread(_keyed, frame)
     report.products = keyed.height
+    if check is not None:
+        check(report)
+    tell("write", 0, keyed.height)
     report.adopted = await _adopt(database, keyed)
     for at in range(0, keyed.height, _CHUNK):
         async with database.shared() as session:
             await _store(session, keyed.slice(at, _CHUNK), source, report)
+        tell("write", min(at + _CHUNK, keyed.height), keyed.height)
         if keyed.height > _CHUNK:
             say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
     async with database.shared() as session:
@@ -134,6 +151,7 @@ def _gathered(
     found: Iterator[tuple[pl.DataFrame, list[Broken]]],
     report: Report,
     say: Callable[[str], None],
+    tell: Tell = untold,
 ) -> pl.DataFrame:
     """Read the whole file. A record is some hundred bytes, whatever its source wrote around it."""
     frames = [pl.DataFrame(schema=SCHEMA)]
@@ -142,6 +160,7 @@ def _gathered(
         frames.append(frame)
         report.broken += broken
         rows += frame.height
+        tell("read", rows, 0)
         if len(frames) > 2:
             say(f"{rows:,} printings read")
     if not rows and report.broken:

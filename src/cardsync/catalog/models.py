@@ -1,6 +1,6 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, and what is derived for searches: names, sets, words and their shortened
-forms for typos.
+rows), `catalog_import`, `catalog_install`, and what is derived for searches: names, sets, words and
+their shortened forms for typos.
 """
 
 from __future__ import annotations
@@ -120,3 +120,32 @@ class CatalogImport(Base):
     vanished: Mapped[int] = mapped_column(server_default=text("0"))
     skipped: Mapped[int] = mapped_column(server_default=text("0"))
     finished_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class CatalogInstall(Base):
+    """The catalog of a game that is installed from a source, or is to be: when it was asked for, who
+    is at it now and how far, what the last good install brought, and what became of a failed one.
+
+    `digest` is that of the files which were loaded last; `checked_at` is when the source was seen to
+    have them. A holder that dies is followed by another one once `held_until` is over.
+    """
+
+    __tablename__ = "catalog_install"
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    source: Mapped[str] = mapped_column(Text, primary_key=True)
+    asked_at: Mapped[datetime | None] = mapped_column(Moment)
+    holder: Mapped[str | None] = mapped_column(Text)
+    held_until: Mapped[datetime | None] = mapped_column(Moment)
+    step: Mapped[str] = mapped_column(Text, server_default="")
+    done: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    total: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    installed_at: Mapped[datetime | None] = mapped_column(Moment)
+    checked_at: Mapped[datetime | None] = mapped_column(Moment)
+    digest: Mapped[str | None] = mapped_column(Text)
+    rows: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    skipped: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    failed_at: Mapped[datetime | None] = mapped_column(Moment)
+    failure: Mapped[str | None] = mapped_column(Text)
+    failures: Mapped[int] = mapped_column(server_default="0")
+    next_at: Mapped[datetime | None] = mapped_column(Moment)

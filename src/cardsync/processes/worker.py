@@ -22,6 +22,7 @@ from sqlalchemy import or_, select, text
 from cardsync import clock
 from cardsync.accounts import deletion, left_objects
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
+from cardsync.catalog import renew_catalogs
 from cardsync.concurrency import beside
 from cardsync.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS
 from cardsync.database.session import Database
@@ -89,10 +90,11 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # A worker works off one job at a time. Beside it pictures are fetched, one at a time, shops are
-# looked at for notices, a few at a time, and notices are sent: so no import waits for another
-# machine. Sending is waiting, so there are many slots for it, of which a shop has one for each task.
+# looked at for notices, a few at a time, notices are sent, and catalogs are downloaded: so no import
+# waits for another machine. Sending is waiting, so there are many slots for it, of which a shop has one for each task.
 QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
+CATALOG_QUEUES = ["catalogs"]
 NOTICE_QUEUES = ["notices"]
 NOTICES_AT_ONCE = 3
 SENDING_QUEUES = [SENDING]
@@ -141,6 +143,7 @@ async def run_worker(work: Work) -> None:
         options = worker_options(work)
         quietly: dict[str, Any] = options | {"install_signal_handlers": False}
         pictures = app.run_worker_async(queues=PICTURE_QUEUES, **quietly)
+        catalogs = app.run_worker_async(queues=CATALOG_QUEUES, **quietly)
         several = quietly | {"concurrency": NOTICES_AT_ONCE}
         notices = app.run_worker_async(queues=NOTICE_QUEUES, **several)
         many = quietly | {"concurrency": SENT_AT_ONCE}
@@ -150,11 +153,14 @@ async def run_worker(work: Work) -> None:
             beside(pictures) as first,
             beside(notices) as second,
             beside(sending) as third,
-            beside(imports) as fourth,
+            beside(catalogs) as fourth,
+            beside(imports) as fifth,
         ):
             # Each ends where the database is away as it asks for a job. Then the process ends, and
             # its supervisor starts another one with all of them.
-            await asyncio.wait((first, second, third, fourth), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (first, second, third, fourth, fifth), return_when=asyncio.FIRST_COMPLETED
+            )
 
 
 async def _sweep_forever(work: Work) -> None:
@@ -164,6 +170,7 @@ async def _sweep_forever(work: Work) -> None:
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
+            await renew_catalogs.nudge(work)
             if clock.monotonic() - watched_at >= work.settings.notice_seconds:
                 watched_at = clock.monotonic()
                 await look.watch_all(work)

@@ -1,5 +1,5 @@
-"""Fetches a small file from an address that a stranger names, or posts to one, and reaches nothing
-but the public internet.
+"""Fetches a small file from an address that a stranger names, posts to one, or opens a large file,
+and reaches nothing but the public internet.
 
 The host is looked up once, and the connection goes to the address that was checked: a second
 look-up may lead elsewhere. Redirects are not followed, and proxies of the environment not used.
@@ -67,9 +67,9 @@ def host_of(uri: str) -> str | None:
     return host[0] if host and port and 0 < int(port[1] or 443) < 2**16 else None
 
 
-def problem(url: str, *, development: bool) -> str | None:
+def problem(url: str, *, development: bool, mirror: str | None = None) -> str | None:
     """Return why such an address is not fetched; None if it may be. Development takes those of
-    this machine, too.
+    this machine, too, and what an operator names as a mirror (host and port) may be anywhere.
     """
     if len(url) > CHARACTERS_MOST or not _PLAIN.fullmatch(url):
         return "is not a plain address"
@@ -78,7 +78,7 @@ def problem(url: str, *, development: bool) -> str | None:
         host, port = host_of(url), parts.port
     except ValueError:
         return "is not an address"
-    here = development and host in OWN_MACHINE
+    here = (development and host in OWN_MACHINE) or parts.netloc == mirror
     if parts.scheme != "https" and not (here and parts.scheme == "http"):
         return "must begin with https://"
     if host is None:
@@ -140,6 +140,28 @@ async def post(
         return int(answer.status_code)
 
 
+@asynccontextmanager
+async def opened(
+    url: str,
+    headers: Mapping[str, str],
+    seconds: float,
+    *,
+    silence: float,
+    development: bool = False,
+    mirror: str | None = None,
+    look_up: Resolver = resolve,
+) -> AsyncIterator[Any]:
+    """Open an answer, which is httpx's: the caller judges its status, and reads its body part by
+    part. It ends after so many seconds, and after a shorter silence. Raises NotFetched.
+    """
+    async with _answer(
+        "GET", url, headers, b"", seconds, development, look_up, silence=silence, mirror=mirror
+    ) as answer:
+        if answer.status_code in _BUSY:
+            raise HostAway(f"it was answered with status {answer.status_code}")
+        yield answer
+
+
 @cache
 def _tls() -> ssl.SSLContext:
     import httpx
@@ -156,16 +178,21 @@ async def _answer(
     seconds: float,
     development: bool,
     look_up: Resolver,
+    *,
+    silence: float | None = None,
+    mirror: str | None = None,
 ) -> AsyncIterator[Any]:
     """Open the answer, which is httpx's; all that is done with it has so many seconds."""
-    if wrong := problem(url, development=development):
+    if wrong := problem(url, development=development, mirror=mirror):
         raise NotFetched(f"it {wrong}")
     try:
         # The span names no address: a seller's receiver may have its key in it.
         with spans.part(f"HTTP {method}", kind="client", method=method) as span:
             async with (
                 asyncio.timeout(seconds),
-                _connected(method, url, headers, content, seconds, development, look_up) as answer,
+                _connected(
+                    method, url, headers, content, silence or seconds, development, look_up, mirror
+                ) as answer,
             ):
                 if span is not None:
                     span.note(status=int(answer.status_code))
@@ -183,17 +210,18 @@ async def _connected(
     seconds: float,
     development: bool,
     look_up: Resolver,
+    mirror: str | None,
 ) -> AsyncIterator[Any]:
     # Few processes fetch anything, and the certificates take long to read.
     tls = await asyncio.to_thread(_tls)
     import httpx
 
-    address = await _checked(url, development, look_up)
+    address = await _checked(url, development, look_up, mirror)
     parts = urlsplit(url)
     host = (parts.hostname or "").strip("[]")
     try:
         pinned = httpx.URL(url).copy_with(host=str(address))
-        headers = {**given, "Host": parts.netloc, "User-Agent": "cardsync"}
+        headers = {"User-Agent": "cardsync", **given, "Host": parts.netloc}
         async with (
             httpx.AsyncClient(
                 verify=tls, trust_env=False, follow_redirects=False, timeout=seconds
@@ -232,7 +260,7 @@ async def _body(answer: Any, asked: Asked) -> bytes:
     return bytes(body)
 
 
-async def _checked(url: str, development: bool, look_up: Resolver) -> Address:
+async def _checked(url: str, development: bool, look_up: Resolver, mirror: str | None) -> Address:
     """Return the one address to connect to."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -240,6 +268,8 @@ async def _checked(url: str, development: bool, look_up: Resolver) -> Address:
         found = await look_up(host, parts.port or 443)
     except (OSError, UnicodeError):
         raise HostAway("its host is not known") from None
+    if found and parts.netloc == mirror:
+        return found[0]
     # In development the machine's own names lead to this machine, and nowhere else.
     own = development and f"{host_of(url)}" in OWN_MACHINE
     good = [one for one in found if (one.is_loopback if own else is_public(one))]

@@ -1,0 +1,214 @@
+"""Installs a game's catalog from its source: downloads it, checks it, and loads it; or finds that the
+source has nothing new.
+
+Nothing is changed before the files are whole, have their source's form, and hold about as much as
+the last ones. Where something is wrong, the catalog that is there stays, and its state says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import uuid
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+import structlog
+
+from cardsync import clock
+from cardsync.catalog import download, install_state
+from cardsync.catalog.install_state import Held
+from cardsync.catalog.load_catalog import Report, load
+from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.catalog.sources.declared import Source
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+# A source that has more broken records than this has changed its form.
+BROKEN_MOST: Final = 0.1
+# A catalog that has less than this of the last one's printings is not taken.
+KEPT_LEAST: Final = 0.8
+_LOOK_SECONDS: Final = 2.0
+
+
+# What readers of files raise where these are not as they should be.
+_UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
+
+
+class NotTaken(CatalogError):
+    """The files can be read, and what they hold is not taken."""
+
+
+class HoldLost(Exception):
+    """Another process installs this catalog by now."""
+
+
+@dataclass
+class _Progress:
+    step: str = "download"
+    done: int = 0
+    total: int = 0
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        self.step, self.done, self.total = step, done, total
+
+
+async def install(
+    database: Database,
+    settings: Settings,
+    source: Source,
+    game: str,
+    say: Callable[[str], None],
+    *,
+    fewer: bool = False,
+) -> str:
+    """Install or renew one catalog, and return the sentence of the result. `fewer` takes one that
+    has far fewer cards than the last. Raises CatalogError.
+    """
+    holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
+    label = LABEL_BY_NAME[game]
+    held = await install_state.claim(database, game, source.name, holder)
+    if held is None:
+        raise CatalogError(f"{label} is being installed from {source.label} by another process")
+    progress = _Progress()
+    work = _install(database, settings, source, held, say, progress, fewer=fewer)
+    try:
+        return await _holding(database, held, progress, work)
+    except HoldLost:
+        raise CatalogError(f"another process installs {label} from {source.label} by now") from None
+    except CatalogError as e:
+        away = isinstance(e, download.SourceAway)
+        await install_state.fail(database, held, str(e), away=away)
+        log.warning("catalog_not_installed", game=game, source=source.name, away=away)
+        raise
+    except Exception as e:
+        # A database that is away takes no word of it either: then the hold ends by itself.
+        with suppress(Exception):
+            why = f"it could not be stored ({type(e).__name__})"
+            await install_state.fail(database, held, why, away=True)
+        raise
+    except BaseException:
+        # The process ends.
+        await install_state.let_go(database, held)
+        raise
+
+
+async def _holding(
+    database: Database, held: Held, progress: _Progress, work: Coroutine[Any, Any, str]
+) -> str:
+    """Do the work, and meanwhile renew the hold and note how far it is. Raises HoldLost."""
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait([task], timeout=_LOOK_SECONDS))[0]:
+            told = progress.step, progress.done, progress.total
+            try:
+                holds = await install_state.renew(database, held, *told)
+            except Exception as e:
+                log.warning("catalog_hold_not_renewed", kind=type(e).__name__)
+                continue
+            if not holds:
+                raise HoldLost
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def _install(
+    database: Database,
+    settings: Settings,
+    source: Source,
+    held: Held,
+    say: Callable[[str], None],
+    progress: _Progress,
+    *,
+    fewer: bool,
+) -> str:
+    label = LABEL_BY_NAME[held.game]
+    say(f"{label}: downloading from {source.label} ({source.home})")
+    fetched = await download.download(settings, source, held.game, _said(say, progress))
+    seen_at = clock.now()
+    if held.was_installed and fetched.digest == held.digest:
+        await install_state.succeed(database, held, None, seen_at)
+        return f"{label} is as {source.label} has it: {held.rows:,} printings"
+    say(f"{label}: {fetched.bytes / 1e6:,.1f} MB in {_files(fetched.files)}; reading")
+    progress.tell("read", 0, held.rows)
+
+    def check(report: Report) -> None:
+        _must_fit(report, source, 0 if fewer else held.rows)
+
+    try:
+        report = await load(
+            database,
+            fetched.path,
+            source.name,
+            held.game,
+            say,
+            source.name,
+            name=f"{source.label}, {label}",
+            check=check,
+            tell=progress.tell,
+        )
+    except NotTaken:
+        raise
+    except (CatalogError, pl.exceptions.PolarsError, *_UNREADABLE) as e:
+        # What was downloaded may be at fault, not its source.
+        download.forget(settings, source, held.game)
+        reason = " ".join(str(e).split())[:300]
+        raise CatalogError(f"{source.label} has changed its form: {reason}") from e
+    loaded = {
+        "digest": fetched.digest,
+        "rows": report.products,
+        "skipped": len(report.broken),
+        "bytes": fetched.bytes,
+    }
+    await install_state.succeed(database, held, loaded, seen_at)
+    log.info("catalog_installed", game=held.game, source=source.name, rows=report.products)
+    return report.sentence()
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'s' if count > 1 else ''}"
+
+
+def _must_fit(report: Report, source: Source, before: int) -> None:
+    """Raises NotTaken for a catalog that is not to be loaded."""
+    broken, good = len(report.broken), report.products
+    if not good or broken > BROKEN_MOST * (good + broken):
+        first = f" ({report.broken[0].where}: {report.broken[0].reason})" if broken else ""
+        raise NotTaken(
+            f"{source.label} has changed its form: {broken:,} of {good + broken:,} records cannot be"
+            f" read{first}"
+        )
+    if good < KEPT_LEAST * before:
+        raise NotTaken(
+            f"{source.label} has {good:,} printings now and had {before:,}: the catalog stays as it"
+            " was; `cardsync catalog install --fewer` takes the smaller one"
+        )
+
+
+def _said(say: Callable[[str], None], progress: _Progress) -> download.Tell:
+    """Tell the progress, and say a line for each tenth of it."""
+    last = 0
+
+    def tell(counted: str, done: int, total: int) -> None:
+        nonlocal last
+        progress.tell(f"download {counted}", done, total)
+        tenth = 10 * done // total if total else 0
+        if tenth > last:
+            last = tenth
+            say(
+                f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
+                if counted == "bytes"
+                else f"{done:,} of {total:,} files"
+            )
+
+    return tell

@@ -1,0 +1,209 @@
+"""Keeps the state of installed catalogs: who asked for one, who is at it, how far it is, and how it
+ended. Each change is a short transaction of its own, never one around a download or an import.
+
+A hold ends by itself where nobody renews it, by the database's clock: so of two machines one
+installs, and a third goes on where one of them dies.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.catalog.sources.declared import BY_NAME, SOURCES, Source, of_game
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.database.session import Database, run
+
+HOLD_SECONDS: Final = 60
+# After a failure a worker waits so long before its next try, the last one again and again.
+PAUSES: Final = (
+    timedelta(minutes=10),
+    timedelta(hours=1),
+    timedelta(hours=6),
+    timedelta(days=1),
+)
+# A form that changed will not be mended by asking at once.
+_CHANGED: Final = timedelta(days=1)
+
+_IS_FREE: Final = "(t.held_until IS NULL OR t.held_until < clock_timestamp())"
+_CLAIM: Final = f"""
+    INSERT INTO catalog_install AS t (game, source, holder, held_until, step)
+    VALUES (:game, :source, :holder, clock_timestamp() + make_interval(secs => :seconds), 'download')
+    ON CONFLICT (game, source) DO UPDATE
+       SET holder = excluded.holder, held_until = excluded.held_until, step = 'download',
+           done = 0, total = 0
+     WHERE {_IS_FREE}
+    RETURNING t.asked_at, t.installed_at, t.digest, t.rows
+"""
+_RENEW: Final = """
+    UPDATE catalog_install
+       SET held_until = clock_timestamp() + make_interval(secs => :seconds),
+           step = :step, done = :done, total = :total
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
+_FREED: Final = "holder = NULL, held_until = NULL, step = '', done = 0, total = 0"
+_WELL: Final = f"""
+    UPDATE catalog_install
+       SET {_FREED}, asked_at = NULL, checked_at = :now, failed_at = NULL, failure = NULL,
+           failures = 0, next_at = NULL {{loaded}}
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
+_LOADED: Final = """, installed_at = :now, digest = :digest, rows = :rows, skipped = :skipped,
+           bytes = :bytes"""
+_FAILED: Final = f"""
+    UPDATE catalog_install
+       SET {_FREED}, failed_at = :now, failure = :failure, failures = failures + 1,
+           next_at = :next_at
+     WHERE game = :game AND source = :source AND holder = :holder
+    RETURNING failures
+"""
+_FREE: Final = f"""
+    UPDATE catalog_install SET {_FREED}
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
+_ASK: Final = f"""
+    INSERT INTO catalog_install AS t (game, source, asked_at) VALUES (:game, :source, :now)
+    ON CONFLICT (game, source) DO UPDATE
+       SET asked_at = excluded.asked_at, next_at = NULL, failures = 0
+     WHERE {_IS_FREE} AND (t.asked_at IS NULL OR t.next_at IS NOT NULL)
+"""
+_DUE: Final = f"""
+    SELECT t.game, t.source FROM catalog_install t
+     WHERE {_IS_FREE} AND (t.next_at IS NULL OR t.next_at <= :now)
+       AND (t.asked_at IS NOT NULL
+            OR CAST(:before AS timestamptz) IS NOT NULL AND t.checked_at < :before)
+     ORDER BY t.asked_at, t.checked_at
+"""
+_ALL: Final = f"""
+    SELECT t.game, t.source, t.asked_at, t.installed_at, t.checked_at, t.rows, t.skipped, t.bytes,
+           t.failed_at, t.failure, t.next_at, NOT {_IS_FREE} AS runs, t.step, t.done, t.total
+      FROM catalog_install t ORDER BY t.game, t.source
+"""
+_COUNTS: Final = """
+    SELECT game, sum(printings) FROM catalog_name GROUP BY game HAVING sum(printings) > 0
+"""
+
+
+class Install(NamedTuple):
+    """The state of a game's catalog from one source; `runs` while somebody is at it."""
+
+    game: str
+    source: str
+    asked_at: datetime | None
+    installed_at: datetime | None
+    checked_at: datetime | None
+    rows: int
+    skipped: int
+    bytes: int
+    failed_at: datetime | None
+    failure: str | None
+    next_at: datetime | None
+    runs: bool
+    step: str
+    done: int
+    total: int
+
+
+class Held(NamedTuple):
+    """The hold on one catalog, and what the last good install of it brought."""
+
+    game: str
+    source: str
+    holder: str
+    was_asked: bool
+    was_installed: bool
+    digest: str | None
+    rows: int
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {"game": self.game, "source": self.source, "holder": self.holder}
+
+
+def source_for(game: str, name: str | None = None) -> Source:
+    """Return the source of a game that is named, or the first one. Raises CatalogError."""
+    found = [source for source in of_game(game) if source.downloads]
+    if name is not None:
+        found = [source for source in found if source.name == name]
+        if name not in BY_NAME:
+            known = ", ".join(source.name for source in SOURCES if source.downloads)
+            raise CatalogError(f"{name!r} is no source; there are {known}")
+    if not found:
+        games = sorted({game for source in SOURCES if source.downloads for game in source.games})
+        whose = f"{name} has no catalog of {game!r}" if name else f"no source has {game!r}"
+        raise CatalogError(f"{whose}; catalogs can be installed of {', '.join(games)}")
+    return found[0]
+
+
+async def claim(database: Database, game: str, source: str, holder: str) -> Held | None:
+    """Take the hold; None while another one has it."""
+    values = {"game": game, "source": source, "holder": holder, "seconds": HOLD_SECONDS}
+    async with database.shared() as session:
+        row = (await session.execute(text(_CLAIM), values)).one_or_none()
+    if row is None:
+        return None
+    installed = row.installed_at is not None
+    return Held(game, source, holder, row.asked_at is not None, installed, row.digest, row.rows)
+
+
+async def renew(database: Database, held: Held, step: str, done: int, total: int) -> bool:
+    """Renew the hold and note the progress; False where another one has the hold by now."""
+    values = held.key | {"seconds": HOLD_SECONDS, "step": step, "done": done, "total": total}
+    async with database.shared() as session:
+        return await run(session, _RENEW, values) > 0
+
+
+async def succeed(
+    database: Database, held: Held, loaded: dict[str, Any] | None, checked_at: datetime
+) -> None:
+    """End well: with what was loaded, or with None where the source has nothing new."""
+    statement = _WELL.format(loaded=_LOADED if loaded is not None else "")
+    async with database.shared() as session:
+        await run(session, statement, held.key | {"now": checked_at} | (loaded or {}))
+
+
+async def fail(database: Database, held: Held, failure: str, *, away: bool) -> None:
+    """End with a reason; what was installed before stays."""
+    now = clock.now()
+    values = held.key | {"now": now, "failure": failure[:1000], "next_at": now + _CHANGED}
+    async with database.shared() as session:
+        failures = await session.scalar(text(_FAILED), values)
+        if away and failures:
+            pause = PAUSES[min(failures, len(PAUSES)) - 1]
+            later = (
+                "UPDATE catalog_install SET next_at = :at WHERE game = :game AND source = :source"
+            )
+            await run(session, later, held.key | {"at": now + pause})
+
+
+async def let_go(database: Database, held: Held) -> None:
+    """Give the hold back as if nothing had been begun."""
+    async with database.shared() as session:
+        await run(session, _FREE, held.key)
+
+
+async def ask(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
+    """Let a worker install or renew a catalog; False where it is waiting or under way already."""
+    values = {"game": game, "source": source.name, "now": now}
+    return await run(session, _ASK, values) > 0
+
+
+async def due(session: AsyncSession, now: datetime, renewal_days: int) -> list[tuple[str, str]]:
+    """Return the games and sources that a worker has to install or renew now."""
+    before = now - timedelta(days=renewal_days) if renewal_days else None
+    rows = await session.execute(text(_DUE), {"now": now, "before": before})
+    return [(game, source) for game, source in rows if source in BY_NAME]
+
+
+async def installs(session: AsyncSession) -> list[Install]:
+    """Return the state of every catalog that was ever installed or asked for."""
+    return [Install(*row) for row in await session.execute(text(_ALL))]
+
+
+async def counts(session: AsyncSession) -> dict[str, int]:
+    """Return how many printings the catalogs hold of each game, wherever they came from."""
+    return {game: int(count) for game, count in await session.execute(text(_COUNTS))}

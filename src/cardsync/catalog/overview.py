@@ -1,0 +1,176 @@
+"""Shows the catalogs of the installation: of each game where its catalog comes from, how old and how
+large it is, and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog import install_state
+from cardsync.catalog.install_state import Install
+from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
+from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
+from cardsync.clock import rfc3339
+
+State = Literal["not_installed", "imported", "waiting", "running", "installed", "old", "failed"]
+# Where nothing renews them, catalogs are old after so long; else once two renewals have failed.
+_OLD: Final = timedelta(days=30)
+
+
+class CatalogShown(msgspec.Struct):
+    """The catalog of a game from one source. A game that none was installed of has the source that
+    would be taken; `imported` is one that came from a file.
+    """
+
+    game: str
+    label: str
+    """The marketplace's name of the game"""
+    source: str | None
+    """The name of the source; null: it has none, a person gets the file"""
+    source_label: str | None
+    """The name of the project that publishes it"""
+    home: str | None
+    """The source's page"""
+    licence: str | None
+    lacks: str | None
+    """The parts that this source does not hold; empty: nothing is known to be missing"""
+    state: State
+    printings: int
+    """The printings of the game that all catalogs hold together"""
+    rows: int
+    """The printings that this source held last"""
+    skipped: int
+    """The records of it that could not be read"""
+    bytes: int
+    installed_at: str | None
+    """When it was loaded last"""
+    checked_at: str | None
+    """When its source was seen to have nothing newer"""
+    failure: str | None
+    """Why the newest try failed; the catalog that was there stays"""
+    failed_at: str | None
+    next_try_at: str | None
+    """When a worker tries again"""
+    step: str
+    """The step that is under way: download, read or write; empty: none"""
+    done: int
+    """How much of the step is done"""
+    total: int
+    """How much the step has to do; 0: nobody knows"""
+    others: list[str]
+    """The other sources of this game that can be installed"""
+
+
+async def overview(session: AsyncSession, now: datetime, renewal_days: int) -> list[CatalogShown]:
+    """Return the catalogs of every game, in the order of the product lines."""
+    kept = await install_state.installs(session)
+    counts = await install_state.counts(session)
+    found: list[CatalogShown] = []
+    for game in NAMES:
+        sources = [source for source in of_game(game) if source.downloads]
+        own = [one for one in kept if one.game == game and one.source in BY_NAME]
+        for one in own:
+            shown = _shown(game, BY_NAME[one.source], counts, sources)
+            found.append(_installed(shown, one, now, renewal_days))
+        if not any(one.installed_at or one.asked_at or one.runs or one.failure for one in own):
+            found.append(_shown(game, sources[0] if sources else None, counts, sources))
+    return found
+
+
+def _shown(
+    game: str, source: Source | None, counts: dict[str, int], sources: list[Source]
+) -> CatalogShown:
+    count = counts.get(game, 0)
+    return CatalogShown(
+        game,
+        LABEL_BY_NAME[game],
+        source.name if source else None,
+        source.label if source else None,
+        source.home if source else None,
+        source.licence if source else None,
+        source.lacks if source else None,
+        "imported" if count else "not_installed",
+        count,
+        *(0, 0, 0),
+        *(None, None, None, None, None),
+        "",
+        *(0, 0),
+        [one.name for one in sources if one is not source],
+    )
+
+
+def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: int) -> CatalogShown:
+    def moment(at: datetime | None) -> str | None:
+        return rfc3339(at) if at else None
+
+    old = timedelta(days=2 * renewal_days) if renewal_days else _OLD
+    state: State = (
+        "running"
+        if one.runs
+        else "failed"
+        if one.failure
+        else "waiting"
+        if one.asked_at
+        else "old"
+        if one.checked_at and one.checked_at < now - old
+        else "installed"
+        if one.installed_at
+        else shown.state
+    )
+    return msgspec.structs.replace(
+        shown,
+        state=state,
+        rows=one.rows,
+        skipped=one.skipped,
+        bytes=one.bytes,
+        installed_at=moment(one.installed_at),
+        checked_at=moment(one.checked_at),
+        failure=one.failure,
+        failed_at=moment(one.failed_at),
+        next_try_at=moment(one.next_at),
+        step=one.step.partition(" ")[0] if one.runs else "",
+        done=one.done,
+        total=one.total,
+    )
+
+
+NONE_INSTALLED: Final = (
+    "no catalog is installed: `cardsync catalog install magic` downloads one, and names of other"
+    " games may follow"
+)
+
+
+def listed_lines(found: list[CatalogShown]) -> list[str]:
+    """Return the lines of `cardsync catalog list`."""
+    lines = []
+    if not any(one.printings for one in found):
+        lines.append(NONE_INSTALLED)
+    width = max(len(one.game) for one in found)
+    for one in found:
+        day = (one.checked_at or one.installed_at or "")[:10]
+        parts = [
+            one.source_label or "no source",
+            f"{one.rows or one.printings:,} printings" if one.printings else "",
+            f"of {day}" if day else "",
+            _STATES[one.state] if one.source else "get a file, `cardsync catalog import` loads it",
+            f"licence: {one.licence}" if one.licence else "",
+        ]
+        lines.append(f"{one.game:<{width}}  {', '.join(part for part in parts if part)}")
+        if one.failure:
+            lines.append(f"{'':<{width}}  failed {(one.failed_at or '')[:16]}: {one.failure}")
+    return lines
+
+
+_STATES: Final[dict[State, str]] = {
+    "not_installed": "not installed",
+    "imported": "imported from a file",
+    "waiting": "waits for a worker",
+    "running": "being installed",
+    "installed": "up to date",
+    "old": "old",
+    "failed": "the newest try failed",
+}

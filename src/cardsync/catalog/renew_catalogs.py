@@ -1,0 +1,59 @@
+"""The worker's part of catalogs: it installs those that were asked for, and renews the installed ones
+when they are old.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import procrastinate
+import structlog
+from procrastinate.exceptions import AlreadyEnqueued
+
+from cardsync import clock
+from cardsync.catalog import install_state
+from cardsync.catalog.install_catalog import install
+from cardsync.catalog.sources.declared import BY_NAME
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.work.jobs import Work, jobs, work_of
+
+log = structlog.get_logger(__name__)
+
+# A turn that waits is enough for all that is due.
+_TURN: Final = "catalogs"
+
+
+@jobs.task(name="catalogs.renew", queue="catalogs", pass_context=True)
+async def renew_catalogs(context: procrastinate.JobContext) -> None:
+    await renew_due(work_of(context))
+
+
+async def nudge(work: Work) -> bool:
+    """Queue a turn where a catalog is due; return whether one is."""
+    if not await _due(work):
+        return False
+    with suppress(AlreadyEnqueued):
+        await renew_catalogs.configure(queueing_lock=_TURN).defer_async()
+    return True
+
+
+async def renew_due(work: Work) -> int:
+    """Install and renew what is due, one after the other; return how many were. What fails says so
+    in its state, and is due again later.
+    """
+    found = await _due(work)
+    for game, source in found:
+        with suppress(CatalogError):
+            await install(work.database, work.settings, BY_NAME[source], game, _quiet)
+    return len(found)
+
+
+async def _due(work: Work) -> list[tuple[str, str]]:
+    days = work.settings.catalog_renewal_days
+    async with work.database.shared() as session:
+        return await install_state.due(session, clock.now(), days)
+
+
+def _quiet(line: str) -> None:
+    log.debug("catalog_progress", line=line)

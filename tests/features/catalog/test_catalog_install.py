@@ -1,0 +1,347 @@
+"""`cardsync catalog install` and `cardsync catalog list`, against a server of this machine that stands
+for the sources; two callers at once, and a process that is killed in the middle.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from datetime import timedelta
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from cardsync import clock
+from cardsync.catalog import download, install_catalog, install_state
+from cardsync.catalog.install_catalog import install
+from cardsync.catalog.install_state import source_for
+from cardsync.catalog.renew_catalogs import renew_due
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.cli import program
+from cardsync.database.urls import libpq_url
+from cardsync.logs import setup_logging
+from catalog_site import SCRYFALL, SCRYFALL_FILE, TCGCSV, a_card, a_catalog_site, some_cards
+
+CATEGORY = 86
+GROUP = f"{TCGCSV}/{CATEGORY}/7/ProductsAndPrices.csv"
+
+
+@pytest.fixture
+def site(monkeypatch):
+    monkeypatch.setattr(download, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(download, "_AGAIN_SECONDS", (0.01,))
+    with a_catalog_site() as made:
+        monkeypatch.setenv("CARDSYNC_CATALOG_MIRROR", made.address)
+        yield made
+
+
+@pytest.fixture
+def query(owner_url):
+    def rows(sql, *values):
+        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+            found = connection.execute(sql, values)
+            return found.fetchall() if found.description else []
+
+    return rows
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(query):
+    query("DELETE FROM catalog_install")
+    yield
+    query("DELETE FROM catalog_install")
+
+
+@pytest.fixture
+def here(settings, site, tmp_path):
+    """Settings of a machine of the test's own."""
+    return settings.model_copy(update={"data_dir": tmp_path, "catalog_mirror": site.address})
+
+
+@pytest.fixture
+def run(in_the_environment, here, monkeypatch):
+    """`run("install", "magic")` is `cardsync catalog install magic` on that machine."""
+    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(here.data_dir))
+    yield lambda *words: CliRunner().invoke(program, ["catalog", *map(str, words)])
+    setup_logging("warning", "json")
+
+
+@pytest.fixture
+def a_set():
+    return f"Set {uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def names(query, a_set):
+    sql = "SELECT product_name FROM product WHERE set_name = %s AND vanished_at IS NULL ORDER BY id"
+    return lambda: [name for (name,) in query(sql, a_set)]
+
+
+def later(query, hours=24):
+    """Let so many hours pass for the files that are here, and for what is installed."""
+    query(f"UPDATE catalog_install SET checked_at = checked_at - interval '{hours} hours'")
+
+
+def forget_the_day(here):
+    """Let the files that are here be of yesterday."""
+    for path in here.data_dir.glob("catalogs/*/known.json"):
+        known = json.loads(path.read_text())
+        for one in known.values():
+            one["asked_at"] -= timedelta(days=1).total_seconds()
+        path.write_text(json.dumps(known))
+
+
+def done(result):
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip()
+
+
+def test_a_catalog_is_installed_and_listed_and_asked_for_once_a_day(run, site, here, a_set, names):
+    assert "no catalog is installed: `cardsync catalog install magic`" in done(run("list")) or names
+    site.has_magic(some_cards(a_set, 5))
+    assert "5 products in Scryfall, Magic: 5 new" in done(run("install", "magic"))
+    assert len(names()) == 5
+    assert site.paths == [SCRYFALL, SCRYFALL_FILE]
+    assert all(headers["user-agent"].startswith("cardsync/") for _, headers in site.asked)
+    [line] = [line for line in done(run("list")).splitlines() if line.startswith("magic ")]
+    assert f"Scryfall, 5 printings, of {clock.now():%Y-%m-%d}, up to date, licence:" in line
+    # Within the day the file is not asked for again, and on the next one only if it has changed.
+    assert "Magic is as Scryfall has it: 5 printings" in done(run("install", "magic"))
+    assert SCRYFALL_FILE not in site.paths[2:]
+    forget_the_day(here)
+    done(run("install", "magic"))
+    path, headers = site.asked[-1]
+    assert path == SCRYFALL_FILE
+    assert "if-none-match" in headers
+    site.has_magic(some_cards(a_set, 6))
+    forget_the_day(here)
+    assert "1 new, 0 changed" in done(run("install", "magic"))
+    assert json.loads(done(run("list", "--json")))["catalogs"][0]["rows"] == 6
+
+
+def test_games_of_many_files_are_one_command_and_one_that_fails_stops_no_other(
+    run, site, a_set, names
+):
+    products = ["1,Gundam One,86,7,GD01-001,C,Normal", "2,Gundam Two,86,7,GD01-002,C,Normal"]
+    site.has_groups(CATEGORY, (7, a_set, products))
+    result = run("install", "magic", "gundam")
+    assert result.exit_code == 1
+    assert "Scryfall did not give the file" in result.output
+    assert names() == ["Gundam One", "Gundam Two"]
+    refused = run("install", "gundam", "chess")
+    assert "no source has 'chess'; catalogs can be installed of" in refused.output
+    assert "'mtgjson' has no" in run("install", "gundam", "--source", "mtgjson").output.replace(
+        "mtgjson has", "'mtgjson' has"
+    )
+
+
+def test_a_source_that_is_away_or_has_changed_its_form_leaves_the_catalog_and_says_so(
+    run, site, here, a_set, names
+):
+    site.has_magic(some_cards(a_set, 10))
+    done(run("install", "magic"))
+    kept = names()
+    broken = {
+        "is away": lambda: site.status.update({SCRYFALL_FILE: 503}),
+        "its index has no download_uri": lambda: site.files.update({SCRYFALL: b"{}"}),
+        "is no whole JSON file": lambda: site.files.update({SCRYFALL_FILE: b'[{"name": "x'}),
+        "holds no record that can be used": lambda: site.has_magic([{"title": "x"}] * 10),
+        "2 of 12 records cannot be read": lambda: site.has_magic(
+            [*some_cards(a_set, 10), {"title": "x"}, {"title": "y"}]
+        ),
+        "has 7 printings now and had 10": lambda: site.has_magic(some_cards(a_set, 7)),
+        "did not give the file": lambda: site.files.pop(SCRYFALL_FILE),
+    }
+    for words, breaks in broken.items():
+        site.has_magic(some_cards(a_set, 10))
+        site.status.clear()
+        breaks()
+        forget_the_day(here)
+        result = run("install", "magic")
+        assert result.exit_code == 1
+        assert words in result.output
+        assert names() == kept
+        listed = done(run("list"))
+        assert words in listed
+        assert "the newest try failed" in listed
+    site.has_magic(some_cards(a_set, 7))
+    assert "no longer named" in done(run("install", "magic", "--fewer"))
+    assert len(names()) == 7
+    assert "failed" not in done(run("list"))
+
+
+def test_a_download_that_ends_early_goes_on_where_it_was(run, site, a_set, names):
+    site.has_magic(some_cards(a_set, 600))
+    size = len(site.files[SCRYFALL_FILE])
+    site.cut[SCRYFALL_FILE] = 100_000
+    done(run("install", "magic"))
+    [first, second] = [headers for path, headers in site.asked if path == SCRYFALL_FILE]
+    assert "range" not in first
+    assert 0 < int(second["range"].removeprefix("bytes=").removesuffix("-")) <= 100_000 < size
+    assert len(names()) == 600
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_a_file_that_changed_meanwhile_is_fetched_from_its_beginning(
+    run, site, here, a_set, names, marks
+):
+    site.marks = marks
+    site.has_magic(some_cards(a_set, 200))
+    # Both tries end early.
+    site.cut[SCRYFALL_FILE] = 20_000
+    site.status[SCRYFALL] = 503
+    assert run("install", "magic").exit_code == 1
+    site.status.clear()
+    part = here.data_dir / "catalogs/scryfall-magic/parts/default-cards.json"
+    part.write_bytes(b"x" * 100)
+    done(run("install", "magic"))
+    assert len(names()) == 200
+
+
+def test_a_large_file_may_come_packed(run, site, a_set, names):
+    site.packs = True
+    site.has_magic(some_cards(a_set, 20))
+    done(run("install", "magic"))
+    assert len(names()) == 20
+
+
+def test_a_private_address_is_refused_where_no_setting_names_it(
+    run, site, here, monkeypatch, a_set, names
+):
+    site.has_magic(some_cards(a_set, 5))
+    monkeypatch.delenv("CARDSYNC_CATALOG_MIRROR")
+    monkeypatch.setattr(
+        download, "opened", _with_resolver(download.opened, lambda host, port: ["10.0.0.1"])
+    )
+    result = run("install", "magic")
+    assert result.exit_code == 1
+    assert "its host is not in the public internet" in result.output
+    assert site.asked == []
+    assert names() == []
+
+
+def _with_resolver(opened, found):
+    from ipaddress import ip_address
+
+    async def look_up(host, port):
+        return [ip_address(one) for one in found(host, port)]
+
+    return lambda *args, **more: opened(*args, **more, look_up=look_up)
+
+
+def test_names_of_a_list_lead_nowhere_else(run, site, here, a_set):
+    site.has_groups(CATEGORY, ("../../x", a_set, []))
+    result = run("install", "gundam")
+    assert "entry 1 of its list does not name a file" in result.output
+    assert not [*here.data_dir.glob("**/*ProductsAndPrices*")]
+
+
+async def test_of_two_callers_one_installs(service, here, site, a_set, names):
+    site.has_magic(some_cards(a_set, 100))
+    site.slow = 0.01
+    other = here.model_copy(update={"data_dir": here.data_dir / "another machine"})
+    source = source_for("magic")
+    ended = await asyncio.gather(
+        *(
+            install(service.database, machine, source, "magic", lambda _: None)
+            for machine in (here, other)
+        ),
+        return_exceptions=True,
+    )
+    [won] = [one for one in ended if isinstance(one, str)]
+    [lost] = [one for one in ended if isinstance(one, CatalogError)]
+    assert "100 new" in won
+    assert "by another process" in str(lost)
+    assert site.paths.count(SCRYFALL_FILE) == 1
+    assert len(names()) == 100
+
+
+async def test_who_lost_the_hold_writes_nothing(
+    service, here, site, a_set, names, query, monkeypatch
+):
+    """A machine that slept finds that another one has installed it meanwhile."""
+    monkeypatch.setattr(install_catalog, "_LOOK_SECONDS", 0.1)
+    site.has_magic(some_cards(a_set, 100))
+    site.slow = 0.05
+    work = install(service.database, here, source_for("magic"), "magic", lambda _: None)
+    task = asyncio.create_task(work)
+    while SCRYFALL_FILE not in site.paths:
+        await asyncio.sleep(0.01)
+    query("UPDATE catalog_install SET holder = 'another', held_until = now() + interval '1 hour'")
+    with pytest.raises(CatalogError, match="another process installs"):
+        await task
+    assert names() == []
+    assert query("SELECT holder FROM catalog_install") == [("another",)]
+
+
+def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(
+    run, site, query, a_set, names, here
+):
+    """It alone kills a real process while it downloads."""
+    site.has_magic(some_cards(a_set, 1000))
+    site.slow = 0.01
+    command = [sys.executable, "-m", "cardsync", "catalog", "install", "magic"]
+    child = subprocess.Popen(command, env=os.environ.copy(), stderr=subprocess.PIPE)
+    part = here.data_dir / "catalogs/scryfall-magic/parts/default-cards.json"
+    until = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size > 20_000):
+        assert time.monotonic() < until
+        assert child.poll() is None, child.stderr.read()
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stderr.close()
+    assert "being installed" in done(run("list"))
+    assert "by another process" in run("install", "magic").output
+    # A minute later the dead one's hold is over.
+    query("UPDATE catalog_install SET held_until = now()")
+    site.slow = 0
+    have = part.stat().st_size
+    assert "1,000 new" in done(run("install", "magic"))
+    assert site.asked[-1][1]["range"] == f"bytes={have}-"
+    assert len(names()) == 1000
+
+
+async def test_a_worker_installs_what_was_asked_for_and_renews_it_weekly(
+    service, here, site, a_set, names, query
+):
+    from dataclasses import replace
+
+    work = replace(service.work, settings=here)
+    site.has_magic(some_cards(a_set, 10))
+    async with service.database.shared() as session:
+        assert await install_state.ask(session, source_for("magic"), "magic", clock.now())
+        assert not await install_state.ask(session, source_for("magic"), "magic", clock.now())
+    assert await renew_due(work) == 1
+    assert len(names()) == 10
+    assert await renew_due(work) == 0
+    later(query, 24 * 6)
+    assert await renew_due(work) == 0
+    later(query, 25)
+    never = replace(service.work, settings=here.model_copy(update={"catalog_renewal_days": 0}))
+    assert await renew_due(never) == 0
+    site.has_magic([*some_cards(a_set, 10), a_card(a_set, "A new one", 11)])
+    forget_the_day(here)
+    assert await renew_due(work) == 1
+    assert "A new one" in names()
+    # A source that is away is asked again later, and later each time.
+    later(query, 24 * 8)
+    site.status[SCRYFALL] = 503
+    forget_the_day(here)
+    assert await renew_due(work) == 1
+    assert await renew_due(work) == 0
+    query("UPDATE catalog_install SET next_at = now()")
+    assert await renew_due(work) == 1
+    [(failures, seconds)] = query(
+        "SELECT failures, extract(epoch FROM next_at - failed_at) FROM catalog_install"
+    )
+    assert (failures, float(seconds)) == (2, 3600)
+    site.status.clear()
+    query("UPDATE catalog_install SET next_at = now()")
+    assert await renew_due(work) == 1
+    assert query("SELECT failure, failures FROM catalog_install") == [(None, 0)]
