@@ -500,7 +500,8 @@ def catalog_list(as_json: bool) -> None:
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
-    help="Write every ambiguous and unmatched row with its reason to this CSV file.",
+    help="Write every ambiguous and unmatched row with its reason to this CSV file, and name every"
+    " set that no catalog knows, the one with most cards first.",
 )
 def catalog_match(path: Path, report: Path | None) -> None:
     """Hold a pricing export against the catalog, and write nothing but the report."""

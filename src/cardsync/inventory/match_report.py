@@ -1,5 +1,6 @@
 """The command `cardsync catalog match`: counts the rows of a pricing export that match the catalog,
-and writes a file of the others, each with its reason. It writes nothing else.
+names the sets that no catalog knows, and writes a file of the other rows, each with its reason. It
+writes nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import polars as pl
 from cardsync import errors, limits
 from cardsync.catalog.condition import condition_columns
 from cardsync.catalog.match import explained
-from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.catalog.product_lines import LABEL_BY_NAME, NAME_BY_LABEL, NAMES
 from cardsync.catalog.products import offered, printings
 from cardsync.catalog.report import write_csv
 from cardsync.database.session import Database
@@ -29,6 +30,8 @@ REASONS = {
     "language_unknown": "the set has this card, but not in this language",
     "printing_unknown": "the set has this card, but not in this printing",
 }
+# Without a report only so many of the unknown sets are named.
+_SETS = 20
 _COLUMNS = ("line", "listing_id", "product_line", "set_name", "product_name", "number")
 
 
@@ -47,7 +50,7 @@ async def examine(
     catalog = await offered(database, rows.select("product_line", "set_name"))
     printed = await asyncio.to_thread(printings, keyed)
     verdicts = await asyncio.to_thread(explained, printed.keyed, catalog)
-    found = rows.select("row", *_COLUMNS).join(
+    found = rows.select("row", "quantity", *_COLUMNS).join(
         printed.spread(verdicts.drop("row")),
         on="row",
         maintain_order="left",
@@ -59,10 +62,29 @@ async def examine(
     reasons = found.filter(pl.col("reason").is_not_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():
         say(f"{count:,} rows: {REASONS.get(reason, reason)}")
+    unknown = [*_unknown_sets(found)]
+    shown = unknown if report is not None else unknown[:_SETS]
+    for line in shown:
+        say(line)
+    if len(unknown) > len(shown):
+        say(f"{len(unknown) - len(shown):,} more sets; --report FILE names them all")
     counted = ", ".join(f"{counts.get(name, 0):,} {name}" for name in ("matched", "ambiguous"))
     return (
         f"{rows.height:,} rows in {path.name}: {counted}, {counts.get('unmatched', 0):,} unmatched"
     )
+
+
+def _unknown_sets(found: pl.DataFrame) -> Iterator[str]:
+    """Yield a line for each set that no catalog knows, the one with most cards first."""
+    sets = (
+        found.filter(pl.col("reason") == "set_unknown")
+        .group_by("product_line", "set_name")
+        .agg(pl.col("quantity").sum().alias("cards"), pl.len().alias("rows"))
+        .sort("cards", "rows", "product_line", "set_name", descending=[True, True, False, False])
+    )
+    for line, name, cards, rows in sets.iter_rows():
+        label = LABEL_BY_NAME.get(line, line)
+        yield f"no catalog knows {name} ({label}): cards {cards:,}, rows {rows:,}"
 
 
 def _parsed(path: Path) -> Parsed:

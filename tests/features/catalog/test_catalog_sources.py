@@ -367,6 +367,35 @@ def test_an_export_is_held_against_the_catalog(run, tmp_path, a_set, query):
     assert query("SELECT count(*) FROM product") == rows
 
 
+def test_sets_that_no_catalog_knows_are_named_the_one_with_most_cards_first(run, tmp_path, a_set):
+    export = tmp_path / "export.csv"
+    export.write_bytes(
+        a_csv(
+            *(
+                a_row(number, line="Magic", set=f"{a_set} {name}", name="Opt", quantity=copies)
+                for number, (name, copies) in enumerate(
+                    [("B", 2), ("A", 1), ("A", 4), *((f"C{n:02}", 1) for n in range(20))], 1
+                )
+            )
+        )
+    )
+
+    def named(*words):
+        result = run("match", export, *words)
+        done(result)
+        said = [line for line in result.stderr.splitlines() if a_set in line or "more" in line]
+        return [line.replace(a_set, "Set") for line in said]
+
+    first = [
+        "no catalog knows Set A (Magic): cards 5, rows 2",
+        "no catalog knows Set B (Magic): cards 2, rows 1",
+        "no catalog knows Set C00 (Magic): cards 1, rows 1",
+    ]
+    few = named()
+    assert (few[:3], few[-1]) == (first, "2 more sets; --report FILE names them all")
+    assert (len(named("--report", tmp_path / "report.csv")), len(few)) == (22, 21)
+
+
 def test_a_file_that_is_no_export_is_told_in_one_sentence(run, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     result = run("match", tmp_path / "x.csv")
