@@ -43,7 +43,8 @@ def asked_alike(app: ASGIApp) -> ASGIApp:
         if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
-        scope["query_string"] = storable(without_brackets(scope["query_string"]))
+        if query := scope["query_string"]:
+            scope["query_string"] = storable(without_brackets(query))
         if scope["method"] == "HEAD":
             await _without_body(app, scope, receive, send)
         else:

@@ -73,7 +73,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
         async def answer(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
-                if _is_text(message["headers"]):
+                if not _is_small(message["headers"]) and _is_text(message["headers"]):
                     start = message
                     return
             elif start is not None and message["type"] == "http.response.body":
@@ -102,6 +102,11 @@ def _takes(scope: HTTPScope) -> bool:
     sites = [value for name, value in scope["headers"] if name == b"sec-fetch-site"]
     own = all(site in _OWN_SITES for site in sites)
     return own and takes_gzip(accepted.decode("latin-1"))
+
+
+def _is_small(headers: Headers) -> bool:
+    lengths = (int(value) for name, value in headers if name == b"content-length")
+    return next(lengths, LARGEST_PLAIN + 1) <= LARGEST_PLAIN
 
 
 def _is_text(headers: Headers) -> bool:
