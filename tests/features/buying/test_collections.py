@@ -199,13 +199,98 @@ async def test_ids_find_what_texts_do_not(shop, products):
 
 async def test_plain_text_matches_by_name_and_leaves_ties(shop, products):
     text = (
-        f"2 Alacrian Jaguar ({products.set_code}) 152\n1 Twin Blade ({products.set_code})\nwhat?\n"
+        f"2 Alacrian Jaguar ({products.set_code}) 152\n1 Twin Blade ({products.set_code})\n--\n"
+        f"Air Response Unit ({products.set_code})\n"
     )
     found = await brought(shop, text.encode(), "list.txt")
-    assert (found["format"], found["matched"], found["waiting"]) == ("text", 1, 1)
-    assert found["rejected"] == [
-        {"line": 3, "column": "", "reason": "must be like “4 Name (SET) 123”"}
+    assert (found["format"], found["matched"], found["waiting"]) == ("text", 2, 2)
+    path = f"/api/buying/collections/{found['id']}"
+    rows = (await shop.get(f"{path}/rows")).json()["rows"]
+    assert [(row["certainty"], row["how"]) for row in rows] == [
+        ("certain", "set_and_number"), ("possible", "name"), (None, None), ("probable", "name"),
+    ]  # fmt: skip
+    blade, strange = (await shop.get(f"{path}/waiting")).json()["rows"]
+    assert [one["number"] for one in blade["candidates"][:2]] == ["8", "9"]
+    assert (strange["text"], strange["reason"]) == ("--", "must be like “4 Name (SET) 123”")
+    assert found["rejected"] == [{"line": 3, "column": "", "reason": strange["reason"]}]
+
+
+async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(shop, products):
+    head = (
+        "Folder Name,Quantity,Trade Quantity,Card Name,Set Code,Set Name,Card Number,Condition,"
+        "Printing,Language,Price Bought,Date Bought"
+    )
+    code, name = products.set_code, products.set_name
+    lines = [
+        f"A,1,0,Air Response Unit,{code},{name},7,NearMint,Surge Foil,English,,",
+        f"A,1,0,Air Response Unit,{code},{name},7,NearMint,Shiny,English,,",
+        f"A,1,0,Alacrian Jaguar,{code},{name},152,Chewed,Normal,English,,",
+        f"A,1,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,Klingon,,",
+        f"A,two,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,English,,",
+        f"A,0,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,English,,",
     ]
+    found = await brought(shop, "\n".join([head, *lines]).encode())
+    assert (found["rows"], found["matched"], found["waiting"], found["empty"]) == (5, 1, 4, 1)
+    assert [one["line"] for one in found["rejected"]] == [6]
+    path = f"/api/buying/collections/{found['id']}"
+    waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
+    assert [(row["line"], row["reason"]) for row in waiting] == [
+        (3, "Printing: 'Shiny' is not a known finish"),
+        (4, "Condition: 'Chewed' is not a known condition"),
+        (5, "Language: 'Klingon' is not a known language"),
+        (6, "Quantity: must be a whole number, not 'two'"),
+    ]
+    assert waiting[0]["text"].startswith("A | 1 | 0 | Air Response Unit")
+    unit, jaguar = products.ids["Air Response Unit 7"], products.ids["Alacrian Jaguar 152"]
+    assert [row["candidates"][0]["product_id"] for row in waiting] == [unit, *[jaguar] * 3]
+    choices = [
+        {"row": 3, "product_id": unit, "finish": "Foil"},
+        {"row": 4, "product_id": jaguar},
+        {"row": 5, "product_id": jaguar, "condition": "LP"},
+        {"row": 6, "product_id": jaguar, "copies": 2},
+    ]
+    answer = await shop.post(f"{path}/choices", json={"choices": choices})
+    assert answer.json() == {"settled": 4, "waiting": 0}
+    rows = (await shop.get(f"{path}/rows")).json()["rows"]
+    # The lowest condition stands for one that is not known, until another is chosen.
+    said = [(row["finish"], row["condition"], row["language"], row["copies"]) for row in rows]
+    assert said == [
+        ("Foil", "NM", "English", 1), ("Foil", "NM", "English", 1),
+        ("Normal", "DMG", "English", 1), ("Normal", "LP", "English", 1),
+        ("Normal", "NM", "English", 2),
+    ]  # fmt: skip
+
+
+async def test_proxies_are_left_out_and_said_and_may_be_taken_after_all(shop, products):
+    data = a_moxfield_file(
+        {"name": "Alacrian Jaguar", "set_code": products.set_code, "number": "152"}
+    )
+    line = data.splitlines()[1].removesuffix(b",,,").decode()
+    found = await brought(shop, data + f"{line},False,True,\r\n".encode())
+    assert (found["matched"], found["left_out"], found["copies"]) == (1, 1, 4)
+    assert found["left_out_for"] == [{"reason": "a proxy", "rows": 1}]
+    path = f"/api/buying/collections/{found['id']}"
+    [row] = (await shop.get(f"{path}/rows", params={"which": "left_out"})).json()["rows"]
+    assert (row["line"], row["product_id"], row["reason"]) == (3, None, "a proxy")
+    page = (await (await signed_in(shop)).get(f"/buying/collections/{found['id']}")).text
+    assert "1 row was left out: a proxy" in page
+    jaguar = products.ids["Alacrian Jaguar 152"]
+    await shop.post(f"{path}/choices", json={"choices": [{"row": 3, "product_id": jaguar}]})
+    assert (await collection(shop, found["id"]))["copies"] == 8
+
+
+async def test_a_line_with_regular_and_foil_copies_is_two_rows(shop, products):
+    head = "Reg Qty,Foil Qty,Name,Set,Acquired,Language"
+    lines = [
+        f"1,2,Alacrian Jaguar,{products.set_name},1,EN",
+        f"0,1,Air Response Unit,{products.set_name},1,EN",
+    ]
+    found = await brought(shop, "\n".join([head, *lines]).encode())
+    assert (found["format"], found["matched"], found["copies"]) == ("echomtg", 3, 4)
+    rows = (await shop.get(f"/api/buying/collections/{found['id']}/rows")).json()["rows"]
+    assert [(row["line"], row["finish"], row["copies"], row["certainty"]) for row in rows] == [
+        (2, "Normal", 1, "probable"), (2, "Foil", 2, "probable"), (3, "Foil", 1, "probable"),
+    ]  # fmt: skip
 
 
 async def test_columns_of_an_unknown_file_are_proposed_and_kept(shop, products):

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from buying_builder import PICTURE, a_catalog
-from cardsync.buying.collections.collection_cells import SCHEMA
+from cardsync.buying.collections.collection_cells import KEPT, SCHEMA
 from cardsync.buying.collections.match_collection import _found, _joined, keyed_lines, match_rows
 from cardsync.buying.collections.offered_products import Offered
 from cardsync.catalog.match import CATALOG_KEYS
@@ -26,6 +26,7 @@ def some_rows(sets: list[tuple[str, str]]) -> pl.DataFrame:
         ("Foo - Twin Blade", "8"),
         ("Lone Wolf", "1"),
         ("Nobody", "3"),
+        ("", "8"),
     )
     ids: tuple[tuple[int | None, str], ...] = ((None, ""), (880008, ""), (None, SCRYFALL))
     cells: list[dict[str, Any]] = [
@@ -44,7 +45,11 @@ def some_rows(sets: list[tuple[str, str]]) -> pl.DataFrame:
         )
     ]
     usual = {"copies": 1, "condition": "NM", "language": "English", "sku": None}
-    return pl.DataFrame([usual | one | {"row": at} for at, one in enumerate(cells)], schema=SCHEMA)
+    kept = {"left_out": False, "reason": "", "text": ""}
+    return pl.DataFrame(
+        [usual | kept | one | {"row": at, "line": at} for at, one in enumerate(cells)],
+        schema=SCHEMA | KEPT,
+    )
 
 
 async def all_of_the_sets(service: Any, keyed: pl.DataFrame) -> Offered:

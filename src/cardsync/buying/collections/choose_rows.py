@@ -16,20 +16,33 @@ from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
-from cardsync.buying.collections.file_formats import FIELDS, header_key, plain_name
+from cardsync.buying.collections.file_formats import FIELDS, header_key, plain_name, says_card
 from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.buying.collections.read_collections import ALIKE, counts_of, one_collection
 from cardsync.buying.collections.shown import Choice, Chosen, Counts
+from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.models import Product
 from cardsync.database.session import run
 from cardsync.work.jobs import enqueue, mark_due
 
-# A row that was settled before may be settled anew; rows like it follow while they wait.
+# A row that was settled before may be settled anew; rows like it follow while they wait. Words that
+# are not known give way to the product's finish, and to the lowest condition.
 _CHOOSE: Final = f"""
     UPDATE collection_row o
        SET product_id = CAST(:product AS bigint), left_out = :left_out, certainty = :certainty,
-           how = :how, chosen_by = :actor, chosen_at = :now
-      FROM collection_row r
+           how = :how, chosen_by = :actor, chosen_at = :now,
+           condition = CASE WHEN CAST(:condition AS text) IS NOT NULL THEN :condition
+                            WHEN :left_out OR o.condition = ANY (CAST(:conditions AS text[]))
+                            THEN o.condition ELSE 'DMG' END,
+           finish = CASE WHEN CAST(:finish AS text) IS NOT NULL THEN :finish
+                         WHEN :left_out OR o.finish = ANY (CAST(:finishes AS text[]))
+                         THEN o.finish
+                         ELSE coalesce(p.finish, CASE WHEN o.finish ILIKE '%foil' THEN 'Foil'
+                                                      ELSE 'Normal' END) END,
+           language = CASE WHEN :left_out OR o.language = ANY (CAST(:languages AS text[]))
+                           THEN o.language ELSE 'English' END,
+           copies = coalesce(CAST(:copies AS integer), o.copies)
+      FROM collection_row r LEFT JOIN product p ON p.id = CAST(:product AS bigint)
      WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = :row
        AND o.seller_id = :seller AND o.collection_id = :collection
        AND (o.row = r.row OR o.product_id IS NULL AND NOT o.left_out AND {ALIKE})
@@ -64,6 +77,12 @@ async def choose_rows(
                 "how": "chosen" if chosen else None,
                 "actor": caller.actor,
                 "now": now,
+                "condition": choice.condition,
+                "finish": choice.finish,
+                "copies": choice.copies,
+                "conditions": list(CODES.values()),
+                "finishes": list(PRINTINGS),
+                "languages": list(LANGUAGES),
             },
         )
         if not changed:
@@ -113,7 +132,7 @@ async def name_columns(
             raise errors.InvalidPayload(f"columns.{field[:60]}: must be one of {known}")
         if plain_name(name) not in places:
             raise errors.InvalidPayload(f"columns.{field}: the file has no column {name[:60]!r}")
-    if "name" not in columns:
+    if not says_card(columns):
         raise errors.InvalidPayload("columns.name: is missing")
     named = {field: plain_name(name) for field, name in columns.items()}
     row.columns = {field: places[name] for field, name in named.items()}

@@ -1,25 +1,34 @@
-"""Reads the cells of a collection's rows into one frame, and reports each row that cannot be read
-with its line, column and reason. Pure.
+"""Reads the cells of a collection's rows into one frame. A row with a word that is not known, or that
+cannot be read at all, keeps its text and the reason, and waits; a proxy is left out. Pure.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import polars as pl
 
+from cardsync.buying.collections.app_words import (
+    SHOWN,
+    Condition,
+    UnknownWord,
+    condition_of,
+    finish_of,
+    game_of,
+    ladder_of,
+    language_of,
+    own_words,
+    squeezed,
+)
 from cardsync.buying.collections.collection_text import Cells
-from cardsync.buying.collections.file_formats import Recognized
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS, read_condition
-from cardsync.catalog.product_lines import LINES, NAMES
+from cardsync.buying.collections.file_formats import BY_KEY, Format, Recognized
 
 MOST_COPIES: Final = 100_000
 _TEXT_CHARACTERS: Final = 300
-_SHOWN: Final = 60
+_ROW_CHARACTERS: Final = 500
 
 
 class RejectedRow(msgspec.Struct):
@@ -31,8 +40,8 @@ class RejectedRow(msgspec.Struct):
 
 
 class ReadRows(NamedTuple):
-    """`frame` has a row for each card: `row` (its line in the file) and ROW_TEXTS. `empty` counts
-    rows of no copies.
+    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those of them that cannot
+    be read as a card: they wait with their text. `empty` counts lines of no copies.
     """
 
     frame: pl.DataFrame
@@ -40,6 +49,8 @@ class ReadRows(NamedTuple):
     empty: int
 
 
+# What a card is found by. `row` is its line; where a line is two cards, the second has a number
+# behind the last line.
 SCHEMA: Final[dict[str, Any]] = {
     "row": pl.Int64,
     "copies": pl.Int64,
@@ -54,107 +65,52 @@ SCHEMA: Final[dict[str, Any]] = {
     "sku": pl.Int64,
     "listing_id": pl.Int64,
     "scryfall_id": pl.String,
+    "cardmarket_id": pl.Int64,
 }
+# Beside it: the line, why the row waits or is left out, and its text where it cannot be read.
+KEPT: Final[dict[str, Any]] = {
+    "line": pl.Int64,
+    "left_out": pl.Boolean,
+    "reason": pl.String,
+    "text": pl.String,
+}
+# A file that lacks these columns means the commonest card.
+_ABSENT: Final[dict[str, Any]] = {
+    "copies": 1,
+    "foil_copies": 0,
+    "finish": "Normal",
+    "condition": "NM",
+    "sku": None,
+    "listing_id": None,
+    "cardmarket_id": None,
+    "proxy": False,
+    "grade": False,
+}
+_TYPES: Final[dict[str, Any]] = (
+    dict.fromkeys(("variation", "of_finish", "of_language"), pl.String)
+    | {"foil_copies": pl.Int64, "proxy": pl.Boolean, "grade": pl.Boolean}
+    | {name: kind for name, kind in SCHEMA.items() if name != "row"}
+)
+_NO: Final = frozenset({"", "false", "no", "0", "n", "none", "ungraded", "raw"})
+_LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card, which no buy rule values"}
+# "OGN-154-Foil": the set's code, the number, and what other columns say.
+_WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
+
+
+_SAYING: Final = (
+    "name", "sku", "listing_id", "scryfall_id", "cardmarket_id", "set_code", "number",
+)  # fmt: skip
 
 
 class _Unreadable(Exception):
-    """The cell's reason."""
-
-
-def _squeezed(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-# Conditions as apps write them. The European grades between Near Mint and Played follow what shops
-# in the United States take them for; the counter corrects a grade when the cards are counted.
-_CONDITIONS: Final = {_squeezed(label): code for label, code in CODES.items() if code != "U"} | {
-    "": "NM",
-    "nm": "NM",
-    "m": "NM",
-    "mint": "NM",
-    "nmm": "NM",
-    "ex": "LP",
-    "excellent": "LP",
-    "lp": "LP",
-    "sp": "LP",
-    "lightplayed": "LP",
-    "slightlyplayed": "LP",
-    "goodlightlyplayed": "LP",
-    "good": "MP",
-    "gd": "MP",
-    "mp": "MP",
-    "moderateplayed": "MP",
-    "mediumplayed": "MP",
-    "played": "HP",
-    "pl": "HP",
-    "hp": "HP",
-    "heavyplayed": "HP",
-    "poor": "DMG",
-    "po": "DMG",
-    "dm": "DMG",
-    "d": "DMG",
-    "dmg": "DMG",
-}
-_FINISHES: Final = {_squeezed(name): name for name in PRINTINGS} | {
-    **dict.fromkeys(("", "no", "false", "0", "n", "nonfoil", "regular", "nofoil"), "Normal"),
-    **dict.fromkeys(("yes", "true", "1", "y", "x", "etched", "foiletched", "etchedfoil"), "Foil"),
-    "glossy": "Foil",
-    "coldfoil": "Foil",
-    "holo": "Holofoil",
-    "reverseholo": "Reverse Holofoil",
-}
-_LANGUAGES: Final = (
-    {_squeezed(name): name for name in LANGUAGES}
-    | {code: name for name, code in reversed(LANGUAGES.items())}
-    | {
-        "": "English",
-        "jp": "Japanese",
-        "kr": "Korean",
-        "cn": "Simplified Chinese",
-        "cs": "Simplified Chinese",
-        "ct": "Traditional Chinese",
-        "tw": "Traditional Chinese",
-        "zhcn": "Simplified Chinese",
-        "zhtw": "Traditional Chinese",
-        "sp": "Spanish",
-        "ge": "German",
-        "portuguesebrazil": "Portuguese",
-    }
-)
-_GAMES: Final = (
-    {_squeezed(line.label): line.name for line in LINES}
-    | {_squeezed(name): name for name in NAMES}
-    | {
-        "": "",
-        "magicthegathering": "magic",
-        "mtg": "magic",
-        "onepiece": "one_piece",
-        "fleshandblood": "flesh_and_blood",
-        "digimon": "digimon",
-        "starwarsunlimited": "star_wars_unlimited",
-        "dragonballfusionworld": "dragon_ball_fusion_world",
-        "gundam": "gundam",
-        "riftbound": "riftbound",
-        "pokemonjapanese": "pokemon_japan",
-    }
-)
-
-
-def _known(table: dict[str, str], needed: str) -> Callable[[str], str]:
-    def read(cell: str) -> str:
-        found = table.get(_squeezed(cell))
-        if found is None:
-            raise _Unreadable(f"{cell[:_SHOWN]!r} is not a known {needed}")
-        return found
-
-    return read
+    """The reason of a cell without which there is no card."""
 
 
 def _copies(cell: str) -> int:
     plain = cell.strip().lower().removesuffix("x").removeprefix("x").replace(",", "").strip()
     whole, _, part = plain.partition(".")
     if not whole.isascii() or not whole.isdecimal() or part.strip("0"):
-        raise _Unreadable(f"must be a whole number, not {cell[:_SHOWN]!r}")
+        raise _Unreadable(f"must be a whole number, not {cell[:SHOWN]!r}")
     count = int(whole[:12])
     if count > MOST_COPIES:
         raise _Unreadable(f"must be at most {MOST_COPIES:,}")
@@ -168,12 +124,6 @@ def _text(cell: str) -> str:
     return plain
 
 
-def _name(cell: str) -> str:
-    if not cell.strip():
-        raise _Unreadable("is empty")
-    return _text(cell)
-
-
 def _id(cell: str) -> int | None:
     """An id helps to find a card; one that cannot be read leaves the other columns to find it."""
     plain = cell.strip().removesuffix(".0")
@@ -184,112 +134,208 @@ def _scryfall_id(cell: str) -> str:
     return cell.strip().lower()
 
 
-def _grade(cell: str) -> str:
-    if _squeezed(cell) not in ("", "ungraded", "raw", "none"):
-        raise _Unreadable(f"{cell[:_SHOWN]!r} is a graded card, which no buy rule values")
-    return ""
-
-
-_READ: Final[dict[str, Callable[[str], Any]]] = {
-    "copies": _copies,
-    "name": _name,
-    "set_name": _text,
-    "set_code": _text,
-    "number": _text,
-    "finish": _known(_FINISHES, "finish"),
-    "condition": _known(_CONDITIONS, "condition"),
-    "language": _known(_LANGUAGES, "language"),
-    "game": _known(_GAMES, "game"),
-    "grade": _grade,
-    "sku": _id,
-    "listing_id": _id,
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(("name", "set_name", "set_code", "number", "variation"), _text),
+    "game": game_of,
+    **dict.fromkeys(("sku", "listing_id", "cardmarket_id"), _id),
     "scryfall_id": _scryfall_id,
 }
-# A file that lacks these columns means the commonest card.
-_ABSENT: Final[dict[str, Any]] = {
-    "copies": 1,
-    "finish": "Normal",
-    "condition": "NM",
-    "language": "English",
-    "sku": None,
-    "listing_id": None,
-}
+
+
+class _Problems(NamedTuple):
+    """By the place of a row: its first word that is not known, and why it is no card."""
+
+    words: dict[int, str]
+    broken: dict[int, tuple[str, str]]
 
 
 def read_rows(rows: Sequence[Cells], found: Recognized, header: Sequence[str]) -> ReadRows:
-    """Read the rows of a file whose columns are known. A row with a cell that cannot be read is
-    rejected whole.
-    """
-    whole = [row for row in rows if not row.fault]
-    rejected = {row.line: RejectedRow(row.line, "", row.fault) for row in rows if row.fault}
-    lines = [row.line for row in whole]
+    """Read the rows of a file whose columns are known."""
+    app = BY_KEY.get(found.key)
+    problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
+    columns = _columns(rows, found, header, app, problems)
+    _mark_rows_without_a_card(rows, columns, found, header, problems)
+    reasons = problems.words | {
+        at: f"{name}: {reason}" if name else reason
+        for at, (name, reason) in problems.broken.items()
+    }
+    names = columns.get("name", [""] * len(rows))
+    frame = pl.DataFrame(columns, schema={name: _TYPES[name] for name in columns}).with_columns(
+        line=pl.Series([row.line for row in rows], dtype=pl.Int64),
+        reason=pl.Series([reasons.get(at, "") for at in range(len(rows))], dtype=pl.String),
+        text=pl.Series(
+            [
+                _said(row) if at in reasons or not name else ""
+                for at, (row, name) in enumerate(zip(rows, names, strict=True))
+            ],
+            dtype=pl.String,
+        ),
+    )
+    whole = _whole(frame, found.game, app)
+    empty = whole.filter((pl.col("copies") == 0) & (pl.col("foil_copies") == 0)).height
+    in_order = sorted(problems.broken.items())
+    rejected = [RejectedRow(rows[at].line, *problem) for at, problem in in_order]
+    return ReadRows(_lines(whole), rejected, empty)
+
+
+def _columns(
+    rows: Sequence[Cells],
+    found: Recognized,
+    header: Sequence[str],
+    app: Format | None,
+    problems: _Problems,
+) -> dict[str, list[Any]]:
+    """Return the values of each row by our fields; a word that is not known is kept as it is."""
     columns: dict[str, list[Any]] = {}
-    for field, at in found.columns.items():
-        if field not in _READ:
+    for field, places in found.columns.items():
+        name = header[places[0]] if places[0] < len(header) else field
+        if field in ("copies", "foil_copies"):
+            columns[field] = _counted(rows, places, name, problems)
             continue
-        label = field == "condition" and found.key == "pricing_export"
-        read = _of_label if label else _READ[field]
-        cells = [row.cells[at] for row in whole]
-        values, faults = _distinct(cells, read)
-        columns[field] = list(map(values.get, cells))
-        name = header[at] if at < len(header) else field
-        if faults:
-            for line, cell in zip(lines, cells, strict=True):
-                if cell in faults:
-                    rejected.setdefault(line, RejectedRow(line, name, faults[cell]))
-    frame = _frame(lines, columns, rejected, found)
-    empty = frame.filter(pl.col("copies") == 0).height
-    in_order = [rejected[line] for line in sorted(rejected)]
-    return ReadRows(frame.filter(pl.col("copies") > 0), in_order, empty)
+        written = [_first(row, places) for row in rows]
+        read = _reader(field, written, app)
+        if read is None:
+            continue
+        values, unknown, faults = _distinct(written, read)
+        for at, cell in enumerate(written):
+            if cell in unknown:
+                problems.words.setdefault(at, f"{name}: {unknown[cell]}")
+            elif cell in faults:
+                problems.broken.setdefault(at, (name, faults[cell]))
+        if field == "condition":
+            said = {cell: _labels(value) for cell, value in values.items()}
+            for place, part in enumerate(("condition", "of_finish", "of_language")):
+                columns[part] = [said[cell][place] for cell in written]
+        else:
+            columns[field] = list(map(values.get, written))
+    return columns
+
+
+def _labels(said: Condition | str) -> Condition:
+    return said if isinstance(said, Condition) else Condition(said)
+
+
+def _first(row: Cells, places: Sequence[int]) -> str:
+    """Return the first cell of several with something in it."""
+    if row.fault:
+        return ""
+    return next((row.cells[at] for at in places if row.cells[at].strip()), "")
+
+
+def _counted(
+    rows: Sequence[Cells], places: Sequence[int], name: str, problems: _Problems
+) -> list[int]:
+    """Return the copies of each row; those that cannot be read count one until they are settled."""
+    counts: list[int] = []
+    for at, row in enumerate(rows):
+        written = [] if row.fault else [row.cells[place] for place in places]
+        given = [cell for cell in written if cell.strip() or len(places) == 1]
+        try:
+            counts.append(1 if row.fault else sum(map(_copies, given)))
+        except _Unreadable as e:
+            problems.broken.setdefault(at, (name, str(e)))
+            counts.append(1)
+    return counts
+
+
+def _reader(field: str, written: Sequence[str], app: Format | None) -> Callable[[str], Any] | None:
+    if field == "condition":
+        ladder = app.ladder if app else ladder_of(set(written))
+        return partial(condition_of, ladder=ladder, own=own_words(app.conditions) if app else {})
+    if field == "finish":
+        return partial(finish_of, own=own_words(app.finishes) if app else {})
+    if field == "language":
+        return partial(language_of, own=own_words(app.languages) if app else {})
+    if field in _LEFT_OUT:
+        return lambda cell: squeezed(cell) not in _NO
+    return _READ.get(field)
 
 
 def _distinct(
-    cells: Iterable[str], read: Callable[[str], Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Read each distinct cell once: a file has few conditions and sets. Return the values, and the
-    reasons of what cannot be read.
+    cells: Sequence[str], read: Callable[[str], Any]
+) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+    """Read each distinct cell once: a file has few conditions and sets. Return the values, the
+    reasons of the words that are not known, and those of what cannot be read.
     """
     values: dict[str, Any] = {}
+    unknown: dict[str, str] = {}
     faults: dict[str, str] = {}
     for cell in set(cells):
         try:
             values[cell] = read(cell)
+        except UnknownWord as e:
+            values[cell], unknown[cell] = " ".join(cell.split())[:SHOWN], str(e)
         except _Unreadable as e:
             faults[cell] = str(e)
-    return values, faults
+    return values, unknown, faults
 
 
-def _frame(
-    lines: list[int],
-    columns: dict[str, list[Any]],
-    rejected: Mapping[int, RejectedRow],
+def _mark_rows_without_a_card(
+    rows: Sequence[Cells],
+    columns: Mapping[str, list[Any]],
     found: Recognized,
-) -> pl.DataFrame:
-    """Return the rows that are not rejected, with what the file leaves out."""
-    kept = {"row": lines, **columns}
-    if rejected:
-        good = [line not in rejected for line in lines]
-        kept = {field: list(compress(values, good)) for field, values in kept.items()}
-    if found.key == "pricing_export" and "condition" in kept:
-        # The marketplace writes condition, finish and language as one text.
-        labels = kept["condition"]
-        kept |= {name: [label[name] for label in labels] for name in _OF_LABEL}
-    absent = {
-        field: pl.lit(_ABSENT.get(field, ""), kind)
-        for field, kind in SCHEMA.items()
-        if field not in kept
-    }
-    known = {field: kept[field] for field in SCHEMA if field in kept}
-    frame = pl.DataFrame(known, schema={field: SCHEMA[field] for field in known})
-    frame = frame.with_columns(**absent).select(*SCHEMA)
-    return frame.with_columns(game=pl.lit(found.game)) if found.game else frame
+    header: Sequence[str],
+    problems: _Problems,
+) -> None:
+    """A row says its card by a name, an ID, or a set's code with a number."""
+    nothing = [""] * len(rows)
+    said = zip(*(columns.get(field, nothing) for field in _SAYING), strict=True)
+    place = found.columns.get("name")
+    name = header[place[0]] if place and place[0] < len(header) else ""
+    for at, (*ids, code, number) in enumerate(said):
+        if not any(ids) and not (code and number):
+            problems.broken.setdefault(at, (name, "is empty" if name else "says no card"))
 
 
-_OF_LABEL: Final = ("condition", "finish", "language")
+def _said(row: Cells) -> str:
+    return " | ".join(cell.strip() for cell in row.cells if cell.strip())[:_ROW_CHARACTERS]
 
 
-def _of_label(cell: str) -> dict[str, str]:
-    label = read_condition(cell)
-    if label.code is None or label.code == "U":
-        raise _Unreadable(f"{cell[:_SHOWN]!r} is not the condition of a single card")
-    return {"condition": label.code, "finish": label.printing, "language": label.language}
+def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
+    """Give each row all that a row has, and what its columns say together."""
+    frame = frame.with_columns(
+        pl.lit(_ABSENT.get(field, ""), kind).alias(field)
+        for field, kind in _TYPES.items()
+        if field not in frame.columns
+    ).with_columns(pl.col(pl.String).fill_null(""))
+    plain = pl.col("finish").is_in(("", "Normal"))
+    by_label = plain & (pl.col("of_finish") != "")
+    varied = pl.col("variation")
+    numbered = (pl.col("number") == "") & varied.str.contains(r"^[0-9]+[A-Za-z]?$")
+    named = (pl.col("number") == "") & (varied != "") & ~numbered
+    frame = frame.with_columns(
+        finish=pl.when(by_label).then("of_finish").otherwise("finish"),
+        language=pl.coalesce(
+            pl.when(pl.col(name) != "").then(name) for name in ("language", "of_language")
+        ).fill_null("English"),
+        number=pl.when(numbered).then(varied).otherwise("number"),
+        name=pl.when(named).then(pl.format("{} ({})", "name", varied)).otherwise("name"),
+        game=pl.lit(game) if game else pl.col("game"),
+        left_out=pl.col("proxy") | pl.col("grade"),
+        reason=pl.coalesce(
+            *(pl.when(field).then(pl.lit(why)) for field, why in _LEFT_OUT.items()), "reason"
+        ),
+    )
+    if app and app.number_holds_code:
+        code = pl.col("number").str.extract(_WITH_CODE, 1)
+        frame = frame.with_columns(
+            number=pl.coalesce(pl.col("number").str.extract(_WITH_CODE, 2), "number"),
+            set_code=pl.when(pl.col("set_code") == "")
+            .then(code.fill_null(""))
+            .otherwise("set_code"),
+        )
+    return frame
+
+
+def _lines(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each card: a line with foil copies of their own is two."""
+    last = frame["line"].max() or 0
+    foils = frame.with_row_index("at").select(
+        pl.exclude("at", "copies", "finish"),
+        copies="foil_copies",
+        finish=pl.when(pl.col("finish") == "Normal").then(pl.lit("Foil")).otherwise("finish"),
+        row=pl.col("at").cast(pl.Int64) + last + 1,
+    )
+    both = [frame.with_columns(row="line"), foils]
+    kept = [one.filter(pl.col("copies") > 0).select(*SCHEMA, *KEPT) for one in both]
+    return pl.concat(kept).sort("line", "row")

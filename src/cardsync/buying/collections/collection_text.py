@@ -12,24 +12,16 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cardsync import limits
+from cardsync.buying.collections.file_formats import is_column
+from cardsync.buying.collections.list_lines import FIELDS, begins_with_copies, is_no_card, read_line
 from cardsync.errors import InvalidCsv
 from cardsync.table_text import text_of_line
 
 DELIMITERS: Final = ",;\t"
 _SEP: Final = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
-_COPIES: Final = r"(?:(?P<copies>\d{1,6})\s*x?\s+)"
-_LINE: Final = re.compile(
-    rf"{_COPIES}(?P<name>[^\t]+?)"
-    r"(?:\s+[(\[](?P<set>[A-Za-z0-9_]{2,8})[)\]](?:\s+#?(?P<number>[A-Za-z0-9★†/-]+))?)?"
-    r"(?:\s+\*(?P<finish>[FE])\*|\s+\((?P<foil>foil|etched)\))?"
-    r"(?:\s+[#\[^].*)?",
-    re.IGNORECASE,
-)
-# Names of a deck's parts, and comments; they are not cards.
-_PARTS: Final = frozenset(
-    {"deck", "sideboard", "commander", "companion", "maybeboard", "mainboard", "about", "tokens"}
-)
-TEXT_HEADER: Final = ("copies", "name", "set_code", "number", "finish")
+TEXT_HEADER: Final = FIELDS
+# So many lines tell a list from a table whose columns have no known name.
+_TOLD_BY: Final = 10
 
 
 class Cells(NamedTuple):
@@ -71,7 +63,7 @@ def read_text(data: bytes) -> CollectionText:
         raise InvalidCsv("the file holds no line with a card")
     head = text.partition("\n")[0]
     delimiter = delimiter or _delimiter(head)
-    if not delimiter or _LINE.fullmatch(head.strip()) or _is_part(head):
+    if not delimiter or (not said and _is_list(text, delimiter)):
         return CollectionText([], list(_text_rows(text, skipped)))
     return _table(text, skipped, delimiter)
 
@@ -113,20 +105,26 @@ def _table_rows(reader: Any, width: int, skipped: int) -> Iterator[Cells]:
             yield Cells(line, cells[:width])
 
 
-def _is_part(line: str) -> bool:
-    return line.strip().strip(":").casefold() in _PARTS or line.strip().startswith(("//", "#"))
+def _is_list(text: str, delimiter: str) -> bool:
+    """Return whether the lines are a list of cards, whose names have commas, and no table."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()][:_TOLD_BY]
+    if begins_with_copies(lines[0]):
+        return True
+    if any(map(is_column, re.split(rf'["{delimiter}]+', lines[0]))):
+        return False
+    if is_no_card(lines[0]):
+        return True
+    bare = [re.sub(r'"[^"]*"', "", line).count(delimiter) for line in lines]
+    return min(bare) != max(bare) or any(map(begins_with_copies, lines[1:]))
 
 
 def _text_rows(text: str, skipped: int) -> Iterator[Cells]:
     for number, line in enumerate(text.split("\n"), skipped + 1):
         plain = line.strip()
-        if not plain or _is_part(plain):
+        if not plain or is_no_card(plain):
             continue
-        found = _LINE.fullmatch(plain)
+        found = read_line(plain)
         if found is None:
             yield Cells(number, [plain], "must be like “4 Name (SET) 123”")
-            continue
-        finish = (found["finish"] or found["foil"] or "").upper()[:1]
-        foil = {"F": "foil", "E": "etched", "": ""}[finish]
-        named = [found["copies"], found["name"], found["set"] or "", found["number"] or "", foil]
-        yield Cells(number, named)
+        else:
+            yield Cells(number, list(found))

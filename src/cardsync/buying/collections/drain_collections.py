@@ -66,8 +66,14 @@ _STORED: Final = (
     "product_id",
     "certainty",
     "how",
+    "left_out",
+    "line",
+    "reason",
+    "text",
 )
-_TYPES: Final = {"row": "bigint", "copies": "integer", "sku": "bigint", "product_id": "bigint"}
+_TYPES: Final = {"copies": "integer", "left_out": "boolean"} | dict.fromkeys(
+    ("row", "sku", "product_id", "line"), "bigint"
+)
 _INCOMING: Final = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in _STORED)
 _STORE: Final = f"""
     INSERT INTO collection_row (seller_id, collection_id, {", ".join(_STORED)})
@@ -165,7 +171,7 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
         known.found,
         header,
     )
-    rows = read.frame.with_columns(pl.col("row").cast(pl.Int64))
+    rows = read.frame
     begun = await _begin(
         work,
         collection,
@@ -200,7 +206,7 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
 async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known:
     text_ = await asyncio.to_thread(read_text, data)
     if not text_.header:
-        columns = {name: at for at, name in enumerate(TEXT_HEADER)}
+        columns = {name: [at] for at, name in enumerate(TEXT_HEADER)}
         return _Known(
             text_,
             Recognized(
@@ -210,7 +216,7 @@ async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known
             ),
         )
     if collection.columns is not None:
-        return _Known(text_, Recognized(MAPPED, collection.columns))
+        return _Known(text_, _of_places(collection.columns))
     found = recognize(text_.header)
     if found is not None:
         return _Known(text_, found)
@@ -223,7 +229,11 @@ async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known
 
 def _of_kept(header: list[str], columns: Mapping[str, str]) -> Recognized:
     places = {plain_name(name): at for at, name in reversed(list(enumerate(header)))}
-    return Recognized(MAPPED, {field: places[name] for field, name in columns.items()})
+    return _of_places({field: places[name] for field, name in columns.items()})
+
+
+def _of_places(columns: Mapping[str, int]) -> Recognized:
+    return Recognized(MAPPED, {field: [at] for field, at in columns.items()})
 
 
 async def _locked(session: AsyncSession, collection: Collection) -> Collection:

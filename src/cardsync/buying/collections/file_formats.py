@@ -1,252 +1,127 @@
 """Names the formats in which collections come, and finds the one of a header, whatever the order of
 its columns. Pure.
 
-The headers of the apps without a table in the specification were seen in public projects in
-November 2026: Moxfield, Archidekt and Deckbox in nicho92/MtgDesktopCompanion (`ArchidektExport`,
-`DeckBoxExport`) and StepKie/MtgCsvHelper (`Resources/SampleCsvs`), Moxfield also in
-VincentGarbonick/magic-file-formatter (`constants.py`), Collectr in pokegridview (`README.md`), and
-ManaBox in drelyea3/ManaBoxBulkImport and sboulema/ManaBoxImporter.
+A format is a file of `formats/`: the columns that no other format has, what its columns are, its
+ladder of conditions, and words of its own. The file's name is the format's key.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import Final, Literal, NamedTuple, get_args
 
-from cardsync.catalog.marketplace_columns import COLUMNS
+import msgspec
+
+from cardsync.buying.collections.app_words import Ladder
 
 Field = Literal[
     "copies",
+    "foil_copies",
     "name",
     "set_name",
     "set_code",
     "number",
+    "variation",
     "finish",
     "condition",
     "language",
     "rarity",
     "game",
     "grade",
+    "proxy",
     "sku",
     "listing_id",
     "scryfall_id",
+    "cardmarket_id",
 ]
 FIELDS: Final[tuple[Field, ...]] = get_args(Field)
-Mapped = Mapping[str, int]
+# Any of these says which card a row is.
+_SAYS_CARD: Final = {"name", "sku", "listing_id", "scryfall_id", "cardmarket_id"}
+Mapped = Mapping[str, Sequence[int]]
 
 
-class Format(NamedTuple):
-    """A format by the columns that no other has, and the columns that are read.
+class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`signs` has the columns by which a header is known: all of one of its lists. `columns` has the
+    file's names of ours; of several, copies are added up, and else the first with a text counts.
 
-    `game` is the game of its cards, if they are all of one.
+    `seen` names the public projects where the header was seen; `game` is the game of its cards, if
+    they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by ours.
+    With `number_holds_code` the number begins with the set's code. `note` is what the docs add.
     """
 
-    key: str
     label: str
-    marks: frozenset[str]
-    columns: Mapping[Field, str]
+    seen: str
+    signs: list[list[str]]
+    columns: dict[Field, str | list[str]]
     game: str = ""
+    ladder: Ladder = "american"
+    conditions: dict[Literal["NM", "LP", "MP", "HP", "DMG"], list[str]] = {}
+    finishes: dict[str, list[str]] = {}
+    languages: dict[str, list[str]] = {}
+    number_holds_code: bool = False
+    note: str = ""
+
+    def names_of(self, field: Field) -> list[str]:
+        names = self.columns.get(field, [])
+        return [names] if isinstance(names, str) else names
 
 
-def _format(
-    key: str,
-    label: str,
-    marks: str,
-    of_game: str,
-    **columns: str,
-) -> Format:
-    named = {field: columns[field] for field in FIELDS if field in columns}
-    return Format(key, label, frozenset(marks.split("|")), named, of_game)
+def _declared() -> dict[str, Format]:
+    """Return the declared formats by their keys."""
+    found = sorted(files(__package__).joinpath("formats").iterdir(), key=lambda file: file.name)
+    return {
+        file.name.removesuffix(".toml"): msgspec.convert(tomllib.loads(file.read_text()), Format)
+        for file in found
+        if file.name.endswith(".toml")
+    }
 
 
-_OWN: Final = {
-    "copies": "quantity",
-    "name": "product_name",
-    "set_name": "set_name",
-    "number": "number",
-    "condition": "condition_label",
-    "rarity": "rarity",
-    "game": "product_line_label",
-    "listing_id": "listing_id",
-}
-FORMATS: Final = (
-    _format(
-        "tcgplayer_app",
-        "TCGplayer app",
-        "simple name|sku|printing",
-        "",
-        copies="quantity",
-        name="name",
-        set_name="set",
-        set_code="set code",
-        number="card number",
-        finish="printing",
-        condition="condition",
-        language="language",
-        rarity="rarity",
-        sku="sku",
-        listing_id="product id",
-    ),
-    _format(
-        "manabox",
-        "ManaBox",
-        "manabox id",
-        "magic",
-        copies="quantity",
-        name="name",
-        set_name="set name",
-        set_code="set code",
-        number="collector number",
-        finish="foil",
-        condition="condition",
-        language="language",
-        rarity="rarity",
-        scryfall_id="scryfall id",
-    ),
-    _format(
-        "dragon_shield_web",
-        "Dragon Shield, web",
-        "trade quantity|card name|printing",
-        "",
-        copies="quantity",
-        name="card name",
-        set_name="set name",
-        set_code="set code",
-        number="card number",
-        finish="printing",
-        condition="condition",
-        language="language",
-    ),
-    _format(
-        "dragon_shield_app",
-        "Dragon Shield, app",
-        "cardnumber|expansion code",
-        "",
-        copies="quantity",
-        name="name",
-        set_name="expansion name",
-        set_code="expansion code",
-        number="cardnumber",
-        finish="foil",
-        condition="condition",
-        language="language",
-    ),
-    _format(
-        "mtggoldfish",
-        "MTGGoldfish",
-        "card|set id|set name|foil",
-        "magic",
-        copies="quantity",
-        name="card",
-        set_name="set name",
-        set_code="set id",
-        finish="foil",
-    ),
-    _format(
-        "moxfield",
-        "Moxfield",
-        "tradelist count|edition|collector number",
-        "magic",
-        copies="count",
-        name="name",
-        set_code="edition",
-        number="collector number",
-        finish="foil",
-        condition="condition",
-        language="language",
-    ),
-    _format(
-        "archidekt",
-        "Archidekt",
-        "finish|edition name|edition code",
-        "magic",
-        copies="quantity",
-        name="name",
-        set_name="edition name",
-        set_code="edition code",
-        number="collector number",
-        finish="finish",
-        condition="condition",
-        language="language",
-        rarity="rarity",
-        scryfall_id="scryfall id",
-    ),
-    _format(
-        "deckbox",
-        "Deckbox",
-        "tradelist count|edition|card number",
-        "magic",
-        copies="count",
-        name="name",
-        set_name="edition",
-        set_code="edition code",
-        number="card number",
-        finish="foil",
-        condition="condition",
-        language="language",
-        rarity="rarity",
-        scryfall_id="scryfall id",
-    ),
-    _format(
-        "collectr",
-        "Collectr",
-        "portfolio name|product name|variance",
-        "",
-        copies="quantity",
-        name="product name",
-        set_name="set",
-        number="card number",
-        finish="variance",
-        condition="card condition",
-        rarity="rarity",
-        game="category",
-        grade="grade",
-    ),
-    _format(
-        "pricing_export",
-        "Pricing export",
-        "tcgplayer id|product line|total quantity",
-        "",
-        **{field: COLUMNS[column].lower() for field, column in _OWN.items() if field != "listing_id"},
-        sku=COLUMNS["listing_id"].lower(),
-    ),
-)  # fmt: skip
-BY_KEY: Final = {one.key: one for one in FORMATS}
+BY_KEY: Final = _declared()
 # The key of the formats that no header names.
 PLAIN_TEXT: Final = "text"
 MAPPED: Final = "mapped"
-LABELS: Final = {one.key: one.label for one in FORMATS} | {
+LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
     PLAIN_TEXT: "Plain text",
     MAPPED: "Your own columns",
 }
 
-# Names of columns as apps and people write them, for headers that no format has. Delver Lens lets
-# its user choose the columns; these are its names, too.
+# Names of columns as apps and people write them, for headers that no format has.
 _NAMES: Final[Mapping[Field, str]] = {
     "scryfall_id": "scryfall id|scryfallid|scryfall",
+    "cardmarket_id": "cardmarket id|cardmarketid|idproduct|mkm id|cardmarket product id",
     "sku": "sku|tcgplayer sku|sku id",
-    "listing_id": "product id|tcgplayer product id|tcgplayer id|tcgplayerid",
-    "copies": "quantity|count|qty|copies|amount|number of copies|quantityx|menge|anzahl",
-    "name": "name|card name|card|product name|cardname|title|simple name",
-    "set_code": "set code|edition code|expansion code|setcode|set id|code",
+    "listing_id": "product id|tcgplayer product id|tcgplayer id|tcgplayerid|tcg id|tcgid",
+    "copies": (
+        "quantity|count|qty|copies|amount|number of copies|quantityx|menge|anzahl|reg qty|normal qty"
+        "|regular qty|have"
+    ),
+    "foil_copies": "foil qty|foil quantity|foil count|foil copies|foils",
+    "name": "name|card name|card|product name|cardname|title|simple name|item name|english name",
+    "set_code": "set code|edition code|expansion code|setcode|set id|code|set prefix",
     "set_name": "set name|edition name|expansion name|expansion|edition|set|setname",
     "number": (
         "collector number|collector's number|collectors number|card number|number|cardnumber"
-        "|collector #|card #|no."
+        "|collector #|card #|no.|collector no.|card no."
     ),
-    "finish": "finish|foil|printing|variance|foil/non-foil|is foil|variant",
+    "variation": "variation",
+    "finish": "finish|foil|printing|variance|foil/non-foil|is foil|isfoil|variant",
     "condition": "condition|card condition|grade condition|cond|zustand",
-    "language": "language|lang|language code|sprache",
+    "language": "language|lang|language code|sprache|languages",
     "rarity": "rarity",
-    "game": "game|product line|category",
+    "game": "game|product line|category|tcg",
     "grade": "grade",
+    "proxy": "proxy|playtest card|is proxy",
 }
 _BY_NAME: Final = {
     name: field for field, names in _NAMES.items() for name in names.split("|")
 }  # fmt: skip
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+# A set's code has no space; a set's name of one word is not written in capitals or with digits.
+_CODE: Final = re.compile(r"[A-Z0-9]{2,6}(_[A-Z0-9]{1,10})?|[a-z0-9]{2,4}")
 
 
 class Recognized(NamedTuple):
@@ -263,14 +138,26 @@ def plain_name(name: str) -> str:
 
 
 def recognize(header: Sequence[str]) -> Recognized | None:
-    """Return the format whose marks the header has; of several, the one with the most columns."""
+    """Return the format whose signs the header has; of several, the one with the most columns."""
     places = _places(header)
-    fitting = [one for one in FORMATS if one.marks <= places.keys()]
+    fitting = [
+        (len(signs), len(_found(one, places)), key)
+        for key, one in BY_KEY.items()
+        for signs in one.signs
+        if places.keys() >= set(signs)
+    ]
     if not fitting:
         return None
-    best = max(fitting, key=lambda one: (len(one.marks), len(_found(one, places))))
-    found = _found(best, places)
-    return Recognized(best.key, found, best.game) if {"name", "copies"} <= found.keys() else None
+    key = max(fitting)[-1]
+    found = _found(BY_KEY[key], places)
+    known = "copies" in found and says_card(found)
+    return Recognized(key, found, BY_KEY[key].game) if known else None
+
+
+def says_card(columns: Iterable[str]) -> bool:
+    """Return whether the columns say which card a row is."""
+    named = set(columns)
+    return bool(_SAYS_CARD & named) or {"set_code", "number"} <= named
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
@@ -281,18 +168,29 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def _found(one: Format, places: Mapping[str, int]) -> dict[str, int]:
-    return {field: places[name] for field, name in one.columns.items() if name in places}
+def _found(one: Format, places: Mapping[str, int]) -> dict[str, list[int]]:
+    found = {
+        field: [places[name] for name in one.names_of(field) if name in places]
+        for field in one.columns
+    }
+    return {field: at for field, at in found.items() if at}
+
+
+def is_column(name: str) -> bool:
+    """Return whether some app or person names a column so."""
+    return plain_name(name) in _BY_NAME
 
 
 def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str, int]:
     """Propose which column is which, by their names, and by what some rows hold."""
+    columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
     for at, name in enumerate(header):
         field = _BY_NAME.get(plain_name(name))
+        if field == "set_name" and at < len(columns) and _are_codes(columns[at]):
+            field = "set_code"
         if field is not None:
             found.setdefault(field, at)
-    columns = [list(cells) for cells in zip(*samples, strict=False)]
     for at, cells in enumerate(columns):
         if at in found.values():
             continue
@@ -302,9 +200,18 @@ def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str
     return found
 
 
+def _given(cells: Iterable[str]) -> list[str]:
+    return [cell.strip() for cell in cells if cell.strip()]
+
+
+def _are_codes(cells: Sequence[str]) -> bool:
+    given = _given(cells)
+    return bool(given) and all(_CODE.fullmatch(cell) for cell in given)
+
+
 def _by_sample(cells: Sequence[str]) -> Field | None:
     """Return what a column without a known name must be by its cells."""
-    given = [cell.strip() for cell in cells if cell.strip()]
+    given = _given(cells)
     if not given:
         return None
     if all(_UUID.fullmatch(cell) for cell in given):
@@ -322,3 +229,32 @@ def header_key(header: Sequence[str]) -> str:
     """
     names = "\x1f".join(sorted(plain_name(name) for name in header))
     return hashlib.sha256(names.encode()).hexdigest()
+
+
+_READ: Final[Mapping[Field, str]] = {
+    "sku": "SKU (exact)",
+    "scryfall_id": "Scryfall ID",
+    "listing_id": "product ID",
+    "cardmarket_id": "Cardmarket's product ID",
+    "name": "name",
+    "set_name": "set",
+    "set_code": "set code",
+    "number": "number",
+    "variation": "variation",
+    "finish": "finish",
+    "foil_copies": "foil copies of their own",
+    "condition": "condition",
+    "language": "language",
+    "game": "game",
+}
+
+
+def docs_table() -> str:
+    """Return the table of the docs: what is read of each format."""
+    rows = ["| format | what is read | header seen in |", "|---|---|---|"]
+    for one in sorted(BY_KEY.values(), key=lambda one: one.label.casefold()):
+        read = ", ".join(said for field, said in _READ.items() if field in one.columns)
+        out = "; proxies are left out" if "proxy" in one.columns else ""
+        note = f"; {one.note}" if one.note else ""
+        rows.append(f"| {one.label} | {read}{out}{note} | {one.seen} |")
+    return "\n".join(rows)

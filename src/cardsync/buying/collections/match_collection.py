@@ -8,6 +8,7 @@ customer's row.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import Offered, offered_products
 from cardsync.catalog.match import match, row_keys
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
@@ -32,12 +34,8 @@ _SKU_SCHEMA: Final[dict[str, Any]] = {
     "of_finish": pl.String,
     "of_language": pl.String,
 }
-FOUND: Final[dict[str, Any]] = {
-    "row": pl.Int64,
-    "product_id": pl.Int64,
-    "certainty": pl.String,
-    "how": pl.String,
-}
+# What a line tells of its row.
+_OF_LINE: Final = ("of_row", "game", "printing")
 
 
 async def match_rows(
@@ -49,9 +47,10 @@ async def match_rows(
     """Return the rows with `product_id`, `certainty` and `how`, and with the game of the product
     that was found; `games` are the account's, for rows that name none.
     """
+    read = rows.filter(~pl.col("left_out") & (pl.col("reason") == ""))
     keyed = await asyncio.to_thread(
         keyed_lines,
-        rows,
+        read,
         games,
     )
     offered = await offered_products(database, keyed)
@@ -73,9 +72,35 @@ async def match_rows(
     )
 
 
+# Apps' own codes of sets, by ours.
+_OTHER_CODES: Final = {"list": "plst", "plist": "plst", "uplist": "ulst", "legi": "leg"}
+_CODE: Final = re.compile(r"[a-z0-9]{2,6}")
+
+
+def _codes(code: str, set_name: str) -> list[str | None]:
+    """Return the codes that a row's set may have: the app's, ours for it, the part before what an
+    app adds ("GK2_AZORIU"), and a set's name that can be a code.
+    """
+    plain = code.strip().lower()
+    if not plain:
+        named = set_name.strip().lower()
+        return [named if _CODE.fullmatch(named) else None]
+    before = plain.partition("_")[0]
+    found = (plain, _OTHER_CODES.get(plain, ""), before, plain.lstrip("0"))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.DataFrame:
+    """Return a line for each of the texts that `read` makes of a line's own."""
+    distinct = lines.select(of).unique()
+    texts = [read(*one) for one in distinct.iter_rows()]
+    table = distinct.with_columns(pl.Series(column, texts, dtype=pl.List(pl.String)))
+    return lines.join(table, on=of, how="left", maintain_order="left").explode(column)
+
+
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
-    """Return a line for each row and game that it may be of, with the matcher's keys; `row` is the
-    number of the line, `of_row` the row's.
+    """Return a line for each row, and for each game, printing and code of a set that it may be of,
+    with the matcher's keys; `row` is the number of the line, `of_row` the row's.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -83,12 +108,10 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         .otherwise(pl.concat_list("game"))
         .alias("game")
     ).explode("game")
-    lines = several.drop_nulls("game").rename(
-        {"row": "of_row", "name": "product_name", "finish": "printing"}
-    )
-    keyed = row_keys(lines.with_columns(rarity=pl.lit("")))
-    code = pl.when(pl.col("set_code") != "").then(pl.col("set_code").str.to_lowercase())
-    return keyed.with_columns(code=code).with_row_index("row")
+    lines = several.drop_nulls("game").rename({"row": "of_row", "name": "product_name"})
+    lines = _exploded(lines, "printing", ["finish", "game"], printings_of_word)
+    lines = _exploded(lines, "code", ["set_code", "set_name"], _codes)
+    return row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
@@ -142,23 +165,29 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
         ),
     ]
     hits = match(keyed, catalog).with_columns(pl.col("row").cast(pl.UInt32))
-    lines = keyed.select(
-        "row",
-        "of_row",
-        "number_key",
-        "has_set",
-    )
+    lines = keyed.select("row", "of_row", "game", "printing", "number_key", "has_set")
     matched = (
         hits.filter(pl.col("outcome") != "unmatched")
         .join(lines, on="row")
         .select(
-            "of_row",
+            *_OF_LINE,
             "product_id",
             certainty=_certainty(),
             how=pl.lit("set_and_number"),
         )
     )
-    return pl.concat([*by_ids, matched, _by_name(keyed.filter(~has_set), catalog)])
+    named = pl.col("product_name") != ""
+    unnumbered = keyed.filter(has_set & named & (pl.col("number_key") == ""))
+    nameless = keyed.filter(has_set & ~named & (pl.col("number_key") != ""))
+    return pl.concat(
+        [
+            *by_ids,
+            matched,
+            _alone(unnumbered, catalog, ["game", "set_key", "name_key"]),
+            _alone(nameless, catalog, ["game", "set_key", "number_key"]),
+            _alone(keyed.filter(~has_set & named), catalog, ["game", "name_key"]),
+        ]
+    )
 
 
 def _certainty() -> pl.Expr:
@@ -184,48 +213,35 @@ def _by_id(
     known = catalog.drop_nulls(theirs).select(
         "id", "game", "finish_key", pl.col(theirs).alias(ours)
     )
-    lines = keyed.select(
-        "of_row",
-        "game",
-        ours,
-        finish_own="finish_key",
-    )
+    lines = keyed.select(*_OF_LINE, ours, finish_own="finish_key")
     pairs = lines.join(known, on=["game", ours])
     fits = pl.col("finish_key").is_null() | (pl.col("finish_key") == pl.col("finish_own"))
     exact = pairs.filter(fits).unique(["of_row", "id"])
     sole = exact.filter(pl.col("of_row").is_unique())
     return sole.select(
-        "of_row",
+        *_OF_LINE,
         product_id="id",
         certainty=pl.lit("certain"),
         how=pl.lit(how),
     )
 
 
-def _by_name(lines: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines without a set: a name that one product has is its, several are a tie."""
-    known = catalog.select(
-        "id",
-        "game",
-        "name_key",
-        finish="finish_key",
-        spoken="language_key",
-    )
-    pairs = lines.select(
-        "of_row",
-        "game",
-        "name_key",
-        "finish_key",
-        "language_key",
-    ).join(known, on=["game", "name_key"])
+def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
+    """Return the lines by a part of their identity: what one product has is its, several are a tie.
+    Of several, those of the line's own variant count.
+    """
+    known = catalog.select("id", *on, finish="finish_key", spoken="language_key", own="variant_key")
+    keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key"}
+    pairs = lines.select(sorted(keys)).join(known, on=on)
     fits = (pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))) & (
         pl.col("spoken").is_null() | (pl.col("spoken") == pl.col("language_key"))
     )
-    several = pairs.filter(fits).group_by("of_row", maintain_order=True)
-    ids = several.agg(pl.col("id").unique().alias("ids"))
+    varied = (pl.col("variant_key") != "") & (pl.col("variant_key") == pl.col("own"))
+    nearest = pairs.filter(fits).filter(varied | ~varied.any().over("of_row"))
+    ids = nearest.group_by(_OF_LINE, maintain_order=True).agg(pl.col("id").unique().alias("ids"))
     sole = pl.col("ids").list.len() == 1
     return ids.select(
-        "of_row",
+        *_OF_LINE,
         product_id=pl.when(sole).then(pl.col("ids").list.first()),
         certainty=pl.when(sole).then(pl.lit("probable")).otherwise(pl.lit("possible")),
         how=pl.lit("name"),
@@ -281,30 +297,35 @@ def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.D
     ).filter(pl.col("order") == pl.col("order").min().over("of_row"))
     one = first.group_by("of_row").agg(
         pl.col("product_id").drop_nulls().unique().alias("ids"),
-        pl.col("certainty").first(),
-        pl.col("how").first(),
+        pl.col("product_id").is_null().any().alias("tied"),
+        pl.col("certainty", "how", "game", "printing").first(),
     )
-    sole = pl.col("ids").list.len() == 1
+    sole = (pl.col("ids").list.len() == 1) & ~pl.col("tied")
     best = one.select(
         row="of_row",
         product_id=pl.when(sole).then(pl.col("ids").list.first()),
         certainty=pl.when(sole).then("certainty").otherwise(pl.lit("possible")),
         how="how",
+        its_game=pl.when(sole).then("game"),
+        its_finish=pl.when(sole).then("printing"),
     )
     with_sku = rows.join(
         skus.rename({"product_id": "of_sku"}), on="sku", how="left", maintain_order="left"
     ).join(best, on="row", how="left", maintain_order="left")
     exact = pl.col("of_sku").is_not_null()
     return with_sku.select(
-        *(name for name in rows.columns if name not in ("condition", "finish", "language")),
-        *(
-            pl.coalesce(f"of_{name}", name).alias(name)
-            for name in ("condition", "finish", "language")
-        ),
-        pl.coalesce("of_sku", "product_id").alias("product_id"),
-        pl.when(exact).then(pl.lit("certain")).otherwise("certainty").alias("certainty"),
-        pl.when(exact).then(pl.lit("sku")).otherwise("how").alias("how"),
+        *(name for name in rows.columns if name not in _CORRECTED),
+        *(pl.coalesce(f"of_{name}", name).alias(name) for name in ("condition", "language")),
+        finish=pl.coalesce("of_finish", "its_finish", "finish"),
+        game=pl.coalesce("its_game", "game"),
+        # A SKU says all that the words did not.
+        reason=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("reason"),
+        text=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("text"),
+        product_id=pl.coalesce("of_sku", "product_id"),
+        certainty=pl.when(exact).then(pl.lit("certain")).otherwise("certainty"),
+        how=pl.when(exact).then(pl.lit("sku")).otherwise("how"),
     )
 
 
+_CORRECTED: Final = ("condition", "finish", "language", "game", "reason", "text")
 _ORDER: Final = {"scryfall_id": 0, "product_id": 0, "set_and_number": 1, "name": 2}

@@ -57,7 +57,10 @@ class Collection(Piece, Base):
 
 
 class CollectionRow(Base):
-    """A row of the file, by its line. Without `product_id` it waits for a choice."""
+    """A card of the file. Without `product_id` it waits for a choice.
+
+    `row` is its line; where a line is two cards, the second has a number behind the last line.
+    """
 
     __tablename__ = "collection_row"
     __table_args__ = (
@@ -92,6 +95,11 @@ class CollectionRow(Base):
     certainty: Mapped[str | None] = mapped_column(Text)
     how: Mapped[How | None] = mapped_column(Text)
     left_out: Mapped[bool] = mapped_column(server_default=text("false"))
+    # Null: the line is `row`.
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    # Why the row waits or is left out, where the file says it; and its text where it was not read.
+    reason: Mapped[str] = mapped_column(Text, server_default="")
+    text: Mapped[str] = mapped_column(Text, server_default="")
     chosen_by: Mapped[str | None] = mapped_column(Text)
     chosen_at: Mapped[datetime | None] = mapped_column(Moment)
 

@@ -49,6 +49,13 @@ _OF_NAMES: Final = f"""
      WHERE NOT p.provisional
        AND (w.numbers IS NULL OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0)
 """
+# A line without a name is told by its number in its set.
+_OF_NUMBERS: Final = f"""
+    SELECT {_columns(_CATALOG)} FROM product p
+      JOIN wanted_key w ON w.kind = 'number' AND p.game = w.game AND lower(p.set_code) = w.key
+           AND p.number_key = w.numbers
+     WHERE NOT p.provisional
+"""
 _OF_SETS: Final = """
     NOT p.provisional AND (
         (p.game, p.set_key) IN (SELECT game, key FROM wanted_key WHERE kind = 'set')
@@ -87,6 +94,8 @@ async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
         )
         await session.execute(text("ANALYZE wanted_key"))
         found = await _read(session, _OF_NAMES, _CATALOG)
+        if (keyed["product_name"] == "").any():
+            found = pl.concat([found, await _read(session, _OF_NUMBERS, _CATALOG)])
         catalog = await asyncio.to_thread(_of_their_sets, keyed, found)
         if _lacks_sets(keyed, catalog):
             sets = await _read(session, _THEIR_SETS, _SETS)
@@ -134,23 +143,27 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
     """Return the keys of the products that the lines can be, by their kind."""
     named = pl.col("set_name") != ""
     in_set = named | pl.col("code").is_not_null()
-    number = pl.col("number_key")
+    # A line without a number can be any product of its name in its set.
+    number = pl.when(pl.col("number_key") != "").then("number_key")
     names = pl.concat(
         [
-            keyed.select("game", pl.when(in_set).then(number), key="name_key"),
-            keyed.filter(in_set).select("game", number, key="alias_key"),
+            keyed.select("game", pl.when(in_set).then(number).alias("number_key"), key="name_key"),
+            keyed.filter(in_set).select("game", number.alias("number_key"), key="alias_key"),
         ]
     )
-    numbers = pl.lit(" ") + number.unique().str.join(" ") + pl.lit(" ")
-    of_names = names.drop_nulls("key").group_by("game", "key")
+    its = pl.col("number_key")
+    numbers = pl.lit(" ") + its.unique().str.join(" ") + pl.lit(" ")
+    of_names = names.filter(pl.col("key") != "").group_by("game", "key")
+    nameless = keyed.filter((pl.col("product_name") == "") & pl.col("code").is_not_null())
     parts = [
         of_names.agg(
             kind=pl.lit("name"),
-            numbers=pl.when(number.is_not_null().all()).then(numbers),
+            numbers=pl.when(its.is_not_null().all()).then(numbers),
         ),
         _keys(keyed.filter(named), "set", "set_key"),
         _keys(keyed, "code", "code"),
         _keys(keyed, "listing_id", "listing_id"),
+        nameless.select("game", kind=pl.lit("number"), key="code", numbers="number_key").unique(),
     ]
     return pl.concat(parts, how="diagonal")
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 import polars as pl
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,6 +23,7 @@ from cardsync.buying.collections.shown import (
     CollectionDetail,
     CollectionList,
     Counts,
+    LeftOut,
     RowPage,
     RowShown,
     WaitingRow,
@@ -38,7 +40,7 @@ ROWS_PER_PAGE: Final = 100
 CANDIDATES: Final = 9
 WAITING_AT_ONCE: Final = 10
 _COUNTS: Final = """
-    SELECT collection_id, coalesce(sum(copies), 0)::bigint AS copies,
+    SELECT collection_id, coalesce(sum(copies) FILTER (WHERE NOT left_out), 0)::bigint AS copies,
            count(*) FILTER (WHERE product_id IS NOT NULL AND NOT left_out) AS matched,
            count(*) FILTER (WHERE product_id IS NULL AND NOT left_out) AS waiting,
            count(*) FILTER (WHERE left_out) AS left_out
@@ -46,9 +48,16 @@ _COUNTS: Final = """
      WHERE seller_id = :seller AND collection_id = ANY (CAST(:ids AS bigint[]))
      GROUP BY collection_id
 """
+_LEFT_OUT_FOR: Final = """
+    SELECT reason, count(*) FROM collection_row
+     WHERE seller_id = :seller AND collection_id = :collection AND left_out AND reason <> ''
+       AND chosen_at IS NULL
+     GROUP BY reason ORDER BY reason
+"""
 _COLUMNS: Final = """
     r.row, r.copies, r.name, r.set_name, r.set_code, r.number, r.finish, r.condition, r.language,
-    r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out
+    r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out,
+    coalesce(r.line, r.row) AS line, r.reason, r.text
 """
 _WHERE: Final[Mapping[WhichRows, str]] = {
     "all": "true",
@@ -59,12 +68,13 @@ _ROWS: Final = f"""
     SELECT {_COLUMNS}, r.game
       FROM collection_row r LEFT JOIN product p ON p.id = r.product_id
      WHERE r.seller_id = :seller AND r.collection_id = :collection AND {{where}}
-     ORDER BY r.row LIMIT :most OFFSET :skipped
+     ORDER BY coalesce(r.line, r.row), r.row LIMIT :most OFFSET :skipped
 """
 # Rows that one choice settles: the file says the same of their card.
 ALIKE: Final = """
     o.name = r.name AND o.set_name = r.set_name AND o.set_code = r.set_code
     AND o.number = r.number AND o.finish = r.finish AND o.language = r.language
+    AND o.text = r.text
 """
 _ALIKE_COUNT: Final = f"""
     SELECT r.row, count(*) FROM collection_row r
@@ -136,7 +146,10 @@ async def read_collection(
     """Raises NotFound."""
     row = await one_collection(session, caller, collection_id)
     counts = await counts_of(session, caller.seller_id, [row.id])
-    return collection_detail(caller, row, counts.get(row.id, Counts()))
+    values = {"seller": caller.seller_id, "collection": row.id}
+    left_out = await session.execute(text(_LEFT_OUT_FOR), values)
+    of_reasons = [LeftOut(*one) for one in left_out]
+    return collection_detail(caller, row, counts.get(row.id, Counts()), of_reasons)
 
 
 async def rows_of(
@@ -152,7 +165,16 @@ async def rows_of(
     everything = counts.matched + counts.waiting + counts.left_out
     total = {"all": everything, "waiting": counts.waiting, "left_out": counts.left_out}[which]
     found = await _rows(session, caller, row.id, which, ROWS_PER_PAGE, (page - 1) * ROWS_PER_PAGE)
-    return RowPage([RowShown(*one[:-1]) for one in found], total, page, ROWS_PER_PAGE)
+    return RowPage([_row(caller, one) for one in found], total, page, ROWS_PER_PAGE)
+
+
+def _row(caller: Caller, row: Any) -> RowShown:
+    shown = RowShown(*row[:-1])
+    shown.text = caller.buyer(shown.text)
+    if shown.reason and not shown.left_out and not caller.sees_buyers:
+        # A word of a row whose columns have shifted may be a customer's name.
+        shown.reason, shown.finish, shown.condition, shown.language = "cannot be read", "", "", ""
+    return shown
 
 
 async def _rows(
@@ -188,7 +210,8 @@ async def waiting_rows(
     shown: list[WaitingRow] = []
     for one in found:
         near = await _candidates(session, caller, one)
-        cells: list[Any] = [*one[:-1], near, of_row.get(one[0], 1)]
+        cells: list[Any] = [*msgspec.structs.astuple(_row(caller, one))]
+        cells += [near, of_row.get(one[0], 1)]
         shown.append(WaitingRow(*cells))
     counts = (await counts_of(session, caller.seller_id, [collection_id])).get(collection_id)
     return WaitingRows(shown, counts.waiting if counts else 0)
@@ -204,7 +227,8 @@ async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[C
         if near:
             return near
     game = row.game if row.game in caller.account.product_lines else None
-    alike = await products_like(session, caller, row.name[:100], game, CANDIDATES)
+    words = (row.name or row.text)[:100]
+    alike = await products_like(session, caller, words, game, CANDIDATES)
     return [
         CandidateShown(
             one.product_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
@@ -14,6 +14,8 @@ from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.clock import rfc3339, rfc3339_or_none
 
 WhichRows = Literal["all", "waiting", "left_out"]
+ConditionCode = Literal["NM", "LP", "MP", "HP", "DMG"]
+CONDITIONS: Final[tuple[ConditionCode, ...]] = get_args(ConditionCode)
 MOST_CHOICES = 200
 
 
@@ -40,10 +42,19 @@ class CollectionShown(msgspec.Struct):
     empty: int
     """Rows with a quantity of zero"""
     rejected_count: int
+    """The rows that could not be read as a card; they wait with their text"""
     error: str | None
     received_at: str
     finished_at: str | None
     created_by: str
+
+
+class LeftOut(msgspec.Struct):
+    """Rows that the file itself leaves out."""
+
+    reason: str
+    """Why, such as a proxy"""
+    rows: int
 
 
 class CollectionDetail(CollectionShown):
@@ -52,6 +63,8 @@ class CollectionDetail(CollectionShown):
     columns: dict[str, str]
     """The file's own columns, by ours"""
     rejected: list[RejectedRow]
+    left_out_for: list[LeftOut]
+    """The rows left out for what the file says of them, by the reason"""
 
 
 class CollectionList(msgspec.Struct):
@@ -72,12 +85,13 @@ class CandidateShown(msgspec.Struct):
 
 
 class RowShown(msgspec.Struct):
-    """`row` is the line of the file. `name`, `set_name`, `set_code` and `number` are the file's own;
-    the others are the product's, if one was found.
+    """`row` is the row's own number: the line of the file, or one behind the last line where a line is
+    two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others are the
+    product's, if one was found.
     """
 
     row: int
-    """The line of the file"""
+    """The row's own number, by which it is chosen"""
     copies: int
     name: str
     """The card's name in the file"""
@@ -94,6 +108,12 @@ class RowShown(msgspec.Struct):
     how: str | None
     left_out: bool
     """It is left out of the offer"""
+    line: int
+    """The line of the file"""
+    reason: str
+    """Why it waits or is left out, where the file says it; empty if it was read whole"""
+    text: str | None
+    """The row as the file has it, where it was not read whole"""
 
 
 class RowPage(msgspec.Struct):
@@ -120,11 +140,19 @@ class WaitingRows(msgspec.Struct):
 
 
 class Choice(msgspec.Struct, forbid_unknown_fields=True):
-    """Without a product the row is left out."""
+    """Without a product the row is left out. The others correct what the file says, of this row and
+    those like it; a condition that is not known counts as Damaged until one is chosen.
+    """
 
     row: Annotated[int, msgspec.Meta(ge=1)]
-    """The line of the file"""
+    """The number of the row"""
     product_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    condition: ConditionCode | None = None
+    """The condition in place of the file's"""
+    finish: Annotated[str, msgspec.Meta(min_length=1, max_length=60)] | None = None
+    """The printing in place of the file's"""
+    copies: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    """The copies in place of the file's"""
 
 
 class Choices(msgspec.Struct, forbid_unknown_fields=True):
@@ -208,7 +236,9 @@ def collection_body(caller: Caller, row: Collection, counts: Counts) -> Collecti
     return CollectionShown(**_common(caller, row, counts))  # type: ignore[arg-type]
 
 
-def collection_detail(caller: Caller, row: Collection, counts: Counts) -> CollectionDetail:
+def collection_detail(
+    caller: Caller, row: Collection, counts: Counts, left_out_for: list[LeftOut]
+) -> CollectionDetail:
     rejected = msgspec.convert(row.rejected, list[RejectedRow])
     if not caller.sees_buyers:
         # A cell of a row whose columns have shifted may hold a customer's name.
@@ -221,6 +251,7 @@ def collection_detail(caller: Caller, row: Collection, counts: Counts) -> Collec
         samples=caller.buyer(row.samples) or [],
         columns=columns,
         rejected=rejected,
+        left_out_for=left_out_for,
     )
 
 

@@ -17,8 +17,9 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.collections import choose_rows, read_collections, value_collection
 from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
-from cardsync.buying.collections.shown import Choice
+from cardsync.buying.collections.shown import CONDITIONS, Choice
 from cardsync.cards.bulk_selection import read_id
+from cardsync.catalog.condition import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number
@@ -29,19 +30,23 @@ from cardsync.storage import Store
 # Our columns as a seller says them.
 COLUMN_NAMES: Final = {
     "copies": "Copies",
+    "foil_copies": "Foil copies",
     "name": "Name",
     "set_name": "Set",
     "set_code": "Set code",
     "number": "Collector number",
+    "variation": "Variation",
     "finish": "Finish",
     "condition": "Condition",
     "language": "Language",
     "rarity": "Rarity",
     "game": "Game",
     "grade": "Grade",
+    "proxy": "Proxy",
     "sku": "SKU",
     "listing_id": "Product ID",
     "scryfall_id": "Scryfall ID",
+    "cardmarket_id": "Cardmarket ID",
 }
 
 
@@ -119,6 +124,8 @@ async def collection_page(
         total_pages=-(-valued.total // valued.per_page) if valued else 1,
         column_names=[(field, COLUMN_NAMES[field]) for field in FIELDS],
         columns=[(name, name) for name in found.header],
+        conditions=[("", "As in the file"), *((code, code) for code in CONDITIONS)],
+        finishes=[("", "As in the file"), *((name, name) for name in PRINTINGS)],
     )
 
 
@@ -133,7 +140,10 @@ async def choose_row(
     row, product = read_id(form["row"]), read_id(form["product_id"])
     if row is None or (form["product_id"] and product is None):
         raise errors.InvalidPayload("row: a row of the file")
-    choice = Choice(row, product)
+    said = form.some("condition", "finish")
+    condition = next((code for code in CONDITIONS if code == said.get("condition")), None)
+    finish = next((name for name in PRINTINGS if name == said.get("finish")), None)
+    choice = Choice(row, product, condition, finish)
     done = await choose_rows.choose_rows(session, caller, collection_id, [choice], clock.now())
     told = message("rows_settled", done.settled)
     return see(f"/buying/collections/{collection_id}", told)

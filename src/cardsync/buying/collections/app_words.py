@@ -1,0 +1,223 @@
+"""Reads the words in which apps write conditions, finishes, languages and games. Pure.
+
+A word that is not known is an UnknownWord: its row waits with it, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from cardsync.catalog.condition import LANGUAGES, PRINTINGS, SEALED, read_condition
+from cardsync.catalog.product_lines import LINES
+
+Ladder = Literal["american", "european", "deckbox", "cardtrader"]
+SHOWN: Final = 60
+Words = Mapping[str, Sequence[str]]
+
+
+class UnknownWord(Exception):
+    """The reason for people."""
+
+
+class Condition(NamedTuple):
+    """The code, and what a marketplace's whole label says beside it; empty where it says nothing."""
+
+    code: str
+    finish: str = ""
+    language: str = ""
+
+
+def squeezed(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text)
+    return re.sub(r"[^a-z0-9*]", "", plain.lower())
+
+
+def _table(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
+    return {squeezed(word): ours for ours, written in words.items() for word in written}
+
+
+# The grades of each ladder, from the best to the worst: a worse word never has a better code.
+LADDERS: Final[Mapping[Ladder, Words]] = {
+    # As shops in the United States take the words.
+    "american": {
+        "NM": ("", "m", "mint", "nm", "near mint", "nm/m", "nm-mt", "nm-m"),
+        "LP": (
+            "ex", "excellent", "lp", "sp", "lightly played", "light played", "light play",
+            "slightly played", "good (lightly played)", "very good", "vg",
+        ),
+        "MP": ("good", "gd", "mp", "moderately played", "moderate played", "moderate play",
+               "medium played"),
+        "HP": ("played", "pl", "hp", "heavily played", "heavy played", "heavy play"),
+        "DMG": ("poor", "po", "damaged", "dmg", "dm", "d"),
+    },
+    # Cardmarket's, which ManaBox and Dragon Shield have, too.
+    "european": {
+        "NM": ("", "mt", "m", "mint", "nm", "near mint"),
+        "LP": ("ex", "exc", "excellent"),
+        "MP": ("gd", "good", "lp", "light played", "light_played", "lightly played"),
+        "HP": ("pl", "played", "hp", "heavily played"),
+        "DMG": ("po", "poor", "damaged", "dmg"),
+    },
+    "deckbox": {
+        "NM": ("", "m", "mint", "nm", "near mint"),
+        "LP": ("lp", "good (lightly played)", "lightly played"),
+        "MP": ("mp", "played", "moderately played"),
+        "HP": ("hp", "heavily played"),
+        "DMG": ("d", "dm", "damaged", "poor"),
+    },
+    "cardtrader": {
+        "NM": ("", "mint", "near mint"),
+        "LP": ("slightly played",),
+        "MP": ("moderately played",),
+        "HP": ("played", "heavily played"),
+        "DMG": ("poor", "damaged"),
+    },
+}  # fmt: skip
+_LADDERS: Final = {name: _table(ladder) for name, ladder in LADDERS.items()}
+# Words that only one ladder has: they tell it where no format does.
+_EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd", "good", "po")))
+_AMERICAN: Final = frozenset(
+    map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
+)
+_NORMAL: Final = (
+    "",
+    "normal",
+    "no",
+    "false",
+    "0",
+    "n",
+    "nonfoil",
+    "regular",
+    "no foil",
+    "standard",
+    "none",
+    "-",
+)
+_FOIL: Final = (
+    "foil", "yes", "true", "1", "y", "x", "f", "etched", "foil etched", "etched foil", "foil_etched",
+    "*f*", "*e*", "glossy", "premium", "ja",
+)  # fmt: skip
+_FINISHES: Final = _table(
+    {name: (name,) for name in PRINTINGS}
+    | {"Normal": _NORMAL, "Foil": _FOIL}
+    | {
+        "Holofoil": ("holo", "holofoil", "holo foil"),
+        "Reverse Holofoil": ("reverse holo", "reverse", "reverse foil", "reverse holofoil"),
+    }
+)
+_SIMPLIFIED: Final = (
+    "Simplified Chinese", "Chinese Simplified", "S-Chinese", "Chinese (S)", "Chinese", "zh", "zhs",
+    "zh_CN", "zh-Hans", "cn", "cs", "sc",
+)  # fmt: skip
+_TRADITIONAL: Final = (
+    "Traditional Chinese", "Chinese Traditional", "T-Chinese", "Chinese (T)", "zht", "zh_TW",
+    "zh_HK", "zh-Hant", "tw", "ct", "tc",
+)  # fmt: skip
+_LANGUAGES: Final = _table(
+    {name: (name, code) for name, code in LANGUAGES.items() if "Chinese" not in name}
+    | {
+        "Phyrexian": ("phyrexian", "ph"),
+        "Hebrew": ("hebrew", "he"),
+        "Latin": ("latin", "la"),
+        "Sanskrit": ("sanskrit", "sa"),
+        "Ancient Greek": ("ancient greek", "greek", "grc"),
+        "Arabic": ("arabic", "ar"),
+        "Simplified Chinese": _SIMPLIFIED,
+        "Traditional Chinese": _TRADITIONAL,
+        "English": ("", "english", "en", "eng", "us", "gb"),
+        "Japanese": ("japanese", "ja", "jp", "jpn"),
+        "Korean": ("korean", "ko", "kr", "kor"),
+        "Spanish": ("spanish", "es", "sp", "esp"),
+        "German": ("german", "de", "ge", "ger", "deu", "deutsch", "deutsche"),
+        "French": ("french", "fr", "fra", "fre", "francais"),
+        "Italian": ("italian", "it", "ita", "italiano"),
+        "Portuguese": ("portuguese", "pt", "pt-br", "br", "por", "portuguese (brazil)",
+                       "brazilian portuguese"),
+        "Russian": ("russian", "ru", "rus"),
+    }
+)  # fmt: skip
+_GAMES: Final = _table({line.name: (line.name, line.label) for line in LINES} | {"": ("",)})
+_GAMES_TOO: Final = {
+    "mtg": "magic",
+    "magicthegathering": "magic",
+    "fleshandblood": "flesh_and_blood",
+    "fleshbloodtcg": "flesh_and_blood",
+    "fab": "flesh_and_blood",
+    "onepiececardgame": "one_piece",
+    "digimoncardgame": "digimon",
+    "disneylorcana": "lorcana",
+    "starwarsunlimited": "star_wars_unlimited",
+    "dragonballsuperfusionworld": "dragon_ball_fusion_world",
+    "dragonballfusionworld": "dragon_ball_fusion_world",
+    "gundamcardgame": "gundam",
+    "riftboundleagueoflegendstcg": "riftbound",
+    "pokemonjapanese": "pokemon_japan",
+    "pokemontcg": "pokemon",
+    "yugiohtcg": "yugioh",
+}
+
+
+def ladder_of(words: Iterable[str]) -> Ladder:
+    """Return the ladder that a column's words are of."""
+    written = {squeezed(word) for word in words}
+    return "european" if written & _EUROPEAN and not written & _AMERICAN else "american"
+
+
+def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition:
+    """Return what a word says by the app's own words, by its ladder, or as a marketplace's label.
+    Raises UnknownWord.
+    """
+    plain = squeezed(word)
+    code = own.get(plain) or (None if own else _LADDERS[ladder].get(plain))
+    if code is not None:
+        return Condition(code)
+    label = read_condition(word)
+    if label.code is None or label.code == SEALED:
+        raise UnknownWord(f"{word[:SHOWN]!r} is not a known condition")
+    return Condition(label.code, label.printing, label.language)
+
+
+def finish_of(word: str, own: Mapping[str, str]) -> str:
+    """Return the printing of a word. One that ends in "foil" is a foil, which a number or a game's
+    own table tells more of. Raises UnknownWord.
+    """
+    plain = squeezed(word)
+    found = own.get(plain)
+    found = _FINISHES.get(plain) if found is None else found
+    if found is not None:
+        return found
+    if plain.endswith("foil") and not plain.endswith("nonfoil"):
+        return " ".join(word.split())
+    raise UnknownWord(f"{word[:SHOWN]!r} is not a known finish")
+
+
+def printings_of_word(finish: str, game: str) -> list[str]:
+    """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic."""
+    known = finish in PRINTINGS or not finish.lower().endswith("foil")
+    return [finish if known else "Foil"]
+
+
+def language_of(word: str, own: Mapping[str, str]) -> str:
+    """Raises UnknownWord."""
+    plain = squeezed(word)
+    found = own.get(plain) or _LANGUAGES.get(plain)
+    if found is None:
+        raise UnknownWord(f"{word[:SHOWN]!r} is not a known language")
+    return found
+
+
+def game_of(word: str) -> str:
+    """Raises UnknownWord."""
+    plain = squeezed(word)
+    found = _GAMES.get(plain, _GAMES_TOO.get(plain))
+    if found is None:
+        raise UnknownWord(f"{word[:SHOWN]!r} is not a known game")
+    return found
+
+
+def own_words(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
+    """Return a format's own words as they are compared."""
+    return _table(words)

@@ -1,0 +1,169 @@
+"""Reads a line of a list of cards as apps and people write it. Pure.
+
+`4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
+`1x Name (set) 123 [Category] ^Have,#37d67a^`, `Name`. The copies count one where they are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+FIELDS: Final = ("copies", "name", "set_code", "number", "finish", "condition", "language")
+
+
+class ListLine(NamedTuple):
+    """The cells of a line, as its writer has them."""
+
+    copies: str = "1"
+    name: str = ""
+    set_code: str = ""
+    number: str = ""
+    finish: str = ""
+    condition: str = ""
+    language: str = ""
+
+
+_PARTS: Final = frozenset(
+    {
+        "deck", "main", "main deck", "mainboard", "maindeck", "sideboard", "side", "commander",
+        "commanders", "companion", "maybeboard", "considering", "about", "tokens", "creatures",
+        "creature", "lands", "land", "instants", "instant", "sorceries", "sorcery", "artifacts",
+        "artifact", "enchantments", "enchantment", "planeswalkers", "planeswalker", "battles",
+        "spells", "other", "pokemon", "pokémon", "trainer", "trainers", "energy", "attractions",
+        "stickers", "signature spells", "oathbreaker", "wishlist", "collection", "trade", "binder",
+        "total cards",
+    }
+)  # fmt: skip
+_HEADING: Final = re.compile(
+    r"(?P<name>[^\d()\[\]]+?)\s*(?:[(\[:]?\s*\d+\s*(?:cards?)?[)\]]?)?\s*:?"
+)
+_NAMED: Final = re.compile(
+    r"(?:name\s|(?:about|layout|format|author|date|deck)\s*:).*", re.IGNORECASE
+)
+_BOARD: Final = re.compile(r"^(?:SB|MB|CMDR|COMMANDER|SIDEBOARD|MAYBE)\s*:\s*", re.IGNORECASE)
+_COPIES: Final = re.compile(r"[x×]?\s*(\d{1,6})\s*[x×]?\s+(?=\S)", re.IGNORECASE)
+_COPIES_BEHIND: Final = re.compile(r"\s+(?:[x×]\s*(\d{1,4})|(\d{1,4})\s*[x×]|\((\d{1,4})x?\))$",
+                                   re.IGNORECASE)  # fmt: skip
+_SET: Final = r"(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{2,6}(?:_[A-Za-z0-9]{1,10})?"
+_NUMBER: Final = (
+    r"#?(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
+)
+_BEFORE: Final = re.compile(rf"\[({_SET})(?:#({_NUMBER[2:]}))?\]\s+")
+# What may stand behind a name, from the right.
+_TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?[A-Za-z][^#]*$|\s+//\s*#.*$")
+_CATEGORY: Final = re.compile(r"\s+\[[^\]]*\]$|\s+`[^`]*`$")
+_FINISH: Final = re.compile(
+    r"\s+(?:\*(?P<star>[FEA]+)\*|[(\[](?P<mark>F|foil|etched|foil etched|etched foil|E|"
+    r"nonfoil|[A-Za-z ]+ foil)[)\]]|(?P<word>(?:etched |surge |galaxy |rainbow |gilded |textured )?"
+    r"foil|etched))$",
+    re.IGNORECASE,
+)  # fmt: skip
+_CONDITION: Final = re.compile(
+    r"\s+(?:[(\[](?P<marked>NM|LP|MP|HP|DMG|EX|SP|NM/M|Near Mint|Lightly Played|Moderately Played|"
+    r"Heavily Played|Damaged|Excellent|Poor)[)\]]|(?P<bare>NM|LP|MP|HP|DMG|NM/M|Near Mint|"
+    r"Lightly Played|Moderately Played|Heavily Played|Damaged))$"
+)
+_LANGUAGE: Final = re.compile(
+    r"\s+(?:[(\[](?P<marked>EN|DE|FR|IT|ES|PT|JA|JP|KO|KR|RU|ZHS|ZHT|CS|CT|English|German|French|"
+    r"Italian|Spanish|Portuguese|Japanese|Korean|Russian)[)\]]|(?P<bare>English|German|French|"
+    r"Italian|Spanish|Portuguese|Japanese|Korean|Russian))$"
+)
+_IN_SET: Final = re.compile(
+    rf"\s+(?:[(\[](?P<set>{_SET})[)\]](?:\s+(?P<number>{_NUMBER}))?"
+    rf"|[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]])$"
+)
+# The form of Pokemon TCG Live: the code and the number stand bare.
+_BARE: Final = re.compile(r"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{2,4}(?:-[A-Z]{2,4})?)\s+"
+                          r"(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?:\s+PH)?$")  # fmt: skip
+_ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
+_MARKED: Final = re.compile(r"\s+\((?P<number>#?\d{1,4}[a-z]?)\)$")
+_PRICE: Final = re.compile(r"\s+[-–@]?\s*[$€£]\s?\d[\d.,]*$")
+
+
+def begins_with_copies(line: str) -> bool:
+    """Return whether a line begins as one of a list with copies does."""
+    rest = _BOARD.sub("", line.strip(), count=1)
+    found = _COPIES.match(rest)
+    return bool(found and re.match(r"[^\W\d]|[\[\"+]", rest[found.end() :]))
+
+
+def is_no_card(line: str) -> bool:
+    """Return whether a line names a part of a list, or is a comment."""
+    if line.startswith(("//", "#", ";", "---", "===", "***")) or _NAMED.fullmatch(line):
+        return True
+    found = _HEADING.fullmatch(line)
+    return found is not None and found["name"].strip(" :").casefold() in _PARTS
+
+
+def read_line(line: str) -> ListLine | None:
+    """Return the card of a line; None where it cannot be one."""
+    rest = _BOARD.sub("", line.strip(), count=1)
+    rest = rest.removeprefix("- ").removeprefix("• ").strip()
+    found = dict.fromkeys(FIELDS, "")
+    if counted := _COPIES.match(rest):
+        found["copies"], rest = counted[1], rest[counted.end() :]
+    if before := _BEFORE.match(rest):
+        found["set_code"], found["number"] = before[1], before[2] or ""
+        rest = rest[before.end() :]
+    rest = _from_the_right(rest, found)
+    if not found["copies"] and (behind := _COPIES_BEHIND.search(rest)):
+        found["copies"] = behind[1] or behind[2] or behind[3]
+        rest = _from_the_right(rest[: behind.start()], found)
+    name = rest.strip(" \t,;-–")
+    if not re.search(r"[^\W_]|^_+", name) or len(name) > 200:
+        return None
+    return ListLine(**found | {"name": name, "copies": found["copies"] or "1"})
+
+
+def _from_the_right(text: str, found: dict[str, str]) -> str:
+    """Take what stands behind the name, and return what is left."""
+    left = text
+    while True:
+        cut = _one_cut(left, found)
+        if cut is None or not cut.strip():
+            return left
+        left = cut
+
+
+def _one_cut(text: str, found: dict[str, str]) -> str | None:
+    for pattern in (_TAGS, _PRICE):
+        if hit := pattern.search(text):
+            return text[: hit.start()]
+    if not found["finish"] and (hit := _FINISH.search(text)):
+        marks = hit["star"] or ""
+        word = hit["mark"] or hit["word"] or {"E": "etched", "A": ""}.get(marks.upper()[:1], "foil")
+        found["finish"] = "foil" if "F" in marks.upper() else word
+        return text[: hit.start()]
+    for pattern, field in ((_CONDITION, "condition"), (_LANGUAGE, "language")):
+        if not found[field] and (hit := pattern.search(text)):
+            found[field] = next(filter(None, hit.groups()))
+            return text[: hit.start()]
+    hit = _IN_SET.search(text) or _BARE.search(text)
+    if hit and not found["set_code"] and _is_set(hit, text):
+        parts = hit.groupdict("")
+        found["set_code"] = parts["set"] or parts["with"]
+        number = parts["number"] or parts.get("its", "")
+        found["number"] = found["number"] or number.removeprefix("#")
+        return text[: hit.start()]
+    if hit := _ANGLED.search(text):
+        if not found["number"] and any(sign.isdigit() for sign in hit["number"]):
+            found["number"] = hit["number"]
+        return text[: hit.start()] + text[hit.end() :]
+    # Without copies in front of the name a number behind it may be theirs.
+    if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
+        found["number"] = hit["number"].removeprefix("#")
+        return text[: hit.start()]
+    if hit := _CATEGORY.search(text):
+        return text[: hit.start()]
+    return None
+
+
+def _is_set(hit: re.Match[str], text: str) -> bool:
+    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set."""
+    code = hit.groupdict("")["set"]
+    if not hit[0].lstrip().startswith("["):
+        return True
+    return code in (code.upper(), code.lower()) and not re.search(
+        rf"\s\({_SET}\)", text[: hit.start()]
+    )
