@@ -5,8 +5,8 @@ file can be two cards.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0091"
-down_revision = "0090"
+revision = "0092"
+down_revision = "0091"
 
 
 def upgrade() -> None:
