@@ -691,6 +691,8 @@ OWN_REFUSALS = {
     ("GET", "/api/buying/profit"): {422: {"invalid_payload"}},
     ("GET", "/api/buying/profit.csv"): {422: {"invalid_payload"}},
     ("GET", "/api/buying/fees"): {422: {"invalid_payload"}},
+    ("GET", "/api/buying/costs/{marketplace_id}"): {404: {"not_found"}},
+    ("GET", "/api/buying/profit/orders/{order_id}"): {404: {"not_found"}},
     ("PATCH", "/api/buying/lots/{lot_id}"): {**READS_JSON, 404: {"not_found"}},
     ("DELETE", "/api/buying/lots/{lot_id}"): {404: {"not_found"}},
     ("GET", "/api/v1/uploads"): {422: {"invalid_payload"}},
@@ -1158,6 +1160,12 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         assert told == {422, 503}
         return
     assert {status: codes(name, status) for status in told} == expected
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if "{" in name[1]], ids=" ".join)
+def test_an_address_with_a_part_that_is_none_answers_404(name):
+    """An ID of an address that is no number is no address."""
+    assert "404" in OPERATIONS[name]["responses"]
 
 
 def test_an_inventory_report_is_a_report_too():

@@ -168,7 +168,11 @@ async def remove_lot(writer: Writer, lot_id: int) -> Deleted:
     return Deleted(True)
 
 
-@get("/costs/{marketplace_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
+@get(
+    "/costs/{marketplace_id:int}",
+    **BY_TOKENS_TOO,
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
 async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
     """The cost of the copies of a card that are left in lots."""
     return await read_lots.cost_of(session, caller, marketplace_id)
@@ -220,7 +224,11 @@ class OrderProfit(msgspec.Struct):
     """The profit of each item"""
 
 
-@get("/profit/orders/{order_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
+@get(
+    "/profit/orders/{order_id:int}",
+    **BY_TOKENS_TOO,
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
 async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
     """The profit of each line of an order; an unknown or cancelled order has none."""
     async with reading(request) as reads:

@@ -447,6 +447,8 @@ async def test_settings_are_saved_and_not_over_anothers_change(shop):
     assert late.status_code == 409
     assert "<bdi>0.25</bdi>" in late.text
     assert 'value="0.75"' in late.text
+    part = {"was:minimum_move": texts["minimum_move"], "minimum_move": "0.75"}
+    assert (await browser.form("/pricing/settings", **part)).status_code == 409
     wrong = await browser.form("/pricing/settings", **was, **texts | {"max_age_hours": "old"})
     assert wrong.status_code == 422
     assert 'value="old"' in wrong.text

@@ -176,12 +176,14 @@ async def save_settings(
             for name, text in mine.items()
             if e.current[name] not in (shown[name], text)
         ]
+        # A form may hold some of the fields alone.
+        current = {**await _current(database, caller), **e.current}
         return _shown(
             request,
             caller,
-            e.current,
+            current,
             409,
-            texts={**e.current, **mine},
+            texts={**current, **mine},
             conflicts=conflicts,
             problem="Something changed in the meantime. Nothing was saved.",
         )
