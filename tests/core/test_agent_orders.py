@@ -147,7 +147,9 @@ def test_dates(text: str, day: date | None) -> None:
         ("12345678.1234", "12345678.1234"),
         ("123456789", None),
         ("1.12345", None),
-        ("1,23", None),
+        ("1,23", "1.23"),
+        ("1.234,50", "1234.50"),
+        ("12,34,5", None),
         ("1e3", None),
         ("NaN", None),
         ("", None),
@@ -192,7 +194,8 @@ def test_an_order_is_a_row() -> None:
         (LIST, None, ["the header again"]),
         ("A-2,B\0o,7/3/26,,,,,,,", None, ["a NUL byte in it"]),
         (f"A-2,{'o' * 4001},7/3/26,,,,,,,", None, ["a cell of more than 4,000 characters"]),
-        (f"A-2,{'o' * 200_000},7/3/26,,,,,,,", None, ["quotes that do not pair"]),
+        (f"A-2,{'o' * 200_000},7/3/26,,,,,,,", None, ["a cell of more than 4,000 characters"]),
+        ('A-2,"Bo,7/3/26,,,,,,,', None, ["a quote is misplaced or never closed"]),
     ],
 )  # fmt: skip
 def test_lines_of_an_order_list(line: str, row: dict[str, str] | None, problems: list[str]) -> None:

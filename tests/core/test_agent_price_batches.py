@@ -180,7 +180,7 @@ WHOLE = (
         (WHOLE.rstrip(b"\r\n"), None),
         (WHOLE.split(b"\r\n")[0] + b"\r\n", "no row"),
         (WHOLE.replace(b"Condition", b"State"), "lacks the column Condition"),
-        (b"<html>", "lacks the column"),
+        (b"<html>", "is a web page"),
         (b"", "lacks the column"),
         (b"\x1f\x8bnonsense", "damaged gzip"),
     ],

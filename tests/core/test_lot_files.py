@@ -23,24 +23,27 @@ from cardsync.lots.payment_csv import read_payments
         ("(1,50)", "-1.50"),
         ("($1.50)", "-1.50"),
         ("1,234,567", "1234567"),
-        ("1,234", None),
+        ("1,234", "1234"),
+        ("1.234", "1.234"),
+        ("1,2345", "1.2345"),
+        (",50", "0.50"),
         ("12,34,56", None),
-        ("1,2345", None),
         ("1,50,", None),
-        (",50", None),
         ("x", None),
         ("NaN", None),
     ],
 )
-def test_a_comma_is_read_only_where_it_means_one_thing(given, amount):
+def test_a_comma_before_three_digits_groups_and_any_other_comes_before_decimals(given, amount):
     assert amount_of(given) == (None if amount is None else Decimal(amount))
 
 
-def test_a_lot_with_a_decimal_comma_costs_cents_and_an_unclear_one_is_told():
-    table = b"sku;quantity;cost\n1;2;1,50\n2;2;1,234\n"
+def test_beside_semicolons_a_comma_comes_before_decimals_and_a_point_groups():
+    table = b"sku;quantity;cost\n1;2;1,50\n2;1.002;1,234\n3;2;1.234\n4;1;1,2,3\n"
     rows = read_lots(table, date(2026, 7, 1))
-    assert [lot.cost for lot in rows.lots] == [Decimal("1.50")]
-    assert [(row.row, row.field) for row in rows.rejected] == [(3, "cost")]
+    assert [lot.cost for lot in rows.lots] == [Decimal("1.50"), Decimal("1.234"), Decimal(1234)]
+    assert [lot.quantity for lot in rows.lots] == [2, 1002, 2]
+    assert [(row.row, row.field) for row in rows.rejected] == [(5, "cost")]
+    assert rows.read_as == "separated by ;, with decimal commas"
 
 
 def test_fees_that_came_back_are_taken_off_whatever_the_sign():

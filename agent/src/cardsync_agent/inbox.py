@@ -9,30 +9,24 @@ copied: they may hold streets, and their rows may be sent twice.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from cardsync_agent import clock, durable
-from cardsync_agent.orders import Kind, kind_of
+from cardsync_agent import clock, durable, file_kinds
+from cardsync_agent.csv_records import GZIP_MAGIC, Damaged, lines_of
+from cardsync_agent.file_kinds import PRICING_COLUMNS, column
+from cardsync_agent.orders import Kind, is_known, kind_of
+from cardsync_agent.table_text import cells_of
 
-NEEDED_COLUMNS = (
-    "TCGplayer Id",
-    "Product Name",
-    "Condition",
-    "Total Quantity",
-    "TCG Marketplace Price",
-)
 HEAD_BYTES = 65_536
 GZIP_FROM_BYTES = 4_096  # a smaller file saves too little
 MOST_LOOKS = 5
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 class NoExport(Exception):
@@ -126,11 +120,15 @@ def header_problem(path: Path) -> str | None:
     header = _header_at(path)
     if isinstance(header, str):
         return header
-    names = {name.strip().casefold() for name in header}
-    missing = [name for name in NEEDED_COLUMNS if name.casefold() not in names]
-    if len(missing) == len(NEEDED_COLUMNS):
-        return "is no pricing export"
-    return f"lacks the column {missing[0]}" if missing else None
+    kind = file_kinds.kind_of(header)
+    if kind is file_kinds.PRICING:
+        return None
+    if kind is file_kinds.APP_EXPORT:
+        return kind.told().removeprefix("this ")
+    names = set(map(column, header))
+    missing = [name for name in PRICING_COLUMNS if column(name) not in names]
+    none = len(missing) == len(PRICING_COLUMNS)
+    return "is no pricing export" if none else f"lacks the column {missing[0]}"
 
 
 def _kind_at(path: Path) -> Kind | None:
@@ -145,15 +143,18 @@ def _header_at(path: Path) -> list[str] | str:
             head = file.read(HEAD_BYTES)
         if head[:2] == GZIP_MAGIC:
             head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+        lines = lines_of(head, _is_known)
     except OSError as trouble:
         return f"cannot be read ({trouble.strerror or trouble})"
     except zlib.error:
         return "is damaged gzip"
-    lines = head.decode("utf-8-sig", "replace").splitlines()
-    try:
-        return next(csv.reader(lines[:1]), [])
-    except csv.Error:
-        return []
+    except Damaged as damaged:
+        return str(damaged)
+    return cells_of(lines[lines.form.before], lines.form.delimiter)
+
+
+def _is_known(header: Sequence[str]) -> bool:
+    return file_kinds.kind_of(header) is not None or is_known(header)
 
 
 def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -> _Look:

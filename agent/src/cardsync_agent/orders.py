@@ -15,8 +15,10 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from cardsync_agent import file_kinds
 from cardsync_agent.cells import read_amount, read_date, read_whole
-from cardsync_agent.csv_records import Problem, Record, column, header_of, lines_of, records
+from cardsync_agent.csv_records import Lines, Problem, Record, header_of, lines_of, records
+from cardsync_agent.file_kinds import column
 
 Row: TypeAlias = dict[str, Any]
 Say: TypeAlias = Callable[[str], None]  # takes the problem of the present line
@@ -51,7 +53,7 @@ ORDER_LIST = Kind(
     "order list",
     "orders",
     "orders",
-    _needs("Order #", "Order Date", "Status", "Total Amt"),
+    file_kinds.ORDER_LIST.needed,
     optional=1,
 )
 # A pull sheet holds only the orders that were open when it was printed, so it does not replace
@@ -67,7 +69,7 @@ SHIPPING = Kind(
     "shipping export",
     "shipping rows",
     "orders/shipping",
-    _needs("Order #", "Shipping Method", "PostalCode"),
+    file_kinds.SHIPPING.needed,
 )
 REFUNDS = Kind("refund export", "refunds", "order_refunds", _needs("order_number", "refund_type"))
 FEEDBACK = Kind(
@@ -100,13 +102,17 @@ def kind_of(header: Iterable[str]) -> Kind | None:
     return next((kind for kind in KINDS if kind.needed <= names), None)
 
 
+def is_known(header: Iterable[str]) -> bool:
+    return kind_of(header) is not None
+
+
 def window_start(*, first_sync: bool, today: date) -> date:
     return EARLIEST if first_sync else today - WINDOW
 
 
 def parse(kind: Kind, content: bytes, since: date) -> Parsed:
     """Read any file but a sales summary. Raises Damaged."""
-    lines = lines_of(content)
+    lines = lines_of(content, is_known)
     if kind is PULL_SHEET:
         return _pull_sheet(lines)
     make = {ORDER_LIST: _order, SHIPPING: _shipping, REFUNDS: _refund, FEEDBACK: _feedback}[kind]
@@ -124,7 +130,7 @@ def parse(kind: Kind, content: bytes, since: date) -> Parsed:
     return parsed
 
 
-def _records(lines: list[str], kind: Kind, parsed: Parsed) -> Iterator[Record]:
+def _records(lines: Lines, kind: Kind, parsed: Parsed) -> Iterator[Record]:
     # In a file with streets, a doubtful line is not worth its risk.
     for record in records(lines, len(header_of(lines)) - kind.optional, strict=kind is SHIPPING):
         if isinstance(record, Problem):
@@ -222,7 +228,7 @@ def _shipping(record: Record, say: Say) -> Row | None:
     if _nothing_speaks_for(record):
         say("nothing in it shows that no columns have shifted")
         return None
-    weight = read_amount(record.get("productweight"))
+    weight = read_amount(record.get("productweight"), record.decimal)
     return _present(
         {
             **_texts(record, *_SENT),
@@ -240,19 +246,21 @@ def _nothing_speaks_for(record: Record) -> bool:
     return not record.cells.keys() <= _NOTHING_ELSE and not any(map(record.get, _WITNESSES))
 
 
-_CLOSING = re.compile(r'\s*"?\s*orders contained in pull sheet\s*:?\s*"?\s*,(.*)', re.IGNORECASE)
+_CLOSING = re.compile(
+    r'\s*"?\s*orders contained in pull sheet\s*:?\s*"?\s*[,;\t](.*)', re.IGNORECASE
+)
 _ITEM_TEXTS = {
     "product_name": "productname", "product_line": "productline", "condition": "condition",
     "set_name": "set", "rarity": "rarity", "main_photo_url": "mainphotourl",
 }  # fmt: skip
 
 
-def _pull_sheet(lines: list[str]) -> Parsed:
+def _pull_sheet(lines: Lines) -> Parsed:
     contained: list[str] = []
     for at, line in enumerate(lines):
         if closing := _CLOSING.match(line):
             contained += [
-                part.strip() for part in closing[1].strip().strip('",').split("|") if part.strip()
+                part.strip() for part in closing[1].strip().strip('",;').split("|") if part.strip()
             ]
             lines[at] = ""
     only = contained[0] if len(set(contained)) == 1 else None
@@ -282,7 +290,7 @@ def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, in
     """
     given = record.get("orderquantity")
     if not given:
-        quantity = read_whole(record.get("quantity"))
+        quantity = read_whole(record.get("quantity"), record.decimal)
         if only is None:
             say("no Order Quantity, and the sheet does not hold exactly one order")
         elif quantity is None:
@@ -336,7 +344,7 @@ def _date(record: Record, say: Say) -> str | None:
 
 def _amount(record: Record, name: str, say: Say) -> str | None:
     text = record.get(column(name))
-    amount = read_amount(text)
+    amount = read_amount(text, record.decimal)
     if text and amount is None:
         say(f"{name} is no amount; sent without")
     return amount
@@ -344,7 +352,7 @@ def _amount(record: Record, name: str, say: Say) -> str | None:
 
 def _whole(record: Record, name: str, say: Say) -> int | None:
     text = record.get(column(name))
-    number = read_whole(text)
+    number = read_whole(text, record.decimal)
     if text and number is None:
         say(f"{name} is no whole number; sent without")
     return number

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from cardsync_agent.cells import read_amount, read_date
-from cardsync_agent.csv_records import Problem, Record, column, lines_of, records
-from cardsync_agent.orders import Row
+from cardsync_agent.csv_records import Problem, Record, lines_of, records
+from cardsync_agent.file_kinds import column
+from cardsync_agent.orders import Row, is_known
 
 MOST_MONTHS = 2  # in one cycle
 _AMOUNTS = (
@@ -34,7 +35,7 @@ class Summary:
 def parse_summary(content: bytes) -> Summary:
     """Read the bytes of a sales summary. Raises Damaged."""
     summary = Summary()
-    for record in records(lines_of(content)):
+    for record in records(lines_of(content, is_known)):
         if isinstance(record, Problem):
             summary.problems.append(record)
             continue
@@ -80,7 +81,7 @@ def _fields(record: Record, problems: list[Problem]) -> Row:
     report: Row = {}
     for name in (*_AMOUNTS, *_COUNTS):
         text = record.get(column(name))
-        value = read_amount(text)
+        value = read_amount(text, record.decimal)
         if value is not None and not (name in _COUNTS and not value.isdigit()):
             report[name] = int(value) if name in _COUNTS else value
         elif text:

@@ -232,9 +232,7 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
 def first_line(lines: Sequence[str], encoding: str = "utf-8") -> Form:
     """Return the form by the first line with something in it."""
     sep = _SEP.fullmatch(lines[0]) if lines else None
-    at = next(
-        (at for at, line in enumerate(lines) if line.strip() and not (sep and at == 0)), len(lines)
-    )
+    at = next((at for at, line in enumerate(lines) if line.strip() and not (sep and at == 0)), 0)
     line = lines[at] if at < len(lines) else ""
     form = Form(encoding, delimiters_of(line, sep[1] if sep else "")[0], at)
     return form._replace(decimal=_decimal_of(form, lines[at + 1 : at + 200]))
@@ -257,6 +255,7 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield every record after the header that is not blank, or its fault. A quote that never
     closes spoils its own line, not those that follow; if `strict`, so does one in a wrong place.
+    Where one cell is enough, blank ones beyond the header are passed over, too.
     """
     fewest = width if fewest is None else fewest
     at = form.before + 1
@@ -291,8 +290,8 @@ def _record(
             # A stray quote in the middle of a cell does no harm.
             cells = [] if strict else _loosely(line, delimiter)
             used = 1
-            cells = cells if len(cells) == width else []
-    while len(cells) > width and not cells[-1].strip():
+            cells = cells if len(cells) >= (width if fewest == 1 else fewest) else []
+    while fewest == 1 and len(cells) > width and not cells[-1].strip():
         cells.pop()
     fault = _fault(cells, width, fewest)
     return cells, 1 if fault else used, fault

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cardsync import limits
 from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.errors import InvalidCsv
+from cardsync.file_kinds import PRICING, kind_in
 from cardsync.table_text import (
     AS_EXPORTED,
     MOST_BEFORE,
@@ -58,6 +59,9 @@ def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
         raise InvalidCsv(str(e)) from e
     top = head[: MAX_HEADER_BYTES + 1]
     lines = [text_of_line(line).rstrip("\r") for line in top.split(b"\n")]
+    kind = kind_in(lines)
+    if kind is not None and kind is not PRICING:
+        raise InvalidCsv(kind.told())
     form = form_of(lines, _is_usable, encoding) or _likeliest(lines, encoding)
     header = _header(lines, form)
     start = 0

@@ -91,7 +91,7 @@ async def add_payments(
         await mark_changed(session, _DAYS, of)
         await mark(session, caller.seller_id, Figure.SALES_SUMS)
         note(session, caller, "payments.received", f"orders: {len(changed)}", now)
-    return PaymentsAdded(len(paid), len(changed), payments.rejected)
+    return PaymentsAdded(len(paid), len(changed), payments.rejected, payments.read_as)
 
 
 async def audit(reading: Reading, caller: Caller, first: date, last: date) -> FeeAudit:

@@ -1,11 +1,9 @@
-"""Reads a file of lots: a CSV with a header, `,`, `;` or tab between its cells. A row that can't be
-read is told with its line, field and reason. Pure.
+"""Reads a file of lots, a CSV with a header. A row that can't be read is told with its line, field
+and reason. Pure.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -15,8 +13,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cardsync import errors, limits
+from cardsync.file_kinds import kind_of
 from cardsync.lots.add_lots import COST_MOST, NewLot
 from cardsync.money import read_amount
+from cardsync.table_text import NotATable, Table, read_table, typed_number, typed_whole
 
 COLUMNS: Final = ("marketplace_id", "quantity", "cost", "bought_on")
 _NAMES: Final = {
@@ -28,13 +28,10 @@ _NAMES: Final = {
 }  # fmt: skip
 _DAY: Final = re.compile(
     r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})(?:[T ].*)?"
-    r"|(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<last>\d{4}|\d{2})",
+    r"|(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<last>\d{4}|\d{2})"
+    r"|(?P<of_month>\d{1,2})\.(?P<named>\d{1,2})\.(?P<named_year>\d{4})",
     re.ASCII,
 )
-# A comma before one or two last digits is a decimal one; one before three may be either, unless a
-# point or another comma says which.
-_WITH_COMMA: Final = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d{1,2}", re.ASCII)
-_IN_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})", re.ASCII)
 
 
 class RejectedRow(msgspec.Struct):
@@ -46,8 +43,11 @@ class RejectedRow(msgspec.Struct):
 
 
 class LotRows(NamedTuple):
+    """`read_as` says how the file is written, where that is not the usual way."""
+
     lots: list[NewLot]
     rejected: list[RejectedRow]
+    read_as: str = ""
 
 
 class _Unreadable(Exception):
@@ -61,108 +61,105 @@ def read_lots(body: bytes, today: date) -> LotRows:
     """Read a file; a row without a day was bought today. Raises InvalidPayload for a file without
     the columns, or with too many rows.
     """
-    table = table_of(body)
-    places = places_of(table[0] if table else [], _NAMES, ("marketplace_id", "quantity"))
-    rows = LotRows([], [])
-    if len(table) > limits.LOT_ROWS + 1:
-        raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
-    for line, cells in enumerate(table[1:], 2):
-        given = {
-            name: cells[at].strip().lstrip("'") for name, at in places.items() if at < len(cells)
-        }
-        if not any(given.values()):
-            continue
+    table = table_of(body, _NAMES, ("marketplace_id", "quantity"))
+    places = places_of(table, _NAMES, ("marketplace_id", "quantity"))
+    rows = LotRows([], [], table.form.said())
+    for line, cells, fault in table.rows:
+        if len(rows.lots) + len(rows.rejected) == limits.LOT_ROWS:
+            raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        given = {name: cells[at].strip().lstrip("'") for name, at in places.items() if not fault}
         try:
-            rows.lots.append(_lot(given, today))
+            if fault:
+                raise _Unreadable("row", fault)
+            if any(given.values()):
+                rows.lots.append(_lot(given, today, table.form.decimal))
         except _Unreadable as e:
             rows.rejected.append(RejectedRow(line, e.field, e.reason))
     return rows
 
 
-def table_of(body: bytes) -> list[list[str]]:
-    """Return the cells of a CSV. Raises InvalidPayload."""
+def table_of(body: bytes, names: Mapping[str, str], needed: Sequence[str]) -> Table:
+    """Return the table whose header has the needed columns. Raises InvalidPayload for a file of
+    another kind.
+    """
     try:
-        words = body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise errors.InvalidPayload("csv: the file is not UTF-8") from None
-    first = words.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    try:
-        return list(csv.reader(io.StringIO(words, newline=""), delimiter=delimiter))
-    except csv.Error as e:
-        raise errors.InvalidPayload(f"csv: the file cannot be read: {e}") from e
+        table = read_table(body, lambda cells: set(needed) <= _places(cells, names).keys())
+    except NotATable as e:
+        raise errors.InvalidPayload(f"csv: {e}") from e
+    if not set(needed) <= _places(table.header, names).keys() and (kind := kind_of(table.header)):
+        raise errors.InvalidPayload(f"csv: {kind.told()}")
+    return table
 
 
-def places_of(
-    header: Sequence[str],
-    names: Mapping[str, str],
-    needed: Sequence[str],
-) -> dict[str, int]:
+def places_of(table: Table, names: Mapping[str, str], needed: Sequence[str]) -> dict[str, int]:
     """Return where each known column is. Raises InvalidPayload naming the missing ones."""
-    places: dict[str, int] = {}
-    for at, cell in enumerate(header):
-        if known := names.get(cell.strip().casefold()):
-            places.setdefault(known, at)
+    places = _places(table.header, names)
     if missing := [name for name in needed if name not in places]:
-        raise errors.InvalidPayload(f"csv: line 1 lacks {' and '.join(missing)}")
+        lacks = f"csv: line {table.form.before + 1} lacks {' and '.join(missing)}"
+        raise errors.InvalidPayload(lacks + as_read(table))
     return places
 
 
-def _lot(given: Mapping[str, str], today: date) -> NewLot:
-    card = _whole("marketplace_id", given, limits.LARGEST_ID)
-    quantity = _whole("quantity", given, limits.SHELVED_QUANTITY)
+def as_read(table: Table) -> str:
+    """Return what a sentence about a table's header adds where the table is not written as usual."""
+    said = table.form.said()
+    return f" (read as {said})" if said else ""
+
+
+def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for at, cell in enumerate(header):
+        if known := names.get(cell.casefold()):
+            places.setdefault(known, at)
+    return places
+
+
+def _lot(given: Mapping[str, str], today: date, decimal: str) -> NewLot:
+    card = _whole("marketplace_id", given, limits.LARGEST_ID, decimal)
+    quantity = _whole("quantity", given, limits.SHELVED_QUANTITY, decimal)
     bought_on = _day(given.get("bought_on", ""), today)
-    return NewLot(card, quantity, _cost(given.get("cost", "")), bought_on, "file")
+    return NewLot(card, quantity, _cost(given.get("cost", ""), decimal), bought_on, "file")
 
 
-def _whole(field: str, given: Mapping[str, str], most: int) -> int:
+def _whole(field: str, given: Mapping[str, str], most: int, decimal: str) -> int:
     digits = given.get(field, "")
-    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
-    if not (plain and 1 <= int(digits) <= most):
+    try:
+        number = typed_whole(digits, decimal)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= most:
         raise _Unreadable(field, f"{digits[:40]!r} is not a whole number from 1 to {most:,}")
-    return int(digits)
+    return number
 
 
-def _cost(given: str) -> Decimal | None:
+def _cost(given: str, decimal: str) -> Decimal | None:
     if not given:
         return None
-    cost = amount_of(given)
+    cost = amount_of(given, decimal)
     if cost is None or not 0 <= cost <= COST_MOST:
         raise _Unreadable("cost", f"{given[:40]!r} is not an amount like 1.50")
     return cost
 
 
-def amount_of(given: str) -> Decimal | None:
-    """Read an amount like $1,234.50, 1.234,50 or (1.50), which is below zero; None if it is none,
-    or if its comma may be either sign.
-    """
-    plain = given.strip().replace("$", "")
-    below = plain.startswith("(") and plain.endswith(")")
-    plain = plain.strip("()").strip()
-    if _WITH_COMMA.fullmatch(plain):
-        plain = plain.replace(".", "").replace(",", ".")
-    elif "," in plain and not _IN_THOUSANDS.fullmatch(plain):
-        return None
+def amount_of(given: str, decimal: str = ".") -> Decimal | None:
+    """Read an amount like $1,234.50, 1.234,50 or (1.50), which is below zero; None if it is none."""
     try:
-        amount = read_amount(plain.replace(",", ""))
+        return read_amount(typed_number(given, decimal))
     except ValueError:
         return None
-    return -amount if below else amount
 
 
 def day_of(given: str) -> date | None:
-    """Read a day like 2026-07-31 or 07/31/2026; None if it is none."""
+    """Read a day like 2026-07-31, 07/31/2026 or 31.07.2026; None if it is none."""
     found = _DAY.fullmatch(given)
     if found is None:
         return None
-    year, month, day = (
-        found["year"] or found["last"],
-        found["month"] or found["first"],
-        found["day"],
-    )
+    year = found["year"] or found["last"] or found["named_year"]
+    month = found["month"] or found["first"] or found["named"]
+    day = found["day"] or found["second"] or found["of_month"]
     century = 2_000 if len(year) == 2 else 0
     try:
-        return date(century + int(year), int(month), int(day or found["second"]))
+        return date(century + int(year), int(month), int(day))
     except ValueError:
         return None
 

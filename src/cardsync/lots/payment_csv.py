@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync import errors, limits
-from cardsync.lots.lot_csv import RejectedRow, amount_of, day_of, table_of
+from cardsync.lots.lot_csv import RejectedRow, amount_of, as_read, day_of, table_of
 
 _ORDER: Final = ("order number", "order #", "order", "order id", "order_number")
 _DAY: Final = ("payment date", "paid on", "date", "order date", "paid_on")
@@ -23,6 +23,7 @@ _FEES: Final = (
     "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
     "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
 )  # fmt: skip
+_KNOWN: Final = dict.fromkeys(_ORDER, "order") | dict.fromkeys(_FEES, "fees")
 _SUMS: Final = ("fees", "total fees", "fee amount")
 # The names of a fee's column, and the sentence for a cell that has no amount.
 _A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
@@ -40,40 +41,47 @@ class Paid(NamedTuple):
 
 
 class Payments(NamedTuple):
+    """`read_as` says how the file is written, where that is not the usual way."""
+
     paid: list[Paid]
     rejected: list[RejectedRow]
+    read_as: str = ""
 
 
 def read_payments(body: bytes) -> Payments:
     """Raises InvalidPayload for a file without the columns, or with too many rows."""
-    table = table_of(body)
-    names = [cell.strip().casefold() for cell in table[0]] if table else []
+    table = table_of(body, _KNOWN, ("order", "fees"))
+    names = [cell.casefold() for cell in table.header]
     order = _first(names, _ORDER)
     fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
-    fees = fees or _each_fee(table[0] if table else [])
+    fees = fees or _each_fee(table.header)
     if order is None or not fees:
         missing = "an order number" if order is None else "fees"
-        raise errors.InvalidPayload(f"csv: line 1 has no column of {missing}")
-    if len(table) > limits.LOT_ROWS + 1:
-        raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        where = f"csv: line {table.form.before + 1} has no column of {missing}"
+        raise errors.InvalidPayload(where + as_read(table))
     day, amount = _first(names, _DAY), _first(names, _AMOUNT)
+    decimal = table.form.decimal
     found: dict[str, Paid] = {}
     rejected: list[RejectedRow] = []
-    for line, cells in enumerate(table[1:], 2):
-        if not any(cell.strip() for cell in cells):
+    for rows, (line, cells, fault) in enumerate(table.rows):
+        if rows == limits.LOT_ROWS:
+            raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        if fault:
+            rejected.append(RejectedRow(line, "row", fault))
             continue
         number = _cell(cells, order)[: limits.ORDER_NUMBER_CHARACTERS]
-        taken = [amount_of(_cell(cells, at) or "0") for at in fees]
+        taken = [amount_of(_cell(cells, at) or "0", decimal) for at in fees]
         if not number:
             rejected.append(RejectedRow(line, "order_number", "it is missing"))
         elif None in taken:
             rejected.append(RejectedRow(line, "fees", "is not an amount like 1.50"))
         else:
             total = sum((one for one in taken if one is not None), Decimal(0))
-            paid = Paid(number, day_of(_cell(cells, day)), amount_of(_cell(cells, amount)), total)
+            whole = amount_of(_cell(cells, amount), decimal)
+            paid = Paid(number, day_of(_cell(cells, day)), whole, total)
             found[number] = _joined(found.get(number), paid)
     paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]
-    return Payments(paid_once, rejected)
+    return Payments(paid_once, rejected, table.form.said())
 
 
 def _each_fee(header: Sequence[str]) -> list[int]:
@@ -98,7 +106,7 @@ def _first(names: list[str], known: tuple[str, ...]) -> int | None:
 
 
 def _cell(cells: list[str], at: int | None) -> str:
-    return cells[at].strip().lstrip("'") if at is not None and at < len(cells) else ""
+    return cells[at].strip().lstrip("'") if at is not None else ""
 
 
 def _joined(former: Paid | None, paid: Paid) -> Paid:

@@ -135,7 +135,7 @@ async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
     body = data.csv.encode()
     rows = read_file(body, today_of(writer.caller, writer.now))
     lots, known = await writes.add_file_of_lots(writer, body, rows)
-    return FileAdded(lots, known, rows.rejected)
+    return FileAdded(lots, known, rows.rejected, rows.read_as)
 
 
 @patch(

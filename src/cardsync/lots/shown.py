@@ -53,6 +53,8 @@ class FileAdded(msgspec.Struct):
     known_before: bool
     """The same file was here before: nothing is added"""
     rejected: list[RejectedRow]
+    read_as: str
+    """How the file is written, where that is not the usual way: separated by ;"""
 
 
 class CostOfCard(msgspec.Struct):
@@ -182,6 +184,8 @@ class PaymentsAdded(msgspec.Struct):
     changed: int
     """Orders whose fees are new or other ones"""
     rejected: list[RejectedRow]
+    read_as: str
+    """How the file is written, where that is not the usual way: separated by ;"""
 
 
 def lot_body(lot: Lot) -> LotBody:

@@ -19,6 +19,7 @@ from cardsync.catalog.sources import json_file, mtgjson
 from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
 from cardsync.market.observation_files import MarketFileError
 from cardsync.money import read_amount, to_units
+from cardsync.table_text import HEAD_BYTES, NotATable, read_table
 
 _AT_ONCE: Final = 100_000
 _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
@@ -83,8 +84,12 @@ def _frames(found: Iterator[Row | Broken]) -> Frames:
 
 def _columns(path: Path) -> set[str]:
     try:
-        return set(pl.read_csv(path, infer_schema=False, n_rows=0).columns)
-    except (pl.exceptions.PolarsError, OSError) as e:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        return set(read_table(head, lambda cells: set(cells) >= _TCGCSV).header)
+    except NotATable as e:
+        raise MarketFileError(f"{path.name}: {e}") from e
+    except OSError as e:
         raise MarketFileError(f"{path.name} cannot be read as csv: {e}") from e
 
 

@@ -4,7 +4,8 @@ cannot be used and the reason for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,6 +15,16 @@ from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.errors import CommandError
 from cardsync.money import MAX_UNITS, UNITS_PER_DOLLAR
+from cardsync.table_text import (
+    HEAD_BYTES,
+    NotATable,
+    as_utf8,
+    first_line,
+    form_of,
+    text_of_line,
+    typed_number,
+    typed_whole,
+)
 
 _ROWS_AT_ONCE: Final = 250_000
 _CELL: Final = ("condition", "printing", "language")
@@ -45,7 +56,7 @@ def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
     Raises MarketFileError.
     """
     try:
-        scan = pl.scan_parquet(path) if form == "parquet" else pl.scan_csv(path, infer_schema=False)
+        scan, decimal = (pl.scan_parquet(path), ".") if form == "parquet" else _scan_csv(path)
         names = scan.collect_schema().names()
         _must_have(names, path)
         cells = _Cells()
@@ -53,10 +64,36 @@ def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
         for rows in scan.select(_known(names, kind)).collect_batches(
             chunk_size=_ROWS_AT_ONCE, maintain_order=True
         ):
-            yield _slice(rows, cells, first)
+            yield _slice(rows, cells, first, decimal)
             first += rows.height
+    except NotATable as e:
+        raise MarketFileError(f"{path.name}: {e}") from e
     except (pl.exceptions.PolarsError, OSError) as e:
         raise MarketFileError(f"{path.name} cannot be read as {form}: {e}") from e
+
+
+def _scan_csv(path: Path) -> tuple[pl.LazyFrame, str]:
+    """Return the rows of a CSV however it is written, and its sign before decimals. Raises
+    NotATable.
+    """
+    with path.open("rb") as file:
+        top = file.read(HEAD_BYTES)
+    encoding, _, head = as_utf8([top])
+    lines = [text_of_line(line) for line in head.split(b"\n")]
+    form = form_of(lines, lambda cells: set(_REQUIRED) <= set(cells), encoding)
+    form = form or first_line(lines, encoding)
+    source: Path | io.BytesIO = path
+    if encoding not in ("utf-8", "cp1252") or b"\n" not in top:
+        _, others, head = as_utf8([path.read_bytes()])
+        source = io.BytesIO(b"".join([head, *others]))
+    scan = pl.scan_csv(
+        source,
+        infer_schema=False,
+        separator=form.delimiter,
+        skip_lines=form.before,
+        encoding="utf8" if encoding == "utf-8" else "utf8-lossy",
+    )
+    return scan, form.decimal
 
 
 def _must_have(names: list[str], path: Path) -> None:
@@ -103,12 +140,12 @@ class _Cells:
         )
 
 
-def _slice(raw: pl.DataFrame, cells: _Cells, first: int) -> Slice:
+def _slice(raw: pl.DataFrame, cells: _Cells, first: int, decimal: str) -> Slice:
     said = raw.select(_CELL)
     rows = cells.of(raw).with_columns(
-        _whole(raw, "product_id"),
-        _whole(raw, "quantity"),
-        _units(raw),
+        _whole(raw, "product_id", decimal),
+        _whole(raw, "quantity", decimal),
+        _units(raw, decimal),
         pl.col("kind").cast(pl.String).str.strip_chars().str.to_lowercase(),
         *(_moments(raw[name]) for name in _TIMES),
     )
@@ -134,17 +171,34 @@ def _slice(raw: pl.DataFrame, cells: _Cells, first: int) -> Slice:
     )
 
 
-def _whole(raw: pl.DataFrame, name: str) -> pl.Expr:
+def _whole(raw: pl.DataFrame, name: str, decimal: str) -> pl.Expr:
     """Return a column of whole numbers, null where the cell is none."""
     if raw.schema[name].is_integer():
         return pl.col(name).cast(pl.Int64, strict=False)
     if raw.schema[name].is_numeric():
         number = pl.col(name)
         return pl.when(number == number.floor()).then(number).cast(pl.Int64, strict=False)
-    return pl.col(name).cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+    texts = _as_plain(raw[name].cast(pl.String), "[0-9]+", typed_whole, decimal)
+    return pl.lit(texts.cast(pl.Int64, strict=False)).alias(name)
 
 
-def _units(raw: pl.DataFrame) -> pl.Expr:
+def _as_plain(
+    said: pl.Series, plain: str, read: Callable[[str, str], object], decimal: str
+) -> pl.Series:
+    """Return texts of numbers as plain ones; those of another shape are read one by one."""
+    texts = said.str.strip_chars()
+    read_ones: dict[str, str | None] = {}
+    for text in texts.filter(~texts.str.contains(f"^{plain}$")).unique().drop_nulls():
+        try:
+            read_ones[text] = str(read(text, decimal))
+        except ValueError:
+            read_ones[text] = None
+    if not read_ones:
+        return texts
+    return texts.replace(list(read_ones), pl.Series(read_ones.values(), dtype=pl.String))
+
+
+def _units(raw: pl.DataFrame, decimal: str) -> pl.Expr:
     """Return prices as ten-thousandths; a fifth decimal is rounded half-up."""
     if raw.schema["price"].is_float():
         # A float holds fifteen digits, and a price with its decimals at most twelve.
@@ -156,8 +210,9 @@ def _units(raw: pl.DataFrame) -> pl.Expr:
         )
     said = pl.col("price")
     if raw.schema["price"] == pl.String:
-        plain = said.str.strip_chars().str.replace_all("[$,]", "")
-        said = pl.when(plain.str.contains(r"^[0-9]+(\.[0-9]+)?$")).then(plain)
+        plain = r"[0-9]+(\.[0-9]+)?" if decimal == "." else "[0-9]+"
+        texts = _as_plain(raw["price"], plain, typed_number, decimal)
+        said = pl.when(texts.str.contains(r"^[0-9]+(\.[0-9]+)?$")).then(texts).alias("price")
     return (
         (said.cast(pl.Decimal(24, 8), strict=False) * UNITS_PER_DOLLAR)
         .round(0, mode="half_away_from_zero")

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cardsync_agent.csv_records import Damaged, Record, column, header_of, lines_of, records
-from cardsync_agent.inbox import NEEDED_COLUMNS
+from cardsync_agent.csv_records import Damaged, Record, header_of, lines_of, records
+from cardsync_agent.file_kinds import PRICING_COLUMNS, column
 
 
 def export_problem(content: bytes) -> str | None:
@@ -17,7 +17,7 @@ def export_problem(content: bytes) -> str | None:
     except Damaged as damaged:
         return f"it {damaged}"
     names = set(header_of(lines))
-    missing = [name for name in NEEDED_COLUMNS if column(name) not in names]
+    missing = [name for name in PRICING_COLUMNS if column(name) not in names]
     if missing:
         return f"it lacks the column {missing[0]}"
     if not any(isinstance(record, Record) for record in records(lines)):

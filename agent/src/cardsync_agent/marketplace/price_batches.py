@@ -16,7 +16,8 @@ import msgspec
 
 from cardsync_agent.card_failures import records_of
 from cardsync_agent.cells import read_amount, read_whole
-from cardsync_agent.csv_records import Record, column, lines_of, records
+from cardsync_agent.csv_records import Record, lines_of, records
+from cardsync_agent.file_kinds import column
 
 # Set, product, number and condition, which name a card that has no id yet.
 Names: TypeAlias = tuple[str, ...]

@@ -1,0 +1,78 @@
+"""Names the marketplace's files that people take for one another, by their columns, and says where
+each belongs. Pure.
+
+The server has this module by a symbolic link: both say the same of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from .table_text import form_of
+
+
+def column(name: str) -> str:
+    """Return one name for `Order #`, `order_number` and `Order Number`, and one for `PostalCode`
+    and `postal_code`.
+    """
+    return re.sub(r"[^a-z0-9]", "", name.casefold().replace("#", "number"))
+
+
+class FileKind(NamedTuple):
+    """A kind of file: what it is called, the columns that identify it, and its place."""
+
+    name: str
+    needed: frozenset[str]
+    place: str
+
+    def told(self) -> str:
+        return f"this is {self.name}: {self.place}"
+
+
+def _kind(name: str, place: str, *columns: str) -> FileKind:
+    return FileKind(name, frozenset(map(column, columns)), place)
+
+
+PRICING_COLUMNS: Final = (
+    "TCGplayer Id", "Product Name", "Condition", "Total Quantity", "TCG Marketplace Price",
+)  # fmt: skip
+COLLECTIONS: Final = "put it under Collections"
+_AGENT: Final = "put it into the agent's inbox"
+APP_EXPORT: Final = _kind(
+    "the TCGplayer app's collection export", COLLECTIONS,
+    "Product ID", "Product Name", "Condition", "Printing", "Add to Quantity",
+)  # fmt: skip
+PRICING: Final = _kind(
+    "the marketplace's pricing export", "put it under Inventory", *PRICING_COLUMNS
+)
+ORDER_LIST: Final = _kind(
+    "the marketplace's order list", _AGENT, "Order #", "Order Date", "Status", "Total Amt"
+)
+PULL_SHEET: Final = _kind(
+    "a pull sheet", _AGENT, "Product Line", "Product Name", "Condition", "Set", "Quantity",
+    "Main Photo URL",
+)  # fmt: skip
+SHIPPING: Final = _kind(
+    "the marketplace's shipping export", _AGENT, "Order #", "Shipping Method", "PostalCode"
+)
+# The order is that of recognition: the app's export has the columns of a pricing export, too.
+KINDS: Final = (APP_EXPORT, PRICING, SHIPPING, ORDER_LIST, PULL_SHEET)
+
+
+def kind_of(header: Iterable[str]) -> FileKind | None:
+    names = set(map(column, header))
+    return next((kind for kind in KINDS if kind.needed <= names), None)
+
+
+def kind_in(lines: Sequence[str]) -> FileKind | None:
+    """Return the kind of a file with these first lines, whatever separates its cells."""
+    found: list[FileKind] = []
+
+    def is_known(cells: Sequence[str]) -> bool:
+        found.extend(kind for kind in [kind_of(cells)] if kind)
+        return bool(found)
+
+    form_of(lines, is_known)
+    return found[0] if found else None
