@@ -106,6 +106,7 @@ WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
     "passkey_challenge",
     "picture",
     "picture_host",
+    "product_elsewhere",
     "rate_limit",
     "release",
     "release_kill",

@@ -23,9 +23,10 @@ from cardsync import clock
 from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.products import identity
+from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
 from cardsync.catalog.sources.read import form_of, slices
-from cardsync.catalog.sources.source_record import Broken, CatalogError
+from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
 
@@ -50,7 +51,7 @@ _INCOMING = "(SELECT * FROM incoming)"
 _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 # These make two sources' rows one printing, where nothing else contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
-_PRINTING_OR_NULL = ("back_key", "variant_key", "finish_key", "language_key", "sealed")
+_PRINTING_OR_NULL = ("back_key", "variant_key", "language_key", "sealed")
 # A source that knows less than another fills nothing in and takes nothing away.
 _FILLED = (
     "set_code",
@@ -61,7 +62,9 @@ _FILLED = (
     "number_total",
 )
 # These say something of a printing, and do not make it another one.
-_BESIDE = ("rarity", "product_id", "picture_url")
+_BESIDE = ("rarity", "product_id", "picture_url", *IDS)
+# Scryfall's id stands in the addresses of its pictures.
+_IN_PICTURE = r"scryfall\.io/.*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 # What is counted (read, write), how far it is, and of how many; 0: nobody knows.
@@ -134,15 +137,18 @@ async def load(
     if check is not None:
         check(report)
     tell("write", 0, keyed.height)
-    report.adopted = await _adopt(database, keyed)
+    alone = form in BY_NAME and BY_NAME[form].ids_alone
+    if not alone:
+        report.adopted = await _adopt(database, keyed)
     for at in range(0, keyed.height, _CHUNK):
         async with database.shared() as session:
-            await _store(session, keyed.slice(at, _CHUNK), source, report)
+            await _store(session, keyed.slice(at, _CHUNK), source, report, ids_alone=alone)
         tell("write", min(at + _CHUNK, keyed.height), keyed.height)
         if keyed.height > _CHUNK:
             say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
     async with database.shared() as session:
-        report.vanished = await _mark_vanished(session, keyed, source)
+        if not alone:
+            report.vanished = await _mark_vanished(session, keyed, source)
         await _record(session, report)
     return report
 
@@ -179,17 +185,18 @@ def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
         [pl.col(name).fill_null("") for name in COLUMNS if name not in _BESIDE], separator="\x1f"
     )
     keyed = keyed.with_columns(
+        scryfall_id=pl.coalesce("scryfall_id", pl.col("picture_url").str.extract(_IN_PICTURE, 1)),
         identity=pl.concat_str(
             pl.lit("catalog\x1f"),
             own,
             pl.lit("\x1f"),
             identity(),
-        )
+        ),
     )
     return (
         keyed.unique("identity", keep="first", maintain_order=True)
         .sort("identity")
-        .select("identity", *_STORED)
+        .select("identity", *_STORED, *IDS)
     )
 
 
@@ -226,10 +233,16 @@ async def _store(
     rows: pl.DataFrame,
     source: str,
     report: Report,
+    *,
+    ids_alone: bool,
 ) -> None:
     await _incoming(session, rows)
     # Two imports of one catalog at once would each miss what the other adds.
     await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
+    if ids_alone:
+        await session.execute(text(_NAMED_ALONE))
+        report.changed += await run(session, _ELSEWHERE.format(of=_OF_DESCRIBED), {})
+        return
     listed = ", ".join(_STORED)
     sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)
     known, own = (", ".join(f"{of}.{name}" for name in _STORED) for of in ("p", "i"))
@@ -259,10 +272,38 @@ async def _store(
         """,
         {"source": source},
     )
+    await session.execute(text(_ELSEWHERE.format(of=_OF_PRODUCTS)))
     report.changed += changed + described
     report.added += added
     if changed + described + added:
         await name_index.renew(session, rows)
+
+
+_OF_PRODUCTS: Final = (
+    "SELECT p.id AS of, i.* FROM incoming i JOIN product p ON p.identity = md5(i.identity)"
+)
+_OF_DESCRIBED: Final = "SELECT d.id AS of, i.* FROM described d JOIN incoming i USING (identity)"
+_ELSEWHERE: Final = f"""
+    INSERT INTO product_elsewhere (kind, id, product_id)
+    SELECT DISTINCT e.kind, e.id, t.of FROM ({{of}}) AS t CROSS JOIN LATERAL (VALUES
+           {", ".join(f"('{name.removesuffix('_id')}', t.{name})" for name in IDS)}
+           ) AS e (kind, id)
+     WHERE e.id IS NOT NULL ORDER BY 1, 2, 3
+    ON CONFLICT DO NOTHING
+"""
+# A row without a number is of a card whose name its set has once, in whatever finishes.
+_NAMED_ALONE: Final = """
+    CREATE TEMP TABLE described ON COMMIT DROP AS
+    SELECT identity, id FROM (
+        SELECT i.identity, p.id, count(*) OVER (PARTITION BY p.id) AS ours,
+               min(p.number_key || ' ' || coalesce(p.variant_key, '')) OVER same AS one,
+               max(p.number_key || ' ' || coalesce(p.variant_key, '')) OVER same AS other
+          FROM incoming i
+          JOIN product p ON p.game = i.game AND p.set_key = i.set_key AND p.name_key = i.name_key
+         WHERE NOT p.provisional AND NOT p.sealed
+        WINDOW same AS (PARTITION BY i.identity)
+    ) AS pairs WHERE ours = 1 AND one = other
+"""
 
 
 def _present(name: str) -> str:
@@ -274,30 +315,10 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
     """Take the rows out of `incoming` that another source has described already; return how many
     of those products learn something.
 
-    It is one product if exactly one row here and one product there have the same printing.
+    It is one product if exactly one row here and one product there have the same printing, or an id
+    in common and the name; a row without a finish is all the finishes that there are.
     """
-    same = " AND ".join(
-        (
-            *(f"p.{name} = i.{name}" for name in _PRINTING),
-            *(f"p.{name} IS NOT DISTINCT FROM i.{name}" for name in _PRINTING_OR_NULL),
-        )
-    )
-    await session.execute(
-        text(f"""
-            CREATE TEMP TABLE described ON COMMIT DROP AS
-            SELECT identity, id FROM (
-                SELECT i.identity, p.id,
-                       count(*) OVER (PARTITION BY i.identity) AS theirs,
-                       count(*) OVER (PARTITION BY p.id) AS ours
-                  FROM incoming i JOIN product p ON {same}
-                 WHERE NOT p.provisional AND p.source <> :source
-                   AND coalesce(p.number_total = i.number_total, true)
-                   AND coalesce(p.marketplace_product_id = i.marketplace_product_id, true)
-                   AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
-            ) AS pairs WHERE theirs = 1 AND ours = 1
-        """),
-        {"source": source},
-    )
+    await session.execute(text(_DESCRIBED), {"source": source})
     sets = ", ".join(f"{name} = coalesce(p.{name}, i.{name})" for name in _FILLED)
     lacks = " OR ".join(f"p.{name} IS NULL AND i.{name} IS NOT NULL" for name in _FILLED)
     filled = await run(
@@ -309,12 +330,53 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
         """,
         {},
     )
+    await session.execute(text(_ELSEWHERE.format(of=_OF_DESCRIBED)))
     await session.execute(
         text("DELETE FROM incoming i USING described t WHERE t.identity = i.identity")
     )
     return filled
 
 
+_SAME_FINISH: Final = "(i.finish_key IS NULL OR p.finish_key IS NOT DISTINCT FROM i.finish_key)"
+_SAME_PRINTING: Final = " AND ".join(
+    (
+        *(f"p.{name} = i.{name}" for name in _PRINTING),
+        *(f"p.{name} IS NOT DISTINCT FROM i.{name}" for name in _PRINTING_OR_NULL),
+        _SAME_FINISH,
+        "coalesce(p.number_total = i.number_total, true)",
+        "coalesce(p.marketplace_product_id = i.marketplace_product_id, true)",
+    )
+)
+_SAME_NAME: Final = f"""
+    p.game = i.game AND p.name_key = i.name_key AND p.sealed = i.sealed AND {_SAME_FINISH}
+    AND p.language_key IS NOT DISTINCT FROM i.language_key
+"""
+_DESCRIBED: Final = f"""
+    CREATE TEMP TABLE described ON COMMIT DROP AS
+    WITH same AS (
+        SELECT i.identity, p.id, p.finish_key FROM incoming i JOIN product p ON {_SAME_PRINTING}
+         WHERE NOT p.provisional AND p.source <> :source
+         UNION
+        SELECT i.identity, p.id, p.finish_key FROM incoming i
+          JOIN product p ON p.marketplace_product_id = i.marketplace_product_id AND {_SAME_NAME}
+         WHERE NOT p.provisional AND p.source <> :source
+         UNION
+        SELECT i.identity, p.id, p.finish_key FROM incoming i
+         CROSS JOIN LATERAL (VALUES
+               {", ".join(f"('{name.removesuffix('_id')}', i.{name})" for name in IDS)}
+               ) AS e (kind, id)
+          JOIN product_elsewhere x ON x.kind = e.kind AND x.id = e.id
+          JOIN product p ON p.id = x.product_id AND {_SAME_NAME}
+         WHERE NOT p.provisional AND p.source <> :source
+    )
+    SELECT identity, id FROM (
+        SELECT s.identity, s.id,
+               count(*) OVER (PARTITION BY s.identity, s.finish_key) AS theirs,
+               count(*) OVER (PARTITION BY s.id) AS ours
+          FROM same s
+         WHERE NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(s.identity))
+    ) AS pairs WHERE theirs = 1 AND ours = 1
+"""
 # A join, because `NOT IN` compares each with each once its list outgrows work_mem; and apart from
 # the update, because nodes of a cluster update by values alone.
 _GONE: Final = """

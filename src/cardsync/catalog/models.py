@@ -76,6 +76,17 @@ class Product(Base):
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
+class ProductElsewhere(Base):
+    """What another project or market calls a product: `kind` is the name of the id without "_id"
+    (`sources/source_record.py`). The finishes of a card often share an id.
+    """
+
+    __tablename__ = "product_elsewhere"
+    kind: Mapped[str] = mapped_column(Text, primary_key=True)
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+
+
 class CatalogName(Base):
     """A name as it is searched: its words, those of its variants, and how many printings it has."""
 

@@ -54,21 +54,39 @@ def done(result):
     return result.stdout.strip()
 
 
+def listing(a_set, n):
+    """An id of the marketplace that no other test's product has."""
+    return int(a_set[-8:], 16) * 10 + n
+
+
 def mtgjson(a_set, **more):
     card = {
         "name": "Opt", "number": "65", "rarity": "common", "language": "English",
-        "finishes": ["nonfoil", "foil"], "identifiers": {"tcgplayerProductId": "901"},
+        "finishes": ["nonfoil", "foil"],
+        "identifiers": {"tcgplayerProductId": str(listing(a_set, 1))},
         "availability": ["paper"], "keyruneCode": "XLN",
     }  # fmt: skip
     faces = [
-        card | {"name": "Fire // Ice", "number": "2", "side": side, "finishes": ["nonfoil"]}
+        card
+        | {
+            "name": "Fire // Ice",
+            "number": "2",
+            "side": side,
+            "finishes": ["nonfoil"],
+            "identifiers": {"tcgplayerProductId": str(listing(a_set, 4))},
+        }
         for side in "ab"
     ]
     etched = card | {
         "number": "7", "finishes": ["etched"],
-        "identifiers": {"tcgplayerProductId": "1", "tcgplayerEtchedProductId": "902"},
+        "identifiers": {
+            "tcgplayerProductId": str(listing(a_set, 5)),
+            "tcgplayerEtchedProductId": str(listing(a_set, 2)),
+        },
     }  # fmt: skip
-    box = {"name": "Booster Box", "identifiers": {"tcgplayerProductId": "903"}}
+    box = {
+        "name": "Booster Box", "identifiers": {"tcgplayerProductId": str(listing(a_set, 3))}
+    }  # fmt: skip
     found = {
         "name": a_set, "code": "TST", "cards": [card, *faces, etched], "sealedProduct": [box],
         "tokens": [], "baseSetSize": 3,
@@ -76,13 +94,14 @@ def mtgjson(a_set, **more):
     return {"meta": {"version": "5"}, "data": {"TST": found | more}}
 
 
-MTGJSON = [
-    ("Booster Box", None, "Sealed", 903),
-    ("Fire // Ice", "2", "Normal", 901),
-    ("Opt", "65", "Foil", 901),
-    ("Opt", "65", "Normal", 901),
-    ("Opt (Foil Etched)", "7", "Foil", 902),
-]
+def mtgjson_products(a_set):
+    return [
+        ("Booster Box", None, "Sealed", listing(a_set, 3)),
+        ("Fire // Ice", "2", "Normal", listing(a_set, 4)),
+        ("Opt", "65", "Foil", listing(a_set, 1)),
+        ("Opt", "65", "Normal", listing(a_set, 1)),
+        ("Opt (Foil Etched)", "7", "Foil", listing(a_set, 2)),
+    ]
 
 
 @pytest.mark.soak
@@ -94,19 +113,21 @@ def test_mtgjson_is_read_packed_or_not(run, tmp_path, a_set, products, suffix, p
     path = tmp_path / f"AllPrintings.{suffix}"
     path.write_bytes(pack(json.dumps(mtgjson(a_set)).encode()))
     assert "5 new" in done(run("import", path))
-    assert products() == MTGJSON
+    assert products() == mtgjson_products(a_set)
 
 
 def test_scryfall(run, tmp_path, a_set, products):
     card = {
         "object": "card", "name": "Opt", "set_name": a_set, "set": "xln", "lang": "en",
         "collector_number": "065", "rarity": "common", "finishes": ["nonfoil", "foil"],
-        "tcgplayer_id": 901, "digital": False,
+        "tcgplayer_id": listing(a_set, 1), "digital": False,
     }  # fmt: skip
     path = tmp_path / "default-cards.json"
     path.write_text(json.dumps([card, card | {"digital": True, "name": "Online"}]))
     assert "2 new" in done(run("import", path))
-    assert products() == [("Opt", "065", "Foil", 901), ("Opt", "065", "Normal", 901)]
+    assert products() == [
+        ("Opt", "065", finish, listing(a_set, 1)) for finish in ("Foil", "Normal")
+    ]
     assert products("set_code, number_key")[0] == ("XLN", "65")
 
 
@@ -243,7 +264,7 @@ def test_a_broken_card_of_a_set_keeps_the_others(run, tmp_path, a_set, products)
     assert "4 records were skipped" in done(result)
     assert "skipped set TST, record 5 (9): name is missing" in result.stderr
     assert "skipped set NO: its name is missing" in result.stderr
-    assert products() == MTGJSON
+    assert products() == mtgjson_products(a_set)
 
 
 @pytest.mark.parametrize(
@@ -312,12 +333,12 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
     [(first,)] = products("id")
     card = {
         "name": "Opt", "set_name": a_set, "set": "xln", "lang": "en", "collector_number": "065",
-        "finishes": ["nonfoil"], "tcgplayer_id": 901,
+        "finishes": ["nonfoil"], "tcgplayer_id": listing(a_set, 1),
     }  # fmt: skip
     path = tmp_path / "default-cards.json"
     path.write_text(json.dumps([card]))
     assert "0 new, 1 changed" in done(run("import", path))
-    assert products("id, set_code, marketplace_product_id") == [(first, "XLN", 901)]
+    assert products("id, set_code, marketplace_product_id") == [(first, "XLN", listing(a_set, 1))]
     assert "0 new, 0 changed" in done(run("import", path))
     assert "0 new, 0 changed" in done(run("import", own))
 

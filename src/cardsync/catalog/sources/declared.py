@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cardsync.catalog.product_lines import CATEGORY_IDS
-from cardsync.catalog.sources import mtgjson, pokemon_tcg_data, scryfall, tcgcsv, tcgdex
+from cardsync.catalog.sources import (
+    cardmarket,
+    cardtrader,
+    flesh_and_blood,
+    lorcanajson,
+    mtgjson,
+    optcg,
+    pokemon_tcg_data,
+    scryfall,
+    tcgcsv,
+    tcgdex,
+    ygoprodeck,
+)
 from cardsync.catalog.sources.source_record import Found
 
 
@@ -36,7 +48,8 @@ class Source(NamedTuple):
 
     `games` are our names of its games, with the source's own. `lacks` says in a person's words
     what its catalogs do not hold. `signs` are words that only this source writes, in the first
-    bytes of a file. Without `downloads` a person gets the file: `by_hand` says how.
+    bytes of a file. Without `downloads` a person gets the file: `by_hand` says how. With
+    `ids_alone` its files give ids to products that others describe, and make none.
     """
 
     name: str
@@ -49,8 +62,13 @@ class Source(NamedTuple):
     downloads: tuple[Download, ...] = ()
     by_hand: str = ""
     signs: tuple[bytes, ...] = ()
+    ids_alone: bool = False
 
 
+_FAB: Final = (
+    "https://raw.githubusercontent.com/the-fab-cube/flesh-and-blood-cards/develop/json/english"
+)
+_OPTCG: Final = "https://optcgapi.com/api"
 _POKEMON_DATA: Final = "https://raw.githubusercontent.com/PokemonTCG/pokemon-tcg-data/master"
 SOURCES: Final = (
     Source(
@@ -136,6 +154,85 @@ SOURCES: Final = (
             ),
         ),
         signs=(b'"localId"',),
+    ),
+    Source(
+        "lorcanajson",
+        "LorcanaJSON",
+        "https://lorcanajson.org",
+        "MIT",
+        {"lorcana": "en"},
+        lorcanajson.read,
+        lacks="sealed products",
+        downloads=(
+            Download("https://lorcanajson.org/files/current/{game}/allCards.json", "allCards.json"),
+        ),
+        signs=(b'"hasAllCards"', b'"allowedInTournamentsFromDate"'),
+    ),
+    Source(
+        "flesh-and-blood-cards",
+        "Flesh and Blood Cards",
+        "https://github.com/the-fab-cube/flesh-and-blood-cards",
+        "MIT",
+        {"flesh_and_blood": "english"},
+        flesh_and_blood.read,
+        lacks="languages other than English, sealed products",
+        downloads=(
+            Download(f"{_FAB}/card.json", "card.json"),
+            Download(f"{_FAB}/set.json", "set.json"),
+        ),
+        signs=(b'"silver_age_legal"', b'"blitz_legal"', b'"set_printing_unique_id"'),
+    ),
+    Source(
+        "ygoprodeck",
+        "YGOPRODeck",
+        "https://ygoprodeck.com/api-guide/",
+        "free to use, its files to be kept and not asked for again and again",
+        {"yugioh": "yugioh"},
+        ygoprodeck.read,
+        lacks="ids of the marketplace, pictures (it forbids links to them), finishes, sealed products",
+        downloads=(Download("https://db.ygoprodeck.com/api/v7/cardinfo.php", "cardinfo.json"),),
+        signs=(b'"humanReadableCardType"', b'"ygoprodeck_url"', b'"frameType"'),
+    ),
+    Source(
+        "optcg",
+        "OPTCG API",
+        "https://optcgapi.com",
+        "free to use; the project has no licence text",
+        {"one_piece": "one_piece"},
+        optcg.read,
+        lacks="ids of the marketplace, finishes, sealed products",
+        downloads=(
+            Download(f"{_OPTCG}/allSetCards/", "sets.json"),
+            Download(f"{_OPTCG}/allSTCards/", "starter_decks.json"),
+            Download(f"{_OPTCG}/allPromoCards/", "promos.json"),
+        ),
+        signs=(b'"card_set_id"',),
+    ),
+    Source(
+        "cardtrader",
+        "CardTrader",
+        "https://www.cardtrader.com/docs/api/full/reference",
+        "CardTrader's terms; for its own sellers",
+        {game: str(number) for number, game in cardtrader.GAMES.items()},
+        cardtrader.read,
+        lacks="finishes",
+        by_hand="Get /expansions and /blueprints/export of each expansion with the token of your"
+        " CardTrader account, and put the files into one folder.",
+        signs=(b'"blueprint_id"', b'"card_market_ids"'),
+    ),
+    Source(
+        "cardmarket",
+        "Cardmarket",
+        "https://www.cardmarket.com/en/Magic/Data/Product-List",
+        "Cardmarket's terms; for its own sellers",
+        {game: word for word, game in cardmarket.GAMES.items()},
+        cardmarket.read,
+        lacks="numbers, finishes, languages and the names of sets: it gives ids to the products of"
+        " other catalogs where name and set leave one card",
+        by_hand="Get the product list of a game, and the list of expansions of its API, and put both"
+        " files into one folder.",
+        signs=(b'"idProduct"',),
+        ids_alone=True,
     ),
 )
 BY_NAME: Final = {source.name: source for source in SOURCES}

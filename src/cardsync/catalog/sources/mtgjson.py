@@ -21,6 +21,7 @@ from cardsync.catalog.sources.source_record import (
     Record,
     each,
     id_or_none,
+    id_text,
     named_by,
     part,
     text_in,
@@ -80,6 +81,10 @@ def _card(of: Record, card: Record) -> Iterator[Printing]:
             LANGUAGES.get(str(card.get("language", "English")), "en"),
             etched_id or product_id if etched else product_id,
             picture,
+            scryfall_id=id_text(ids.get("scryfallId")),
+            cardmarket_id=id_text(ids.get("mcmId")),
+            cardtrader_id=id_text(ids.get("cardtraderId")),
+            mtgjson_id=id_text(card.get("uuid")),
         )
 
 
@@ -95,4 +100,6 @@ def _box(of: Record, box: Record) -> Iterator[Printing]:
         "Sealed",
         "en",
         id_or_none(ids.get("tcgplayerProductId")),
+        cardmarket_id=id_text(ids.get("mcmId")),
+        mtgjson_id=id_text(box.get("uuid")),
     )

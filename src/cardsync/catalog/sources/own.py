@@ -16,7 +16,6 @@ REQUIRED = ("game", "set_name", "product_name")
 COLUMNS = Printing._fields
 SCHEMA = dict.fromkeys(COLUMNS, pl.String()) | {"product_id": pl.Int64()}
 _ROWS_AT_ONCE = 50_000
-_TEXTS = tuple(name for name in COLUMNS if name not in ("product_id", "picture_url"))
 
 
 def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
@@ -76,8 +75,6 @@ def _usable(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Broken]]:
     broken = rows.filter(pl.col("reason").is_not_null()).select("row", "reason")
     good = rows.filter(pl.col("reason").is_null())
     return (
-        good.select(*_TEXTS, number, "picture_url").with_columns(
-            pl.col("language").fill_null("en")
-        ),
+        good.with_columns(number, pl.col("language").fill_null("en")).select(COLUMNS),
         [Broken(f"row {row}", why) for row, why in broken.iter_rows()],
     )

@@ -14,6 +14,7 @@ from cardsync.catalog.sources.source_record import (
     address_or_none,
     each,
     id_or_none,
+    id_text,
     named_by,
     part,
     text_in,
@@ -49,6 +50,8 @@ def _card(card: Record) -> Iterator[Printing]:
             _LANGUAGES.get(language, language),
             etched_id or product_id if etched else product_id,
             picture,
+            scryfall_id=id_text(card.get("id")),
+            cardmarket_id=id_text(card.get("cardmarket_id")),
         )
 
 

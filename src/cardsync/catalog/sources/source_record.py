@@ -7,7 +7,7 @@ the broken records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cardsync.errors import CommandError
 
@@ -22,7 +22,8 @@ class Unfit(ValueError):
 
 class Printing(NamedTuple):
     """The columns of a catalog, in their order; `product_id` is the marketplace's, and
-    `picture_url` the address of a picture of the card.
+    `picture_url` the address of a picture of the card. The ids behind it are those of other
+    projects and markets (`IDS`).
     """
 
     game: str
@@ -35,6 +36,10 @@ class Printing(NamedTuple):
     language: str
     product_id: int | None
     picture_url: str | None = None
+    scryfall_id: str | None = None
+    cardmarket_id: str | None = None
+    cardtrader_id: str | None = None
+    mtgjson_id: str | None = None
 
 
 class Broken(NamedTuple):
@@ -44,11 +49,13 @@ class Broken(NamedTuple):
     reason: str
 
 
+IDS: Final = ("scryfall_id", "cardmarket_id", "cardtrader_id", "mtgjson_id")
 Record = Mapping[str, Any]
 Found = Iterator[Printing | Broken]
 
 # No set, name or number of a real card is longer.
 _LONGEST = 500
+_LONGEST_ID = 64
 
 
 def text_in(record: Record, field: str) -> str:
@@ -83,6 +90,14 @@ def id_or_none(value: object) -> int | None:
     """Return a marketplace's id, which some sources write as a text."""
     digits = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def id_text(value: object) -> str | None:
+    """Return an id of another project as a text, or None where there is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    fits = isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_ID
+    return str(value).strip().lower() if fits else None
 
 
 def address_or_none(value: object) -> str | None:
