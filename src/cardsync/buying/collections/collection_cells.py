@@ -328,13 +328,15 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
 
 
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each card: a line with foil copies of their own is two."""
+    """Return a row for each card: a line with regular and foil copies is two."""
     last = frame["line"].max() or 0
     foils = frame.with_row_index("at").select(
         pl.exclude("at", "copies", "finish"),
         copies="foil_copies",
         finish=pl.when(pl.col("finish") == "Normal").then(pl.lit("Foil")).otherwise("finish"),
-        row=pl.col("at").cast(pl.Int64) + last + 1,
+        row=pl.when(pl.col("copies") == 0)
+        .then("line")
+        .otherwise(pl.col("at").cast(pl.Int64) + last + 1),
     )
     both = [frame.with_columns(row="line"), foils]
     kept = [one.filter(pl.col("copies") > 0).select(*SCHEMA, *KEPT) for one in both]

@@ -114,8 +114,12 @@ def _is_list(text: str, delimiter: str) -> bool:
         return False
     if is_no_card(lines[0]):
         return True
-    bare = [re.sub(r'"[^"]*"', "", line).count(delimiter) for line in lines]
-    return min(bare) != max(bare) or any(map(begins_with_copies, lines[1:]))
+    if any(map(begins_with_copies, lines)):
+        return True
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+    # In a name a space follows the comma.
+    counts = {line.count(delimiter) for line in bare}
+    return len(counts) > 1 or all(line.count(f"{delimiter} ") in counts for line in bare)
 
 
 def _text_rows(text: str, skipped: int) -> Iterator[Cells]:
