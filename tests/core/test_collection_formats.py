@@ -456,7 +456,13 @@ def test_a_list_is_read_line_by_line():
 
 
 @pytest.mark.parametrize(
-    "first", ["Ragavan, Nimble Pilferer", "Fire, Ice", "4 Ragavan, Nimble Pilferer", "SB: 1 Fire, Ice; Rain"]
+    "first",
+    [
+        "Ragavan, Nimble Pilferer",
+        "Fire, Ice",
+        "4 Ragavan, Nimble Pilferer",
+        "SB: 1 Fire, Ice; Rain",
+    ],
 )
 def test_a_list_of_names_with_commas_is_no_table(first):
     assert of_list(f"{first}\nSol Ring\n").frame["copies"].len() == 2
