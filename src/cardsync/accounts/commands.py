@@ -169,7 +169,7 @@ def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run
 
         async def brought(database: Database) -> str:
             if dry_run:
-                lacking = await examined(database, archive, seller_tables(), word)
+                lacking = await examined(database, settings, archive, seller_tables(), word)
                 return f"can come in; the catalog here lacks {lacking:,} of its products"
             arrived = await bring_in(
                 database, open_store(settings), settings, archive, seller_tables(), word, say

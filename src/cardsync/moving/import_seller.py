@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import polars as pl
 import psycopg
-from sqlalchemy import Table, text
+from sqlalchemy import Table, UniqueConstraint, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -95,6 +95,27 @@ class Word:
 
 
 @dataclass(frozen=True)
+class _Coming:
+    """An archive that fits, on its way into the transaction; `folder` has its tables' files."""
+
+    session: AsyncSession
+    settings: Settings
+    archive: Archive
+    ids: NewIds
+    folder: Path
+    plan: str
+    owners: Sequence[str]
+
+    def of(self, tables: Sequence[Table]) -> list[Table]:
+        """Return the tables whose rows are taken."""
+        taken = self.archive.manifest.tables.keys() - archive_tables.NOT_TAKEN.keys()
+        return [table for table in tables if table.name in taken]
+
+    def rows(self, table: Table) -> pl.LazyFrame:
+        return pl.scan_parquet(_path(self.archive, table.name, self.folder))
+
+
+@dataclass(frozen=True)
 class Arrived:
     """The seller's id here, and the number of products that the catalog lacked."""
 
@@ -131,17 +152,60 @@ async def bring_in(
 
 
 async def examined(
-    database: Database, archive: Archive, tables: Sequence[Table], word: Word
+    database: Database,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    word: Word,
 ) -> int:
     """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
     CommandError for an archive that cannot come in.
     """
     with TemporaryDirectory(prefix="cardsync-") as name, _as_sentence():
+        folder = Path(name)
         async with database.bounded(0, _SECONDS) as session:
             await session.execute(text(_ENDS_WITH_US))
-            await must_fit(database, session, archive, Path(name), tables, word)
-            archived = _frame(archive, PRODUCT, Path(name))
+            owners = await must_fit(database, session, archive, folder, tables, word)
+            archived = _frame(archive, PRODUCT, folder)
+            ids = _same_ids(archive, folder, archived)
+            coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+            for table in coming.of(tables):
+                await _tried(coming, table)
             return archived.height - (await catalog_products.known(session, archived)).height
+
+
+def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
+    """Return ids that stay as they are, for rows that are written to be judged alone."""
+    old = {
+        name: _frame(archive, name, folder)["id"].to_list() for name in archive_tables.COUNTED_ANEW
+    }
+    same = {name: {id: id for id in ids} for name, ids in old.items()}
+    spare = {name: max(ids, default=0) + 1 for name, ids in old.items()}
+    products = archived.select(old="id", new="id", match=pl.lit(None, pl.String))
+    seller_id = archive.manifest.seller_id
+    return NewIds(
+        seller_id, seller_id, same | {"member": {0: 0, **same["member"]}}, spare, products
+    )
+
+
+async def _tried(coming: _Coming, table: Table) -> None:
+    """Write the rows into a table that ends with the transaction and has the checks and the unique
+    keys of its own: the database judges them as it would where they belong.
+    """
+    session, name = coming.session, table.name
+    like = "INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING INDEXES"
+    await run(session, f"CREATE TEMP TABLE {name} (LIKE {name} {like}) ON COMMIT DROP", {})
+    await _written(coming, table, f"pg_temp.{name}")
+    for key in table.constraints:
+        # The unique keys of a seller's own rows are free as the seller is new.
+        if isinstance(key, UniqueConstraint) and "seller_id" not in key.columns:
+            columns = ", ".join(quoted(one.name) for one in key.columns)
+            here = (
+                f"SELECT EXISTS (SELECT FROM pg_temp.{name} JOIN public.{name} h USING ({columns}))"
+            )
+            if await session.scalar(text(here)):
+                raise errors.CommandError(_is_here(name))
+    await run(session, f"DROP TABLE pg_temp.{name}", {})
 
 
 async def must_fit(
@@ -265,14 +329,9 @@ async def _all(
         ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
         say("writing the objects …")
         await _objects(store, archive, ids)
-        given = {"seller": seller_id, "plan": word.plan, "owners": owners}
-        parts = {one.name: one for one in archive_tables.parts(tables, archive.manifest.holds)}
-        for table in tables:
-            if table.name in archive.manifest.tables.keys() - archive_tables.NOT_TAKEN.keys():
-                part = parts[table.name]
-                await _table(
-                    database, session, settings, archive, table, part, ids, folder, given, say
-                )
+        coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+        for table in coming.of(tables):
+            await _table(database, coming, table, say)
     await _afterwards(session, seller_id, archive.manifest)
     return Arrived(seller_id, products.height - products["match"].null_count())
 
@@ -337,42 +396,40 @@ def _content(archive: Archive, name: str, ids: NewIds) -> Iterable[bytes]:
     return [made.getvalue()]
 
 
-async def _table(
-    database: Database,
-    session: AsyncSession,
-    settings: Settings,
-    archive: Archive,
-    table: Table,
-    part: Part,
-    ids: NewIds,
-    folder: Path,
-    given: Mapping[str, Any],
-    say: Say,
-) -> None:
-    rows = pl.scan_parquet(path := _path(archive, table.name, folder))
-    columns = rows.collect_schema().names()
-    count = archive.manifest.tables[table.name].rows
+async def _table(database: Database, coming: _Coming, table: Table, say: Say) -> None:
+    rows = coming.rows(table)
     if table.name == PriceObservation.__tablename__:
-        await _partitions(database, rows, ids.seller)
-    into = _insert(table, columns)
+        await _partitions(database, rows, coming.ids.seller)
+    count = await _written(coming, table, table.name)
+    await _advance(coming.session, table, rows)
+    _path(coming.archive, table.name, coming.folder).unlink()
+    if count:
+        say(f"{table.name}: {count:,} rows")
+
+
+async def _written(coming: _Coming, table: Table, into: str) -> int:
+    """Write the rows of a table into it, or into another that has its columns; return how many."""
+    session, rows = coming.session, coming.rows(table)
+    [part] = archive_tables.parts([table], coming.archive.manifest.holds)
+    columns = rows.collect_schema().names()
+    count = coming.archive.manifest.tables[table.name].rows
+    insert = _insert(table, into, columns)
+    given = {"seller": coming.ids.seller, "plan": coming.plan, "owners": coming.owners}
     listed = ", ".join(map(quoted, columns))
-    temp = f"CREATE TEMP TABLE incoming ON COMMIT DROP AS SELECT {listed} FROM {table.name}"
+    temp = f"CREATE TEMP TABLE incoming ON COMMIT DROP AS SELECT {listed} FROM {into}"
     await run(session, f"{temp} WITH NO DATA", {})
     written = 0
     for start in range(0, count, _ROWS):
-        some = ids.mapped(table, _emptied(part, rows.slice(start, _ROWS).collect()))
+        some = coming.ids.mapped(table, _emptied(part, rows.slice(start, _ROWS).collect()))
         if table.name == "webhook":
-            some = _sealed_again(settings, ids.seller, some)
+            some = _sealed_again(coming.settings, coming.ids.seller, some)
         await copy_in(session, "incoming", [*map(quoted, columns)], encode(some))
-        written += await run(session, into, given)
+        written += await run(session, insert, given)
         await run(session, "TRUNCATE incoming", {})
     await run(session, "DROP TABLE incoming", {})
     if written != count:
         raise errors.CommandError(f"{table.name} has {written:,} rows in place of {count:,}")
-    await _advance(session, table, rows)
-    path.unlink()
-    if count:
-        say(f"{table.name}: {count:,} rows")
+    return count
 
 
 def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
@@ -387,14 +444,14 @@ def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _insert(table: Table, columns: Sequence[str]) -> str:
+def _insert(table: Table, into: str, columns: Sequence[str]) -> str:
     arrives = archive_tables.ARRIVES.get(table.name, {})
     listed = ", ".join(map(quoted, columns))
     values = ", ".join(arrives.get(name, quoted(name)) for name in columns)
     of_seller = "seller_id" in table.columns
     owner, its = ("seller_id, ", "CAST(:seller AS bigint), ") if of_seller else ("", "")
     return (
-        f"INSERT INTO {table.name} ({owner}{listed}) OVERRIDING SYSTEM VALUE"
+        f"INSERT INTO {into} ({owner}{listed}) OVERRIDING SYSTEM VALUE"
         f" SELECT {its}{values} FROM incoming"
     )
 
@@ -495,7 +552,7 @@ def _as_sentence() -> Iterator[None]:
         diag = getattr(cause, "diag", None)
         table = getattr(diag, "table_name", None) or "a table"
         if isinstance(cause, psycopg.errors.UniqueViolation):
-            what = f"a row of {table} is here already: the shop, or a part of it, came in before"
+            what = _is_here(table)
         elif isinstance(cause, psycopg.OperationalError):
             what = f"the database did not take the shop: {_line(cause)}"
         else:
@@ -505,6 +562,10 @@ def _as_sentence() -> Iterator[None]:
         raise errors.CommandError(what) from None
     except pl.exceptions.PolarsError as e:
         raise errors.CommandError(f"a file of the archive cannot be read: {_line(e)}") from None
+
+
+def _is_here(table: str) -> str:
+    return f"a row of {table} is here already: the shop, or a part of it, came in before"
 
 
 def _line(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """Writers of every kind beside the sync: whatever keys and tokens send, in any order and at once,
-no card moves beyond its limits without a member's click.
+no card moves beyond its limits without a member's click. What is asked is looked at after each
+write; what is stored, and handed out to the agent, after each sync and reprice.
 """
 
 import asyncio
@@ -94,6 +95,29 @@ class Shop:
             for row in rows
         }
 
+    async def stored(self):
+        """The target of each card; none where no pricing has moved it."""
+        return {card["marketplace_id"]: card["target_price"] for card in await self.seller.cards()}
+
+    async def is_handed_out(self, was):
+        """The newest pricing stored what the rules ask, or waits for a look and stored nothing; the
+        file that the agent imports has the stored targets and nothing else.
+        """
+        asked = await self.asked()
+        [newest, *_] = (await self.seller.get(f"{PRICING}/runs")).json()["runs"]
+        stored = await self.stored()
+        file = (await self.seller.export()).content.decode()
+        rows = [*csv.DictReader(io.StringIO(file))]
+        sent = {int(row["TCGplayer Id"]): Decimal(row["TCG Marketplace Price"]) for row in rows}
+        if newest["state"] == "awaiting_review":
+            assert (stored, sent) == (was, {})
+            return
+        assert newest["state"] == "completed", newest
+        now = {card["marketplace_id"]: card["price"] for card in await self.seller.cards()}
+        targets = {id: now[id] if target is None else target for id, target in stored.items()}
+        assert targets == asked
+        assert sent == {id: target for id, target in targets.items() if target != now[id]}
+
     async def send(self, http, step, *, confirm=False):
         query = "?confirm=true" if confirm else ""
         match step:
@@ -174,6 +198,14 @@ class Shop:
         if moved * added < 0:
             self.added[id] = added * (1 - min(Decimal(1), abs(moved / added)))
 
+    async def alone(self, http, step):
+        """Nothing else is sent meanwhile, so what a reprice stores is known."""
+        was = await self.stored()
+        answer = await self.send(http, step)
+        if step == ("reprice",) and answer.status_code == 202:
+            await self.is_handed_out(was)
+        return answer
+
     async def by_machines(self, *sent):
         before = await self.asked()
         answers = await asyncio.gather(*sent)
@@ -192,9 +224,9 @@ class Shop:
     async def take(self, step):
         match step:
             case ("key", sent):
-                await self.by_machines(self.send(self.seller.http.request, sent))
+                await self.by_machines(self.alone(self.seller.http.request, sent))
             case ("token", sent):
-                await self.by_machines(self.send(self.token.request, sent))
+                await self.by_machines(self.alone(self.token.request, sent))
             case ("at once", several):
                 senders = [self.seller.http.request, self.token.request] * 2
                 await self.by_machines(
@@ -208,7 +240,9 @@ class Shop:
             case ("sync", id, part):
                 price = Decimal(MARKET[id]) * (10_000 + part // 4) / 10_000
                 self.market[id] = f"{price:.2f}"
+                was = await self.stored()
                 await self.seller.import_csv(a_csv(*rows_of(self.market)))
+                await self.is_handed_out(was)
             case ("hour",):
                 await self.seller.service.sql(
                     self.seller.id,
@@ -337,7 +371,7 @@ async def test_a_key_is_never_refused_what_the_next_sync_would_do(a_limited_sell
                     path = f"{PRICING}/rollbacks/{made.json()['id']}/cancel"
                     sent.append(await seller.post(path))
             case ("key", asked):
-                sent = [await shop.send(seller.http.request, asked)]
+                sent = [await shop.alone(seller.http.request, asked)]
             case _:
                 await shop.take(step)
                 continue
