@@ -21,16 +21,16 @@ KEYS = {
 def test_what_agrees_in_every_part_is_certain():
     assert weigh("matched", KEYS, KEYS) == (
         "certain",
-        ["Set, name, number, printing and language agree."],
+        ["Set, name, number and printing agree."],
     )
     assert weigh("settled", KEYS, KEYS | {"name_key": "blastoise"}).certainty == "certain"
+    assert weigh("matched", KEYS | {"language_key": "de"}, KEYS).certainty == "certain"
 
 
 @pytest.mark.parametrize(
     ("of_product", "told"),
     [
         ({"finish_key": None}, "finishes"),
-        ({"language_key": None}, "language"),
         ({"number_total": None}, "how many cards"),
         ({"variant_key": "stamped"}, "variant"),
         ({"set_key": "base"}, "by its code"),

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
 from cardsync.catalog.certainty import Certainty, weigh
+from cardsync.catalog.match import ANY_LANGUAGE
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.database.snapshot_reads import Reading
 
@@ -52,7 +53,9 @@ _CANDIDATES = """
 
 
 class PartBody(msgspec.Struct):
-    """`agrees` is null where the catalog does not have the part."""
+    """`agrees` is null where the catalog does not have the part, and for the language of a copy
+    in another one: the product is the same.
+    """
 
     name: str
     """The part, such as the set or the number"""
@@ -61,7 +64,7 @@ class PartBody(msgspec.Struct):
     product: str | None
     """The catalog's text for the part"""
     agrees: bool | None
-    """Whether both say the same; null where the catalog lacks the part"""
+    """Whether both say the same; null where the catalog lacks the part, or any language is right"""
 
 
 class CandidateBody(msgspec.Struct):
@@ -156,4 +159,6 @@ def _compared(
     if product_id is None:
         return None, None
     theirs = product[key]
-    return product[name], None if theirs is None else theirs == keys[key]
+    same = theirs == keys[key]
+    spoken = key == "language_key" and theirs in ANY_LANGUAGE
+    return product[name], None if theirs is None or (spoken and not same) else same

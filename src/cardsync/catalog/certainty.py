@@ -33,7 +33,7 @@ def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | N
     missing = _missing_parts(listing, product)
     if missing:
         return Evidence("probable", missing)
-    return Evidence("certain", ["Set, name, number, printing and language agree."])
+    return Evidence("certain", ["Set, name, number and printing agree."])
 
 
 def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
@@ -50,6 +50,5 @@ def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> li
         "Only one side names the back of the card.": listing["back_key"] != product["back_key"],
         "Only one side names a variant.": listing["variant_key"] != product["variant_key"],
         "The catalog does not distinguish finishes here.": product["finish_key"] is None,
-        "The catalog does not say the language.": product["language_key"] is None,
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -36,7 +36,7 @@ PRINTINGS = (
 )
 _PRINTING_BY_SUFFIX = {"": "Normal"} | {name.lower(): name for name in PRINTINGS[1:]}
 
-# The languages a marketplace SKU can have, with the ISO code that catalogs write instead.
+# The languages of copies, with the code that catalogs write instead.
 LANGUAGES = {
     "English": "en",
     "Japanese": "ja",
@@ -56,7 +56,15 @@ LANGUAGES = {
     "Indonesian": "id",
     "Polish": "pl",
     "Dutch": "nl",
+    "Phyrexian": "ph",
+    "Hebrew": "he",
+    "Latin": "la",
+    "Sanskrit": "sa",
+    "Ancient Greek": "grc",
+    "Arabic": "ar",
 }
+# No SKU of the marketplace has these: a printing in one is listed like any other.
+WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar")
 _LANGUAGE_BY_LABEL = {name.lower(): name for name in LANGUAGES}
 
 _LABEL = re.compile(rf"({'|'.join(CODES)})(?: (.+))?")

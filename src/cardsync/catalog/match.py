@@ -4,6 +4,9 @@
 `row_keys` runs per upload; `match` joins the two; `explained` adds the reason of each failure, for
 the examination of a catalog. A product is named only where every part of the identity agrees and
 exactly one product is left.
+
+A language belongs to a copy and not to its product: a product in English stands for copies in every
+language, and only one that a catalog lists in another language is of that language alone.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
-from cardsync.catalog.condition import LANGUAGES, SEALED
+from cardsync.catalog.condition import LANGUAGES, SEALED, WITHOUT_SKU
 from cardsync.catalog.product_names import name_columns
 from cardsync.catalog.set_names import part_columns, set_code_key, set_columns
 
@@ -37,6 +40,10 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
 # In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
 # and catalogs do not name them.
 _NUMBER_TELLS_VARIANTS = ("magic",)
+# In this game all products are in one language, whatever a label implies.
+LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
+ENGLISH = "en"
+ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
 # Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
 # slab at a time.
 _ROWS_AT_ONCE = 100_000
@@ -68,13 +75,13 @@ def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
     """Add ROW_KEYS to the columns game, set_name, product_name, number, condition (the code),
     printing and language.
     """
-    japanese = pl.col("game").eq("pokemon_japan") & pl.col("language").eq("English")
+    its_own = pl.col("game").replace_strict(LANGUAGE_OF_GAME, default=None, return_dtype=pl.String)
+    implied = its_own.is_not_null() & pl.col("language").eq("English")
     parts = ["name_key", "back_key", "variant_key", "alias_key"]
     return _keyed(rows, ["set_key", "set_series"], parts).with_columns(
         _finish_key(pl.col("printing").cast(pl.String)),
-        # That product line holds Japanese cards only; English is merely what a label without a
-        # language implies.
-        pl.when(japanese).then(pl.lit("ja")).otherwise(_language_key()).alias("language_key"),
+        # English is merely what a label without a language implies.
+        pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
     )
 
@@ -276,9 +283,14 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         & (_same("variant_key") | pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
         & _agree("number_total", optional=True)
         & _agree("back_key", optional=True)
-        & _agree("language_key", optional=False)
+        & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
         & _same("sealed")
     )
+
+
+def language_fits(copy: pl.Expr, product: pl.Expr) -> pl.Expr:
+    """Return whether the product can be that of a copy in this language."""
+    return product.is_null() | product.is_in(ANY_LANGUAGE) | (copy == product).fill_null(False)
 
 
 def _same(field: str) -> pl.Expr:
@@ -307,6 +319,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
     """Return `row` and `id` of the candidates nearest to the row; the id is null where they are
     different cards.
     """
+    spoken = _same("language_key")
+    candidates = candidates.filter(spoken | ~spoken.any().over("row"))
     exactness = (
         8 * _same("variant_key").cast(pl.Int8)
         + 4 * _same("number_total").cast(pl.Int8)
@@ -361,7 +375,7 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
     )
     varied = numbered & _same("variant_key")
-    spoken = varied & _agree("language_key", optional=False)
+    spoken = varied & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
     found.append(
         pairs.group_by("row").agg(
             pl.when(~numbered.any())

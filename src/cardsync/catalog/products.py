@@ -18,7 +18,7 @@ from sqlalchemy import text
 from cardsync import errors
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
-from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
+from cardsync.catalog.match import CATALOG_KEYS, ENGLISH, LANGUAGE_OF_GAME, match, row_keys
 from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
@@ -242,7 +242,12 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     """Make a product from each row itself, or find the one made earlier. Adds `product_id` and
     `match`.
     """
+    # A copy in another language is the same product, and the marketplace's texts are English.
+    spoken = pl.col("game").is_in(list(LANGUAGE_OF_GAME))
     rows = rows.with_columns(
+        language=pl.when(spoken).then("language").otherwise(pl.lit("English")),
+        language_key=pl.when(spoken).then("language_key").otherwise(pl.lit(ENGLISH)),
+    ).with_columns(
         identity=pl.concat_str(pl.lit("row\x1f"), identity()),
         finish="printing",
         match=pl.when(pl.col("outcome") == "ambiguous")
@@ -306,16 +311,19 @@ async def _provisional_chunk(
 
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
     """Return product_id_old and adopted_id of the provisional products, among those that cards
-    point to, that a catalog has taken over.
+    point to, that another product has taken over: a catalog's, or the one of all languages.
     """
     async with database.shared() as session:
         rows = await session.execute(
             text("""
                 SELECT id, coalesce(adopted_by, id) FROM product
                  WHERE id = ANY(CAST(:ids AS bigint[]))
-                   AND (NOT provisional OR adopted_by IS NOT NULL)
+                   AND (NOT provisional OR adopted_by IS NOT NULL
+                        -- A program before this one makes a product for each language.
+                        OR (language_key IS DISTINCT FROM :english
+                            AND game <> ALL (CAST(:spoken AS text[]))))
             """),
-            {"ids": product_ids},
+            {"ids": product_ids, "english": ENGLISH, "spoken": list(LANGUAGE_OF_GAME)},
         )
         pairs = [tuple(row) for row in rows]
     return pl.DataFrame(

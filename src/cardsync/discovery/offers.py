@@ -15,7 +15,8 @@ from cardsync.database.session import run
 from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
-# without any price it says only that the seller holds the card.
+# without any price it says only that the seller holds the card. Who asks for a printing gets no copy
+# in another language.
 _HELD = """
     SELECT product_id, coalesce(condition, '') AS condition,
            min(price) FILTER (WHERE price > 0) AS price,
@@ -23,6 +24,8 @@ _HELD = """
       FROM card
      WHERE seller_id = :seller AND quantity > 0 AND NOT gone AND NOT custom
        AND contribution IS NULL
+       AND (language = 'English' OR EXISTS (
+            SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en'))
      GROUP BY product_id, coalesce(condition, '')
 """
 

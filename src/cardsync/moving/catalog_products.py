@@ -20,7 +20,9 @@ async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
     await copy_in(session, "asked", asked.columns, encode(asked))
     await run(session, "ANALYZE asked", {})
     data = await copy_chunks(
-        session, "SELECT a.id, p.id FROM asked a JOIN product p ON p.identity = a.identity"
+        session,
+        "SELECT a.id, coalesce(p.adopted_by, p.id)"
+        " FROM asked a JOIN product p ON p.identity = a.identity",
     )
     return frame_of(data, {"old": pl.Int64, "new": pl.Int64})
 

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import Offered, offered_products
-from cardsync.catalog.match import match, row_keys
+from cardsync.catalog.match import language_fits, match, row_keys
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
 
@@ -234,7 +234,7 @@ def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.Data
     keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key"}
     pairs = lines.select(sorted(keys)).join(known, on=on)
     fits = (pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))) & (
-        pl.col("spoken").is_null() | (pl.col("spoken") == pl.col("language_key"))
+        language_fits(pl.col("language_key"), pl.col("spoken"))
     )
     varied = (pl.col("variant_key") != "") & (pl.col("variant_key") == pl.col("own"))
     nearest = pairs.filter(fits).filter(varied | ~varied.any().over("of_row"))

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from cardsync.catalog.condition import LANGUAGES
+from cardsync.catalog.condition import LANGUAGES, WITHOUT_SKU
 from cardsync.catalog.sources import json_file
 from cardsync.catalog.sources.source_record import (
     Broken,
@@ -33,6 +33,7 @@ GAME = "magic"
 _PICTURE = "https://cards.scryfall.io/normal/front/{0[0]}/{0[1]}/{0}.jpg"
 _SCRYFALL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FINISHES = {"nonfoil": "Normal", "foil": "Foil", "etched": "Foil"}
+_LANGUAGES = {name: code for name, code in LANGUAGES.items() if code not in WITHOUT_SKU}
 
 
 def read(path: Path, _: str | None) -> Found:
@@ -78,7 +79,7 @@ def _card(of: Record, card: Record) -> Iterator[Printing]:
             number,
             text_or_none(card, "rarity"),
             FINISHES.get(finish),
-            LANGUAGES.get(str(card.get("language", "English")), "en"),
+            _LANGUAGES.get(str(card.get("language", "English")), "en"),
             etched_id or product_id if etched else product_id,
             picture,
             scryfall_id=id_text(ids.get("scryfallId")),
