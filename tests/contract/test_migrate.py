@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -165,10 +166,11 @@ def migrated_from(
     try:
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
-        with create_engine(engine_url(plain), poolclass=NullPool).begin() as connection:
+        with create_engine(engine_url(plain), poolclass=NullPool).connect() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
             connection.exec_driver_sql(rows)
+            connection.commit()
         migrate(url)
         with psycopg.connect(plain) as migrated:
             yield migrated
@@ -395,6 +397,109 @@ def test_whatever_waits_for_a_persons_word_comes_along(
             (f"price:{place}", state, place, "2.0000", "x", "shown")
             for place, state in enumerate(states, 1)
         }
+
+
+# Provisional products of both forms: the same card in two languages and in one, a card that a catalog
+# has taken over in English, one of the line that is in one language, and what names them.
+SPOKEN_BEFORE = """
+    INSERT INTO product (id, game, set_name, product_name, number, finish, language, set_key,
+                         name_key, variant_key, number_key, finish_key, language_key, provisional,
+                         identity)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, game, 'Set', name, '7', 'Normal', language, 'set', lower(name), '', '7', 'normal',
+           code, true,
+           md5(concat_ws(chr(31), 'row', game, 'set', lower(name), '', '', '7', '', 'normal', code))
+      FROM (VALUES (1, 'magic', 'Bolt', 'English', 'en'), (2, 'magic', 'Bolt', 'German', 'de'),
+                   (3, 'magic', 'Bolt', '', ''), (4, 'magic', 'Shock', 'Thai', 'th'),
+                   (5, 'magic', 'Shock', 'German', 'de'), (6, 'magic', 'Opt', 'German', 'de'),
+                   (7, 'pokemon_japan', 'Opt', 'Korean', 'ko'), (8, 'magic', 'Duress', 'English', 'en'),
+                   (9, 'magic', 'Duress', 'German', 'de'))
+           AS p (id, game, name, language, code);
+    INSERT INTO product (id, game, set_name, product_name, language, identity)
+    OVERRIDING SYSTEM VALUE VALUES (10, 'magic', 'Set', 'Duress', 'en', 'catalog');
+    UPDATE product SET adopted_by = 10 WHERE id = 8;
+    UPDATE product SET language_key = NULL WHERE id = 3;
+    INSERT INTO seller (id, name, email) OVERRIDING SYSTEM VALUE
+    VALUES (1, 'A', 'a@x'), (2, 'B', 'b@x');
+    INSERT INTO card (seller_id, id, marketplace_id, listing_id, product_id, identity_hash,
+                      observed_at, created_at, updated_at, quantity, condition, printing, language,
+                      product_line, match, product_line_label, set_name, product_name, title, number,
+                      rarity, condition_label, photo_url)
+    SELECT s.id, 1000 + p.id, 1000 + p.id, 1000 + p.id, p.id, 77, now(), now(), now(), 1, 'NM',
+           'Normal', p.language, p.game, 'provisional', '', 'Set', p.product_name, '', '7', '', '', ''
+      FROM product p, seller s WHERE p.id < 10;
+    UPDATE card SET match = 'matched' WHERE seller_id = 2 AND id = 1002;
+    INSERT INTO settled_match (seller_id, card_id, product_id, was_product_id, was_match, settled_by)
+    VALUES (2, 1002, 10, 2, 'provisional', 'member 1');
+    INSERT INTO network_offer (product_id, seller_id, condition, quantity)
+    VALUES (1, 1, 'NM', 1), (2, 1, 'NM', 1);
+    INSERT INTO network_miss (product_id, caller, asked_on)
+    VALUES (1, 'a', '2026-11-01'), (2, 'a', '2026-11-02'), (2, 'b', '2026-11-02');
+"""
+SPOKEN = """
+    SELECT id, language, coalesce(language_key, ''), adopted_by,
+           identity = md5(concat_ws(chr(31), 'row', game, 'set', name_key, '', '', '7', '', 'normal',
+                                    'en'))
+      FROM product WHERE id < 10 ORDER BY id
+"""
+
+
+@pytest.mark.slow
+def test_a_card_in_several_languages_becomes_one_product(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    """Each card keeps its row, the decisions that name it by its SKU, and its match; a run that was
+    killed behind its last row goes over all of it again and changes nothing.
+    """
+    with migrated_from(owner_url, owner, "0093", SPOKEN_BEFORE) as connection:
+
+        def stands() -> Any:
+            connection.commit()
+            cards = "SELECT seller_id, id, product_id, match, identity_hash FROM card ORDER BY 1, 2"
+            return (
+                connection.execute(SPOKEN).fetchall(),
+                connection.execute(cards).fetchall(),
+                connection.execute("SELECT was_product_id FROM settled_match").fetchall(),
+                connection.execute("SELECT product_id FROM network_offer").fetchall(),
+                connection.execute(
+                    "SELECT product_id, caller FROM network_miss ORDER BY 2"
+                ).fetchall(),
+            )
+
+        products, cards, was, offers, misses = stands()
+        assert products == [
+            (1, "English", "en", None, True),
+            (2, "German", "de", 1, False),
+            (3, "", "", 1, False),
+            (4, "English", "en", None, True),
+            (5, "German", "de", 4, False),
+            (6, "English", "en", None, True),
+            (7, "Korean", "ko", None, False),
+            (8, "English", "en", 10, True),
+            (9, "German", "de", 10, False),
+        ]
+        provisional = [
+            (1001, 1, "provisional", 77),
+            (1002, 1, "provisional", 0),
+            (1003, 1, "provisional", 0),
+            (1004, 4, "provisional", 0),
+            (1005, 4, "provisional", 0),
+            (1006, 6, "provisional", 0),
+            (1007, 7, "provisional", 77),
+            (1008, 8, "provisional", 77),
+            # A catalog's product takes the card over with the next upload.
+            (1009, 9, "provisional", 0),
+        ]
+        settled = (1002, 2, "matched", 77)
+        assert cards == [
+            *((1, *card) for card in provisional),
+            *((2, *(settled if card[0] == 1002 else card)) for card in provisional),
+        ]
+        assert (was, offers, misses) == ([(1,)], [(1,)], [(1, b"a"), (1, b"b")])
+        connection.execute("UPDATE alembic_version SET version_num = '0093'")
+        before = stands()
+        migrate(connection.info.dsn)
+        assert stands() == before
 
 
 # As a build that was killed leaves it.

@@ -118,6 +118,45 @@ async def test_finishes_and_variants_are_products_apart(a_seller, service, a_set
     assert len({product for _, product in (await matches(seller)).values()}) == 3
 
 
+SPOKEN = ("Near Mint", "Near Mint - German", "Near Mint Foil - Japanese", "Damaged Foil")
+
+
+async def test_copies_in_every_language_are_one_product(a_seller, service, a_set, load):
+    """Without a catalog and with one; a product that a program before this one made for German is
+    left at the next upload, and the card keeps its row.
+    """
+    seller = await a_seller()
+    file = a_csv(
+        *(
+            a_row(n, set=a_set, name="Serra Angel", number="7", condition=condition)
+            for n, condition in enumerate(SPOKEN, 1)
+        )
+    )
+    await seller.import_csv(file)
+    cards = await seller.cards()
+    foil, normal = sorted(await products(service, a_set), key=lambda one: one["finish"])
+    assert {product["language"] for product in (normal, foil)} == {"English"}
+    alone = [normal["id"], normal["id"], foil["id"], foil["id"]]
+    assert [card["product_id"] for card in cards] == alone
+    [old] = await service.sql(
+        1,
+        "INSERT INTO product (identity, game, set_name, product_name, language, language_key,"
+        " provisional) VALUES (md5(:name), 'magic', :name, 'Serra Angel', 'German', 'de', true)"
+        " RETURNING id",
+        name=a_set,
+    )
+    bind = "UPDATE card SET product_id = :old WHERE seller_id = :seller AND marketplace_id = 2"
+    await service.sql(seller.id, bind, old=old["id"], seller=seller.id)
+    await seller.import_csv(file)
+    assert [card["product_id"] for card in await seller.cards()] == alone
+    await load({"product_name": "Serra Angel"})
+    report = await seller.import_csv(file)
+    assert (report["matched"], report["provisional"]) == (4, 0)
+    after = await seller.cards()
+    assert len({card["product_id"] for card in after}) == 1
+    assert [card["id"] for card in after] == [card["id"] for card in cards]
+
+
 async def test_a_later_catalog_adopts_a_provisional_product_under_its_id(
     a_seller, service, a_set, load
 ):

@@ -50,6 +50,22 @@ async def test_the_cheapest_sellers_of_a_printing(a_seller, a_shop, catalog, tag
     assert isinstance(product_id, int)
 
 
+async def test_copies_in_another_language_are_not_offered(a_seller, a_shop, catalog, tag):
+    """A reference names no language: whoever asks for a printing gets none in German."""
+    name, base = f"Charizard {tag}", f"Base {tag}"
+    await catalog((name, base, "4/102", "Holofoil", 41))
+    german = "Near Mint Holofoil - German"
+    await a_shop(
+        "Alpha",
+        a_card(1, name, base, "004/102", price="12.50", quantity=2),
+        a_card(2, name, base, "004/102", price="9.50", quantity=3, Condition=german),
+    )
+    await a_shop("Beta", a_card(3, name, base, "004/102", price="8.00", Condition=german))
+    [found] = await find(await a_seller(), {"name": name, "set": base, "number": "4/102"})
+    assert (found["status"], found["availability"]["total_quantity"]) == ("resolved", 2)
+    assert [one["price"] for one in found["availability"]["sellers"]] == [12.5]
+
+
 async def test_references_and_what_they_mean(a_seller, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag} Heroes"
     await catalog(

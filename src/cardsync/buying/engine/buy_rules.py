@@ -224,7 +224,7 @@ _PRESET = BuyRule(
     ),
     bulk_below=10_000,
     bulk=_bulk(50, 500),
-    most_copies=12,
+    most_copies=16,
     stock_steps=(Step(4, 1_000), Step(8, 3_000)),
     days_steps=(Step(90, 1_000), Step(180, 2_500)),
 )
