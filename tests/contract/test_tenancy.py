@@ -23,7 +23,9 @@ from cardsync.access import sealed
 from cardsync.asgi import create_app
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
+from cardsync.moving.archive_tables import MEMBERS
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
+from requests_of_routes import DOCUMENT
 
 # Tables whose seller_id decides who may see a row, partitions included.
 TENANT = """
@@ -156,6 +158,52 @@ def test_each_table_without_a_policy_stands_in_the_docs_with_its_reason():
     page = (Path(__file__).parents[2] / "docs" / "tenancy.md").read_text()
     told = re.findall(r"^\| `(\w+)` \| \w", page, re.MULTILINE)
     assert sorted(told) == sorted(GLOBAL_BY_SELLER)
+
+
+OF_MEMBERS = """
+    SELECT a.attrelid::regclass::text || '.' || a.attname AS name
+      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+       AND a.attname = ANY(%s) AND NOT a.attisdropped AND EXISTS (
+           SELECT FROM pg_attribute s WHERE s.attrelid = c.oid AND s.attname = 'seller_id')
+       AND NOT EXISTS (
+           SELECT FROM pg_constraint k
+            WHERE k.contype = 'f' AND k.conrelid = c.oid AND k.confrelid = 'member'::regclass
+              AND a.attnum = ANY(k.conkey) AND cardinality(k.conkey) = 2)
+"""
+
+
+def test_what_names_a_member_has_a_key_with_its_seller_or_stands_in_the_docs(owner):
+    page = (Path(__file__).parents[2] / "docs" / "tenancy.md").read_text()
+    of_members = page.partition("## Whose member a row names")[2].partition("\n## ")[0]
+    described = set(re.findall(r"^\| `([\w.]+)` \| \S.*\|$", of_members, re.MULTILINE))
+    assert {row["name"] for row in owner.execute(OF_MEMBERS, [[*MEMBERS]])} == described
+
+
+def _fields(schema, seen=()):
+    match schema:
+        case {"$ref": str(name)} if name not in seen:
+            yield from _fields(
+                DOCUMENT["components"]["schemas"][name.rsplit("/", 1)[1]], (*seen, name)
+            )
+        case dict():
+            yield from schema.get("properties", ())
+            for inner in schema.values():
+                yield from _fields(inner, seen)
+        case list():
+            for inner in schema:
+                yield from _fields(inner, seen)
+
+
+def test_no_body_of_a_request_names_a_member():
+    bodies = [
+        operation.get("requestBody", {})
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+    ]
+    named = {name for body in bodies for name in _fields(body)}
+    assert "marketplace_id" in named
+    assert not named & MEMBERS
 
 
 def test_the_applications_role_has_no_power_of_its_own(owner):

@@ -210,6 +210,37 @@ async def test_the_database_itself_keeps_a_member_with_its_seller(
         owner.rollback()
 
 
+def _keyed(table) -> bool:
+    return any(key.referred_table.name == "member" for key in table.foreign_key_constraints)
+
+
+WITHOUT_A_KEY = sorted(
+    (table.name, column.name)
+    for table in metadata.sorted_tables
+    for column in table.columns
+    if column.name in archive_tables.MEMBERS and not _keyed(table)
+)
+
+
+async def test_where_no_key_holds_it_no_row_that_comes_in_names_another_shops_member(
+    archive, victim, elsewhere, cardsync
+):
+    _, member = victim
+    assert len(WITHOUT_A_KEY) == 5
+    tables = {
+        name: changed(archive, name, **{column: member}).head(1) for name, column in WITHOUT_A_KEY
+    }
+    before = others(elsewhere)
+    done = await cardsync(elsewhere, "import", forged(archive, tables))
+    assert done.exit_code == 0, done.output
+    there = int(done.output.split("is seller ")[1].split()[0])
+    for name, column in WITHOUT_A_KEY:
+        rows = f"SELECT {column} AS named FROM {name} WHERE seller_id = :id"
+        assert [row["named"] for row in await elsewhere.sql(there, rows, id=there)] == [-member]
+    assert others(elsewhere, before) == before
+    await asyncio.to_thread(erased, elsewhere, there)
+
+
 FAR = 2**62
 # What a shop's archive says, and a part of the sentence that refuses it.
 FORGERIES = {
