@@ -502,6 +502,28 @@ def test_a_card_in_several_languages_becomes_one_product(
         assert stands() == before
 
 
+REFUNDED_BEFORE = """
+    INSERT INTO seller (id, name, email) OVERRIDING SYSTEM VALUE
+    VALUES (1, 'A', 'a@x'), (2, 'B', 'b@x');
+    INSERT INTO orders (seller_id, order_number, status, items_total, items_quantity, total_amt,
+                        refund_type, refund_amt)
+    SELECT s.id, f.word, 'Refunded', 0, 0, 1, f.word, 1
+      FROM seller s, (VALUES (' Full '), ('PARTIAL'), ('full'), ('store credit')) AS f (word)
+"""
+
+
+@pytest.mark.slow
+def test_refunds_of_before_are_full_partial_or_of_no_type(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0094", REFUNDED_BEFORE) as connection:
+        said = connection.execute("SELECT seller_id, order_number, refund_type FROM orders")
+        types = {" Full ": "full", "PARTIAL": "partial", "full": "full", "store credit": None}
+        assert sorted(said, key=repr) == sorted(
+            ((seller_id, *one) for seller_id in (1, 2) for one in types.items()), key=repr
+        )
+
+
 # As a build that was killed leaves it.
 HALF_BUILT = """
     CREATE INDEX ix_card_product ON card (seller_id, product_id);
