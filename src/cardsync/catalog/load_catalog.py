@@ -23,7 +23,7 @@ from cardsync import clock
 from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.products import identity
-from cardsync.catalog.sources.declared import BY_NAME
+from cardsync.catalog.sources.declared import BY_NAME, Source
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
 from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
@@ -137,12 +137,13 @@ async def load(
     if check is not None:
         check(report)
     tell("write", 0, keyed.height)
-    alone = form in BY_NAME and BY_NAME[form].ids_alone
+    known = BY_NAME.get(form)
+    alone = known is not None and known.ids_alone
     if not alone:
         report.adopted = await _adopt(database, keyed)
     for at in range(0, keyed.height, _CHUNK):
         async with database.shared() as session:
-            await _store(session, keyed.slice(at, _CHUNK), source, report, ids_alone=alone)
+            await _store(session, keyed.slice(at, _CHUNK), source, report, known)
         tell("write", min(at + _CHUNK, keyed.height), keyed.height)
         if keyed.height > _CHUNK:
             say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
@@ -233,19 +234,18 @@ async def _store(
     rows: pl.DataFrame,
     source: str,
     report: Report,
-    *,
-    ids_alone: bool,
+    known: Source | None,
 ) -> None:
     await _incoming(session, rows)
     # Two imports of one catalog at once would each miss what the other adds.
     await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
-    if ids_alone:
+    if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))
         report.changed += await run(session, _ELSEWHERE.format(of=_OF_DESCRIBED), {})
         return
     listed = ", ".join(_STORED)
     sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)
-    known, own = (", ".join(f"{of}.{name}" for name in _STORED) for of in ("p", "i"))
+    before, own = (", ".join(f"{of}.{name}" for name in _STORED) for of in ("p", "i"))
     present = ", ".join(map(_present, _STORED))
     # A product that adopted a provisional one is found by its present identity.
     changed = await run(
@@ -254,12 +254,12 @@ async def _store(
             UPDATE product p SET {sets}, vanished_at = NULL, source = coalesce(p.source, :source)
               FROM {_INCOMING} i
              WHERE p.identity = md5(i.identity)
-               AND ((p.vanished_at, p.source, {known})
+               AND ((p.vanished_at, p.source, {before})
                     IS DISTINCT FROM (NULL, coalesce(p.source, :source), {present}))
         """,
         {"source": source},
     )
-    described = await _described_by_others(session, source)
+    described = await _described_by_others(session, source, by_ids=known is not None)
     added = await run(
         session,
         f"""
@@ -311,14 +311,15 @@ def _present(name: str) -> str:
     return f"coalesce(i.{name}, p.{name})" if name in _FILLED else f"i.{name}"
 
 
-async def _described_by_others(session: AsyncSession, source: str) -> int:
+async def _described_by_others(session: AsyncSession, source: str, *, by_ids: bool) -> int:
     """Take the rows out of `incoming` that another source has described already; return how many
     of those products learn something.
 
     It is one product if exactly one row here and one product there have the same printing, or an id
-    in common and the name; a row without a finish is all the finishes that there are.
+    in common and the name; a row without a finish is all the finishes that there are. The ids of a
+    person's own file join nothing: they may be anything.
     """
-    await session.execute(text(_DESCRIBED), {"source": source})
+    await session.execute(text(_DESCRIBED), {"source": source, "by_ids": by_ids})
     sets = ", ".join(f"{name} = coalesce(p.{name}, i.{name})" for name in _FILLED)
     lacks = " OR ".join(f"p.{name} IS NULL AND i.{name} IS NOT NULL" for name in _FILLED)
     filled = await run(
@@ -359,7 +360,7 @@ _DESCRIBED: Final = f"""
          UNION
         SELECT i.identity, p.id, p.finish_key FROM incoming i
           JOIN product p ON p.marketplace_product_id = i.marketplace_product_id AND {_SAME_NAME}
-         WHERE NOT p.provisional AND p.source <> :source
+         WHERE :by_ids AND NOT p.provisional AND p.source <> :source
          UNION
         SELECT i.identity, p.id, p.finish_key FROM incoming i
          CROSS JOIN LATERAL (VALUES
@@ -367,7 +368,7 @@ _DESCRIBED: Final = f"""
                ) AS e (kind, id)
           JOIN product_elsewhere x ON x.kind = e.kind AND x.id = e.id
           JOIN product p ON p.id = x.product_id AND {_SAME_NAME}
-         WHERE NOT p.provisional AND p.source <> :source
+         WHERE :by_ids AND NOT p.provisional AND p.source <> :source
     )
     SELECT identity, id FROM (
         SELECT s.identity, s.id,

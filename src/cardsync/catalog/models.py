@@ -38,6 +38,11 @@ class Product(Base):
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
         Index("ix_product_name", "game", "name_key", "number_key"),
         Index(
+            "ix_product_listing",
+            "marketplace_product_id",
+            postgresql_where=text("marketplace_product_id IS NOT NULL"),
+        ),
+        Index(
             "ix_product_provisional_name",
             "game",
             "name_key",

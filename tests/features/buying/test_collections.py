@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
@@ -195,6 +196,42 @@ async def test_ids_find_what_texts_do_not(shop, products):
         (jaguar, "product_id", "NM"),
         (jaguar, "sku", "NM"),
     ]
+
+
+async def test_the_ids_of_other_markets_and_projects_are_certain_whatever_the_set(
+    shop, service, tmp_path
+):
+    number = uuid.uuid4().int % 10**12
+    known = await a_catalog(
+        service,
+        tmp_path,
+        {
+            "product_name": "Opt", "number": "65", "finish": "Foil",
+            "cardmarket_id": str(number), "cardtrader_id": str(number + 1),
+            "mtgjson_id": f"{number:x}-of-mtgjson",
+        },
+        {"product_name": "Opt", "number": "65", "finish": "Normal", "cardmarket_id": str(number)},
+    )  # fmt: skip
+    sql = "SELECT id, finish FROM product WHERE set_name = :name"
+    ids = {one["finish"]: one["id"] for one in await service.sql(1, sql, name=known.set_name)}
+    head = "Quantity,Name,Set Name,Foil,Condition"
+    for column, id, how in (
+        ("Cardmarket ID", number, "cardmarket_id"),
+        ("CardTrader ID", number + 1, "cardtrader_id"),
+        ("MTGJSON ID", f"{number:x}-OF-mtgjson", "mtgjson_id"),
+    ):
+        data = f"{head},{column}\n1,Opt,Nowhere,foil,NM,{id}\n1,Opt,Nowhere,,NM,{id}\n".encode()
+        found = await brought(shop, data, f"{how}.csv")
+        assert found["columns"][how] == column
+        path = f"/api/buying/collections/{found['id']}/columns"
+        await shop.http.put(path, json={"columns": found["columns"]})
+        await shop.service.run_jobs()
+        rows = (await shop.get(f"/api/buying/collections/{found['id']}/rows")).json()["rows"]
+        assert (rows[0]["product_id"], rows[0]["certainty"], rows[0]["how"]) == (
+            ids["Foil"], "certain", how
+        )  # fmt: skip
+        expected = ids["Normal"] if how == "cardmarket_id" else None
+        assert rows[1]["product_id"] == expected
 
 
 async def test_plain_text_matches_by_name_and_leaves_ties(shop, products):

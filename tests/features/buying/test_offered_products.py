@@ -44,7 +44,7 @@ def some_rows(sets: list[tuple[str, str]]) -> pl.DataFrame:
             cards, sets, ids, ("magic", ""), ("Normal", "Foil")
         )
     ]
-    usual = {"copies": 1, "condition": "NM", "language": "English", "sku": None}
+    usual = {"copies": 1, "condition": "NM", "language": "English", "sku": None, "mtgjson_id": ""}
     kept = {"left_out": False, "reason": "", "text": ""}
     return pl.DataFrame(
         [usual | kept | one | {"row": at, "line": at} for at, one in enumerate(cells)],
@@ -54,7 +54,7 @@ def some_rows(sets: list[tuple[str, str]]) -> pl.DataFrame:
 
 async def all_of_the_sets(service: Any, keyed: pl.DataFrame) -> Offered:
     """Every product of the sets, codes and, for lines without both, names of the lines."""
-    named = [*CATALOG_KEYS, "picture_url"]
+    named = [*CATALOG_KEYS]
     columns = ", ".join(["id", "marketplace_product_id", "game", *named])
     sql = f"SELECT {columns}, lower(set_code) AS code FROM product WHERE NOT provisional"
     found = [dict(row) for row in await service.sql(1, sql)]
@@ -68,10 +68,21 @@ async def all_of_the_sets(service: Any, keyed: pl.DataFrame) -> Offered:
         whole.join(keyed, on=["game", "code"], how="semi"),
         whole.join(nowhere, on=["game", "name_key"], how="semi"),
     ]
-    uuid = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
     catalog = pl.concat(parts).unique("id")
-    catalog = catalog.with_columns(scryfall_id=pl.col("picture_url").str.extract(uuid, 1))
-    return Offered(catalog, catalog)
+    ids = await service.sql(
+        1,
+        """SELECT p.id, game, set_key, finish_key, 'listing' AS kind, marketplace_product_id::text AS key
+             FROM product p WHERE NOT provisional AND marketplace_product_id IS NOT NULL
+            UNION ALL
+           SELECT p.id, game, set_key, finish_key, kind, e.id
+             FROM product p JOIN product_elsewhere e ON e.product_id = p.id""",
+    )
+    with_ids = pl.DataFrame(
+        [dict(row) for row in ids],
+        schema_overrides={"finish_key": pl.String, "id": pl.Int64},
+        infer_schema_length=None,
+    )
+    return Offered(catalog, with_ids)
 
 
 async def test_the_part_finds_what_the_whole_finds(service, a_seller, tmp_path):

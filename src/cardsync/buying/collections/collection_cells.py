@@ -66,6 +66,8 @@ SCHEMA: Final[dict[str, Any]] = {
     "listing_id": pl.Int64,
     "scryfall_id": pl.String,
     "cardmarket_id": pl.Int64,
+    "cardtrader_id": pl.Int64,
+    "mtgjson_id": pl.String,
 }
 # Beside it: the line, why the row waits or is left out, and its text where it cannot be read.
 KEPT: Final[dict[str, Any]] = {
@@ -83,6 +85,7 @@ _ABSENT: Final[dict[str, Any]] = {
     "sku": None,
     "listing_id": None,
     "cardmarket_id": None,
+    "cardtrader_id": None,
     "proxy": False,
     "grade": False,
 }
@@ -98,7 +101,8 @@ _WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
 
 
 _SAYING: Final = (
-    "name", "sku", "listing_id", "scryfall_id", "cardmarket_id", "set_code", "number",
+    "name", "sku", "listing_id", "scryfall_id", "cardmarket_id", "cardtrader_id", "mtgjson_id",
+    "set_code", "number",
 )  # fmt: skip
 
 
@@ -130,15 +134,15 @@ def _id(cell: str) -> int | None:
     return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 19 else None
 
 
-def _scryfall_id(cell: str) -> str:
+def _uuid(cell: str) -> str:
     return cell.strip().lower()
 
 
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("name", "set_name", "set_code", "number", "variation"), _text),
     "game": game_of,
-    **dict.fromkeys(("sku", "listing_id", "cardmarket_id"), _id),
-    "scryfall_id": _scryfall_id,
+    **dict.fromkeys(("sku", "listing_id", "cardmarket_id", "cardtrader_id"), _id),
+    **dict.fromkeys(("scryfall_id", "mtgjson_id"), _uuid),
 }
 
 

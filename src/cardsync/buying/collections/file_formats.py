@@ -37,10 +37,20 @@ Field = Literal[
     "listing_id",
     "scryfall_id",
     "cardmarket_id",
+    "cardtrader_id",
+    "mtgjson_id",
 ]
 FIELDS: Final[tuple[Field, ...]] = get_args(Field)
 # Any of these says which card a row is.
-_SAYS_CARD: Final = {"name", "sku", "listing_id", "scryfall_id", "cardmarket_id"}
+_SAYS_CARD: Final = {
+    "name",
+    "sku",
+    "listing_id",
+    "scryfall_id",
+    "cardmarket_id",
+    "cardtrader_id",
+    "mtgjson_id",
+}
 Mapped = Mapping[str, Sequence[int]]
 
 
@@ -93,6 +103,8 @@ LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
 _NAMES: Final[Mapping[Field, str]] = {
     "scryfall_id": "scryfall id|scryfallid|scryfall",
     "cardmarket_id": "cardmarket id|cardmarketid|idproduct|mkm id|cardmarket product id",
+    "cardtrader_id": "cardtrader id|cardtraderid|blueprint id|cardtrader blueprint id",
+    "mtgjson_id": "mtgjson id|mtgjsonid|mtgjson uuid",
     "sku": "sku|tcgplayer sku|sku id",
     "listing_id": "product id|tcgplayer product id|tcgplayer id|tcgplayerid|tcg id|tcgid",
     "copies": (
@@ -236,6 +248,8 @@ _READ: Final[Mapping[Field, str]] = {
     "scryfall_id": "Scryfall ID",
     "listing_id": "product ID",
     "cardmarket_id": "Cardmarket's product ID",
+    "cardtrader_id": "CardTrader's blueprint ID",
+    "mtgjson_id": "MTGJSON ID",
     "name": "name",
     "set_name": "set",
     "set_code": "set code",

@@ -1,5 +1,6 @@
-"""Finds the product of each row of a collection: by SKU, by the marketplace's or Scryfall's id, by
-set and number, and last by name. Nothing is guessed: a row that fits several products has none.
+"""Finds the product of each row of a collection: by SKU, by the id of the marketplace or of a source
+of catalogs, by set and number, and last by name. Nothing is guessed: a row that fits several
+products has none.
 
 The catalog's matcher judges sets, numbers and names; no provisional product is made of a
 customer's row.
@@ -17,8 +18,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.collections.app_words import printings_of_word
-from cardsync.buying.collections.offered_products import Offered, offered_products
+from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.catalog.match import language_fits, match, row_keys
+from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
 
@@ -148,22 +150,7 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
     catalog, with_ids = offered
     keyed = _with_sets(keyed, catalog)
     has_set = pl.col("has_set")
-    by_ids = [
-        _by_id(
-            keyed,
-            with_ids,
-            "scryfall_id",
-            "scryfall_id",
-            "scryfall_id",
-        ),
-        _by_id(
-            keyed,
-            with_ids,
-            "listing_id",
-            "marketplace_product_id",
-            "product_id",
-        ),
-    ]
+    by_ids = [_by_id(keyed, with_ids, kind, column) for kind, column in ID_COLUMNS.items()]
     hits = match(keyed, catalog).with_columns(pl.col("row").cast(pl.UInt32))
     lines = keyed.select("row", "of_row", "game", "printing", "number_key", "has_set")
     matched = (
@@ -202,27 +189,24 @@ def _certainty() -> pl.Expr:
     )
 
 
-def _by_id(
-    keyed: pl.DataFrame,
-    catalog: pl.DataFrame,
-    ours: str,
-    theirs: str,
-    how: str,
-) -> pl.DataFrame:
-    """Return the lines whose id belongs to one product in the line's finish."""
-    known = catalog.drop_nulls(theirs).select(
-        "id", "game", "finish_key", pl.col(theirs).alias(ours)
-    )
-    lines = keyed.select(*_OF_LINE, ours, finish_own="finish_key")
-    pairs = lines.join(known, on=["game", ours])
+def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
+    """Return the lines whose id belongs to one product in the line's finish. Of several those of
+    the line's set count.
+    """
+    own = {"finish_own": "finish_key", "set_own": "set_key"}
+    lines = keyed.select(*_OF_LINE, **own, key=pl.col(column).cast(pl.String))
+    pairs = lines.join(with_ids.filter(kind=kind), on=["game", "key"])
     fits = pl.col("finish_key").is_null() | (pl.col("finish_key") == pl.col("finish_own"))
-    exact = pairs.filter(fits).unique(["of_row", "id"])
+    of_set = pl.col("set_key") == pl.col("set_own")
+    exact = (
+        pairs.filter(fits).filter(of_set | ~of_set.any().over("of_row")).unique(["of_row", "id"])
+    )
     sole = exact.filter(pl.col("of_row").is_unique())
     return sole.select(
         *_OF_LINE,
         product_id="id",
         certainty=pl.lit("certain"),
-        how=pl.lit(how),
+        how=pl.lit("product_id" if kind == "listing" else column),
     )
 
 
@@ -328,4 +312,4 @@ def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.D
 
 
 _CORRECTED: Final = ("condition", "finish", "language", "game", "reason", "text")
-_ORDER: Final = {"scryfall_id": 0, "product_id": 0, "set_and_number": 1, "name": 2}
+_ORDER: Final = {**dict.fromkeys(IDS, 0), "product_id": 0, "set_and_number": 1, "name": 2}

@@ -15,7 +15,17 @@ from cardsync.database.columns import NOW, Base, Moment
 from cardsync.work.piece import Piece
 
 CollectionState = Literal["queued", "needs_columns", "done", "failed"]
-How = Literal["sku", "product_id", "scryfall_id", "set_and_number", "name", "chosen"]
+How = Literal[
+    "sku",
+    "product_id",
+    "scryfall_id",
+    "cardmarket_id",
+    "cardtrader_id",
+    "mtgjson_id",
+    "set_and_number",
+    "name",
+    "chosen",
+]
 
 
 class Collection(Piece, Base):

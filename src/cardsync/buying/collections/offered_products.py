@@ -13,10 +13,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.match import CATALOG_KEYS
+from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database
 
-_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CATALOG: Final[dict[str, Any]] = {
     "id": pl.Int64,
     "marketplace_product_id": pl.Int64,
@@ -24,14 +24,16 @@ _CATALOG: Final[dict[str, Any]] = {
     **dict.fromkeys(CATALOG_KEYS, pl.String),
     "code": pl.String,
 }
-_IDS: Final[dict[str, Any]] = {
+_WITH_IDS: Final[dict[str, Any]] = {
     "id": pl.Int64,
-    "marketplace_product_id": pl.Int64,
     "game": pl.String,
+    "set_key": pl.String,
     "finish_key": pl.String,
-    # Catalogs have Scryfall's ids in the addresses of pictures.
-    "picture_url": pl.String,
+    "kind": pl.String,
+    "key": pl.String,
 }
+# A row's columns with ids, by what `product_elsewhere` calls them; `listing` is the marketplace's.
+ID_COLUMNS: Final = {"listing": "listing_id"} | {name.removesuffix("_id"): name for name in IDS}
 _SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
 _WANTED: Final = """
     CREATE TEMP TABLE wanted_key (game text, key text, kind text, numbers text) ON COMMIT DROP
@@ -66,15 +68,23 @@ _OF_SETS: Final = """
     )
 """
 _THEIR_SETS: Final = f"SELECT DISTINCT {_columns(_SETS)} FROM product p WHERE {_OF_SETS}"
-_LISTED: Final = """
-    p.marketplace_product_id IN (SELECT key::bigint FROM wanted_key WHERE kind = 'listing_id')
+_OF_IDS: Final = """
+    SELECT p.id, p.game, p.set_key, p.finish_key, w.kind, w.key
+      FROM wanted_key w
+      JOIN product p ON p.marketplace_product_id = w.key::bigint AND p.game = w.game
+     WHERE w.kind = 'listing' AND NOT p.provisional
+     UNION ALL
+    SELECT p.id, p.game, p.set_key, p.finish_key, w.kind, w.key
+      FROM wanted_key w
+      JOIN product_elsewhere e ON e.kind = w.kind AND e.id = w.key
+      JOIN product p ON p.id = e.product_id AND p.game = w.game
+     WHERE NOT p.provisional
 """
-_THEIR_IDS: Final = f"SELECT {_columns(_IDS)} FROM product p WHERE {_OF_SETS} AND"
 
 
 class Offered(NamedTuple):
     """`catalog` has the products by their keys. Where it may lack a line's set, rows of sets alone
-    follow: their codes tell another. `with_ids` has those that an id can name.
+    follow: their codes tell another. `with_ids` has those that an id names, whatever their set.
     """
 
     catalog: pl.DataFrame
@@ -108,16 +118,13 @@ async def _read(session: AsyncSession, sql: str, schema: dict[str, Any]) -> pl.D
 
 
 async def _with_ids(session: AsyncSession, keyed: pl.DataFrame) -> pl.DataFrame:
-    # Only some apps write Scryfall's ids.
-    if (keyed["scryfall_id"] != "").any():
-        asked = f"{_THEIR_IDS} (p.picture_url IS NOT NULL OR {_LISTED})"
-        found = await _read(session, asked, _IDS)
-    elif keyed["listing_id"].count():
-        found = await _read(session, f"{_THEIR_IDS} {_LISTED}", _IDS)
-    else:
-        found = pl.DataFrame(schema=_IDS)
-    scryfall_id = pl.col("picture_url").str.extract(f"({_UUID})", 1)
-    return found.with_columns(scryfall_id=scryfall_id)
+    if any(_ids(keyed, name).count() for name in ID_COLUMNS.values()):
+        return await _read(session, _OF_IDS, _WITH_IDS)
+    return pl.DataFrame(schema=_WITH_IDS)
+
+
+def _ids(keyed: pl.DataFrame, column: str) -> pl.Series:
+    return keyed[column].cast(pl.String).replace("", None)
 
 
 def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
@@ -162,7 +169,7 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
         ),
         _keys(keyed.filter(named), "set", "set_key"),
         _keys(keyed, "code", "code"),
-        _keys(keyed, "listing_id", "listing_id"),
+        *(_keys(keyed, kind, name) for kind, name in ID_COLUMNS.items()),
         nameless.select("game", kind=pl.lit("number"), key="code", numbers="number_key").unique(),
     ]
     return pl.concat(parts, how="diagonal")
@@ -170,4 +177,4 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
 
 def _keys(lines: pl.DataFrame, kind: str, key: str) -> pl.DataFrame:
     keys = lines.select("game", kind=pl.lit(kind), key=pl.col(key).cast(pl.String))
-    return keys.drop_nulls("key").unique()
+    return keys.filter(pl.col("key").fill_null("") != "").unique()

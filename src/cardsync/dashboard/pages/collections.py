@@ -47,6 +47,8 @@ COLUMN_NAMES: Final = {
     "listing_id": "Product ID",
     "scryfall_id": "Scryfall ID",
     "cardmarket_id": "Cardmarket ID",
+    "cardtrader_id": "CardTrader ID",
+    "mtgjson_id": "MTGJSON ID",
 }
 
 
