@@ -593,6 +593,12 @@ class Settings(BaseSettings):
         gt=0,
         description="How often a worker looks in each shop for what mail and webhooks report",
     )
+    mail_seconds: float = Field(
+        30,
+        gt=0,
+        le=60,
+        description="The mail server takes a mail within so long, or is left alone twice as long",
+    )
     webhook_seconds: float = Field(
         15, gt=0, description="A webhook's receiver answers so soon, or is tried again later"
     )

@@ -4,15 +4,25 @@ machine.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from cardsync import clock
 from cardsync.notices.mail_text import Mail
 
 if TYPE_CHECKING:
     import aiosmtplib
 
 SECONDS: Final = 30.0
+_GOODBYE_SECONDS: Final = 2.0
+# So many mails are handed over at once by a process, which has more slots for what it sends.
+AT_ONCE: Final = 8
+_BUSY: Final = timedelta(seconds=1)
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _REFUSED: Final = 500
 # The sign-in, not the mail, is refused with these.
@@ -50,17 +60,49 @@ def read_mail_url(url: str) -> MailServer:
     return MailServer(host, port, user, password, tls, False if tls else start_tls)
 
 
-async def hand_over(url: str, mail: Mail) -> None:
-    """Raises NotSent, Undeliverable."""
+@dataclass
+class _Relay:
+    """What this process knows of a mail server. All shops have the same one: where it hangs, one mail
+    at a time asks whether it answers again.
+    """
+
+    in_hand: int = 0
+    hangs: bool = False
+    rests_until: datetime | None = None
+
+
+_RELAYS: Final[dict[str, _Relay]] = {}
+
+
+@contextmanager
+def turn_at(url: str) -> Iterator[datetime | None]:
+    """Take a turn at the server of `url`, or yield when to ask for one again."""
+    relay, now = _RELAYS.setdefault(url, _Relay()), clock.now()
+    if relay.rests_until is not None and now < relay.rests_until:
+        yield relay.rests_until
+    elif relay.in_hand >= (1 if relay.hangs else AT_ONCE):
+        yield now + _BUSY
+    else:
+        relay.in_hand += 1
+        try:
+            yield None
+        finally:
+            relay.in_hand -= 1
+
+
+async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
+    """Hand a mail over within so many seconds. Raises NotSent, Undeliverable."""
     # Few processes send mail.
     import aiosmtplib
 
+    async def send(client: aiosmtplib.SMTP) -> None:
+        if not mail.to.isascii() and not client.supports_extension("smtputf8"):
+            raise Undeliverable("the mail server takes addresses of plain letters alone")
+        options = [] if mail.to.isascii() else ["SMTPUTF8"]
+        await client.sendmail(mail.sender, [mail.to], mail.content, mail_options=options)
+
     try:
-        async with _client(url) as client:
-            if not mail.to.isascii() and not client.supports_extension("smtputf8"):
-                raise Undeliverable("the mail server takes addresses of plain letters alone")
-            options = [] if mail.to.isascii() else ["SMTPUTF8"]
-            await client.sendmail(mail.sender, [mail.to], mail.content, mail_options=options)
+        await _spoken(url, send, seconds)
     except aiosmtplib.SMTPRecipientsRefused as e:
         if all(each.code >= _REFUSED for each in e.recipients):
             raise Undeliverable("the mail server refused the recipient") from None
@@ -78,16 +120,37 @@ async def check(url: str) -> None:
     import aiosmtplib
 
     try:
-        async with _client(url) as client:
-            await client.noop()
+        await _spoken(url, aiosmtplib.SMTP.noop, SECONDS)
     except aiosmtplib.SMTPResponseException as e:
         raise NotSent(f"the mail server answered {e.code}") from None
     except (aiosmtplib.SMTPException, OSError, ValueError) as e:
         raise NotSent(f"the mail server was not reached ({type(e).__name__})") from None
 
 
-def _client(url: str) -> aiosmtplib.SMTP:
-    """A client that connects and signs in when it is entered."""
+async def _spoken(
+    url: str, say: Callable[[aiosmtplib.SMTP], Awaitable[object]], seconds: float
+) -> None:
+    """Connect, sign in and speak, all of it within so many seconds."""
+    import aiosmtplib
+
+    client, relay = _client(url, seconds), _RELAYS.setdefault(url, _Relay())
+    try:
+        async with asyncio.timeout(seconds):
+            await client.connect()
+            await say(client)
+    except TimeoutError:
+        relay.hangs, relay.rests_until = True, clock.now() + timedelta(seconds=2 * seconds)
+        raise
+    else:
+        relay.hangs, relay.rests_until = False, None
+        with suppress(aiosmtplib.SMTPException, OSError):
+            await client.quit(timeout=_GOODBYE_SECONDS)
+    finally:
+        client.close()
+
+
+def _client(url: str, seconds: float) -> aiosmtplib.SMTP:
+    """Return a client that signs in when it connects."""
     import aiosmtplib
 
     server = read_mail_url(url)
@@ -98,5 +161,5 @@ def _client(url: str) -> aiosmtplib.SMTP:
         password=server.password,
         use_tls=server.tls,
         start_tls=server.start_tls,
-        timeout=SECONDS,
+        timeout=seconds,
     )

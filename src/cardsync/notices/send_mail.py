@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.models import Account, Member, Seller
 from cardsync.database.session import run
-from cardsync.notices.mail_server import NotSent, Undeliverable, hand_over
+from cardsync.notices.mail_server import NotSent, Undeliverable, hand_over, turn_at
 from cardsync.notices.mail_text import SETTINGS, Letter, Line, mail_of, sender_of
 from cardsync.notices.marked_streams import stream_of, while_quick
 from cardsync.notices.models import Notice, NoticeReader
@@ -202,7 +202,8 @@ async def send_one(work: Work, claimed: Claimed) -> None:
         return
     try:
         with spans.part("mail", kind="client"):
-            await hand_over(work.settings.mail_url or "", mail_of(letter))
+            settings = work.settings
+            await hand_over(settings.mail_url or "", mail_of(letter), settings.mail_seconds)
     except (Undeliverable, ValueError) as e:
         # No mail can be written to an address that is none.
         SENT.labels("mail", "refused").inc()
@@ -239,17 +240,21 @@ async def _settle(
 
 async def send_due(work: Work, seller_id: int) -> None:
     """Send what is due, and leave the mark at the time of the next letter."""
+    again: datetime | None = None
     if work.settings.sends_mail:
         for _ in while_quick(LETTERS_A_TURN):
-            claimed = await claim(work, seller_id)
-            if claimed is None:
-                break
-            await send_one(work, claimed)
+            with turn_at(work.settings.mail_url or "") as again:
+                claimed = None if again else await claim(work, seller_id)
+                if claimed is None:
+                    break
+                await send_one(work, claimed)
+    else:
+        again = clock.now() + _NO_SERVER
     async with work.database.tenant(seller_id) as session:
         if await hold_mark(session, seller_id, MAIL):
             soonest = await session.scalar(text(_SOONEST), {"seller": seller_id})
-            if soonest is not None and not work.settings.sends_mail:
-                soonest = max(soonest, clock.now() + _NO_SERVER)
+            if soonest is not None and again is not None:
+                soonest = max(soonest, again)
             await leave_mark(session, seller_id, MAIL, soonest)
 
 

@@ -5,6 +5,7 @@ more.
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -15,8 +16,9 @@ from builders import an_order
 from cardsync import clock
 from cardsync.notices import old_notices, send_mail
 from cardsync.notices.look import watch_all
-from cardsync.notices.mail_server import hand_over
+from cardsync.notices.mail_server import AT_ONCE, hand_over, turn_at
 from cardsync.notices.mail_text import mail_of
+from cardsync.processes.worker import SENT_AT_ONCE
 from notices_builder import (
     a_mail_server,
     calls,
@@ -229,6 +231,59 @@ async def test_a_server_that_is_away_gets_the_same_letter_later(seller, box, mai
     clock.shift(timedelta(minutes=10))
     await sent(seller, 2)
     assert len(box.got) == 1
+
+
+async def test_a_mail_server_that_hangs_costs_one_wait_and_then_all_mail_rests(
+    a_seller, service, alive
+):
+    """Each shop's mail goes to the same server: without a rest each would wait for it in turn, in
+    slots that other notices need.
+    """
+    asked = []
+
+    async def silent(reader, writer):
+        asked.append(writer)
+        await reader.read()
+
+    server = await asyncio.start_server(silent, "127.0.0.1")
+    url = f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with (
+        server,
+        reaching(
+            service, alive, mail_url=url, mail_from="notices@shop.example", mail_seconds=0.5
+        ) as hanging,
+    ):
+        shops = [of_service(await a_seller(ship_within_days=30), hanging) for _ in range(4)]
+        for shop in shops:
+            await shop.set(past_due=True)
+            await looked_at(shop)
+        begun = clock.monotonic()
+        await asyncio.gather(*(send_mail.send_due(hanging.work, shop.id) for shop in shops))
+        assert clock.monotonic() - begun < 5
+        assert 1 <= len(asked) <= 4
+        asked.clear()
+        for shop in shops:
+            await send_mail.send_due(hanging.work, shop.id)
+        assert asked == []
+        tries = "SELECT state, tries FROM notice_mail WHERE seller_id = :id"
+        for shop in shops:
+            [row] = await shop.service.sql(shop.id, tries, id=shop.id)
+            assert (row["state"], row["tries"] <= 1) == ("waiting", True)
+        # After the rest one mail asks, and the others go on resting.
+        clock.shift(timedelta(minutes=6))
+        await asyncio.gather(*(send_mail.send_due(hanging.work, shop.id) for shop in shops))
+        assert len(asked) == 1
+
+
+def test_mails_leave_slots_for_other_notices():
+    with ExitStack() as held:
+        for _ in range(AT_ONCE):
+            assert held.enter_context(turn_at("smtp://slow.example")) is None
+        assert held.enter_context(turn_at("smtp://slow.example")) > clock.now()
+        assert held.enter_context(turn_at("smtp://other.example")) is None
+    assert AT_ONCE * 2 < SENT_AT_ONCE
+    with turn_at("smtp://slow.example") as again:
+        assert again is None
 
 
 async def test_a_recipient_that_is_refused_is_not_tried_again(seller, box):
