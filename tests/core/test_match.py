@@ -169,6 +169,86 @@ def test_in_magic_the_number_stands_for_the_treatment() -> None:
     assert verdict(row, island | {"number": "264"}) == unmatched("number_differs")
 
 
+@pytest.mark.parametrize("game", ["pokemon", "pokemon_japan"])
+@pytest.mark.parametrize(
+    ("words", "offered", "found"),
+    [
+        ("(Full Art)", "", True),
+        ("(Alternate Full Art)", "", True),
+        ("(Alternate Art Secret)", "", True),
+        ("(Alternate Art)", "(Full Art)", True),
+        ("(Secret)", "", True),
+        ("(Secret Rare)", "(Secret)", True),
+        ("(1 Full Art)", "", True),
+        ("(Team Plasma) (Full Art)", "", True),
+        ("(Prime)", "", True),
+        ("", "(Special Illustration Rare)", True),
+        ("(Full Art) (Prerelease)", "(Prerelease)", True),
+        ("(Full Art) (Prerelease)", "", False),
+        ("(Full Art)", "(Staff)", False),
+        ("(Cosmos Holo)", "", False),
+        ("(Jumbo)", "", False),
+        ("(Poke Ball Pattern)", "", False),
+        ("(Master Ball Pattern)", "(Poke Ball Pattern)", False),
+        ("(Prerelease) (Staff)", "(Prerelease)", False),
+        ("(League)", "", False),
+        ("(25th Anniversary Stamp)", "", False),
+        ("(Reverse Cosmos Holo)", "(Secret)", False),
+        ("(Non-Holo)", "", False),
+        ("(#2)", "", False),
+    ],
+)
+def test_in_pokemon_the_number_stands_for_a_treatment_alone(
+    game: str, words: str, offered: str, found: bool
+) -> None:
+    row = {"game": game, "product_name": f"Snivy {words}"}
+    product = {"game": game, "product_name": f"Snivy {offered}"}
+    if game == "pokemon_japan":
+        product["language"] = "ja"
+    right = matched(1) if found else unmatched("variant_unknown")
+    assert verdict(row, product) == right
+
+
+def test_a_treatment_that_two_products_of_a_number_lack_is_neither() -> None:
+    products = ({}, {"product_name": "Snivy (Full Art)"})
+    assert verdict({"product_name": "Snivy (Full Art)"}, *products) == matched(2)
+    assert verdict({"product_name": "Snivy (Secret)"}, *products) == AMBIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("finishes", "found"),
+    [
+        (["Normal", "Cold Foil"], 2),
+        (["Normal", "Foil", "Holofoil"], 2),
+        (["Cold Foil", "Holofoil"], None),
+        (["Normal"], 0),
+    ],
+)
+def test_a_row_that_says_foil_alone_means_the_only_foil(finishes: list[str], found: int) -> None:
+    products = [{"game": "lorcana", "finish": finish} for finish in finishes]
+    right = {None: AMBIGUOUS, 0: unmatched("printing_unknown")}.get(found) or matched(found)
+    assert verdict({"game": "lorcana", "label": "Near Mint Foil"}, *products) == right
+
+
+def test_a_printing_of_no_table_is_matched_by_its_text() -> None:
+    finishes = [{"finish": finish} for finish in ("Normal", "Galaxy Foil", "Cracked Ice")]
+    assert verdict({"label": "Near Mint galaxy foil"}, *finishes) == matched(2)
+    assert verdict({"label": "Damaged Cracked Ice"}, *finishes) == matched(3)
+    assert verdict({"label": "Near Mint Glitter"}, *finishes) == unmatched("printing_unknown")
+
+
+def test_a_catalog_may_write_a_printing_in_other_words() -> None:
+    products = [
+        {"game": "flesh_and_blood", "finish": finish}
+        for finish in ("1st Edition", "Unlimited Rainbow Foil", "Foil Cold 1st Edition")
+    ]
+    for at, label in enumerate(
+        ("1st Edition Normal", "Unlimited Edition Rainbow Foil", "1st Edition Cold Foil"), 1
+    ):
+        row = {"game": "flesh_and_blood", "label": f"Near Mint {label}"}
+        assert verdict(row, *products) == matched(at)
+
+
 def test_a_treatment_that_names_its_own_number_must_have_it() -> None:
     row = MAGIC_ROW | {"product_name": "Island (0264)", "number": "263"}
     assert verdict(row, MAGIC | {"product_name": "Island (0265)"}) == unmatched("variant_unknown")

@@ -1,9 +1,9 @@
 """Reads the marketplace's `Condition` labels into a condition code, a printing and a language.
 Pure.
 
-The grammar is `<condition>[ <edition>][ <finish>][ - <language>]`, in any case and spacing. A label
-that does not follow it to the last word is unreadable: its code is None and its printing empty,
-because half a label is not evidence for a whole one.
+The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
+stand before the printing. A printing that no table knows is its text. What has another condition or
+language is unreadable: its code is None. A label of a known printing alone still says that printing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import re
 from typing import NamedTuple
 
 import polars as pl
+
+from cardsync.catalog.printings import LONGEST, NORMAL, printing_named, read_printing
 
 CODES = {
     "near mint": "NM",
@@ -22,19 +24,6 @@ CODES = {
     "unopened": "U",
 }
 SEALED = "U"
-
-PRINTINGS = (
-    "Normal",
-    "Foil",
-    "Holofoil",
-    "Reverse Holofoil",
-    "1st Edition",
-    "1st Edition Holofoil",
-    "Unlimited",
-    "Unlimited Holofoil",
-    "Limited",
-)
-_PRINTING_BY_SUFFIX = {"": "Normal"} | {name.lower(): name for name in PRINTINGS[1:]}
 
 # The languages of copies, with the code that catalogs write instead.
 LANGUAGES = {
@@ -67,57 +56,54 @@ LANGUAGES = {
 WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar")
 _LANGUAGE_BY_LABEL = {name.lower(): name for name in LANGUAGES}
 
-_LABEL = re.compile(rf"({'|'.join(CODES)})(?: (.+))?")
-_LANGUAGE = re.compile(r" ?[-–] ?")
+_LABEL = re.compile(rf"({'|'.join(CODES)})(?: (.+))?", re.ASCII | re.IGNORECASE)
+_LANGUAGE = re.compile(
+    rf"(.*?) ?[-–—] ?({'|'.join(map(re.escape, sorted(LANGUAGES, key=len, reverse=True)))})( .+)?",
+    re.ASCII | re.IGNORECASE,
+)
+# A dash with a space beside it comes before a language; one without is part of a word.
+_NO_LANGUAGE = re.compile(r" [-–—]|[-–—](?: |$)")
 
 
 class Condition(NamedTuple):
-    """`printing` is empty when the label is unreadable; `language` is empty when the label names
-    a language that is not in LANGUAGES.
+    """`printing` is empty when the label says none; `language` is empty when the label names a
+    language that is not in LANGUAGES.
     """
 
     code: str | None
     printing: str
     language: str
-    readable: bool
 
 
 def read_condition(text: str | None) -> Condition:
-    label, dash, named = _split_language(" ".join((text or "").lower().split()))
-    language = _LANGUAGE_BY_LABEL.get(named, "") if dash else "English"
+    label, language = _split_language(" ".join((text or "").split()))
     found = _LABEL.fullmatch(label)
-    printing = _PRINTING_BY_SUFFIX.get(found.group(2) or "") if found else None
-    if found is None or printing is None or not language:
-        return Condition(None, "", language, False)
-    return Condition(CODES[found.group(1)], printing, language, True)
+    if not language or (found is not None and len(found.group(2) or "") > LONGEST):
+        return Condition(None, "", language)
+    if found is None:
+        return Condition(None, (label and printing_named(label)) or "", language)
+    printing = read_printing(found.group(2)) if found.group(2) else NORMAL
+    return Condition(CODES[found.group(1).lower()], printing, language)
 
 
-def _split_language(label: str) -> tuple[str, bool, str]:
-    dash = _LANGUAGE.search(label)
-    if dash is None:
-        return label, False, ""
-    return label[: dash.start()], True, label[dash.end() :]
+def _split_language(label: str) -> tuple[str, str]:
+    if found := _LANGUAGE.fullmatch(label):
+        before, language, after = found.groups()
+        return before + (after or ""), _LANGUAGE_BY_LABEL[language.lower()]
+    return label, "" if _NO_LANGUAGE.search(label) else "English"
 
 
 def condition_columns(labels: pl.Series) -> pl.DataFrame:
-    """Return `condition`, `printing`, `language` and `condition_readable`, row for row.
+    """Return `condition`, `printing` and `language`, row for row.
 
     A file has few distinct labels, so each label is parsed once.
     """
-    distinct = labels.cast(pl.String).unique()
-    read = [read_condition(label) for label in distinct]
-    table = pl.DataFrame(
-        {
-            "label": distinct,
-            "condition": pl.Series([found.code for found in read], dtype=pl.String),
-            "printing": pl.Series([found.printing for found in read], dtype=pl.String),
-            "language": pl.Series([found.language for found in read], dtype=pl.String),
-            "condition_readable": pl.Series([found.readable for found in read], dtype=pl.Boolean),
-        }
-    )
+    distinct = labels.cast(pl.String).alias("label").unique()
+    texts = dict.fromkeys(("condition", "printing", "language"), pl.String)
+    read = pl.DataFrame(list(map(read_condition, distinct)), schema=texts, orient="row")
     rows = labels.cast(pl.String).alias("label").to_frame()
     return rows.join(
-        table,
+        read.with_columns(distinct),
         on="label",
         how="left",
         nulls_equal=True,

@@ -17,6 +17,7 @@ import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
 from cardsync.catalog.condition import LANGUAGES, SEALED, WITHOUT_SKU
+from cardsync.catalog.printings import SEALED_FINISH, own_printings
 from cardsync.catalog.product_names import name_columns
 from cardsync.catalog.set_names import part_columns, set_code_key, set_columns
 
@@ -40,6 +41,30 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
 # In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
 # and catalogs do not name them.
 _NUMBER_TELLS_VARIANTS = ("magic",)
+# In these it does so for the words below; others, such as Prerelease or Cosmos Holo, share a number
+# with the plain card.
+_NUMBER_TELLS_TREATMENTS = ("pokemon", "pokemon_japan")
+_TREATMENTS = (
+    "(?:texture )?(?:alternate |alternative |alt )?full art",
+    "(?:alternate|alternative|alt) art(?: secret)?(?: rare)?",
+    "rockets secret machine",
+    "(?:rainbow |gold |shiny )?secret(?: rare| shining)?",
+    "(?:shiny )?(?:ultra|hyper|rainbow|shiny) rare",
+    "(?:special )?(?:illustration|art) rare",
+    "character (?:super |holo )?rare",
+    "(?:trainer|galarian) gallery",
+    "(?:attack|defense|normal|speed) forme",
+    "team plasma",
+    "ace spec",
+    "prime",
+    "shiny",
+    "special",
+    "supporter",
+    "top",
+    "bottom",
+)
+# A number in front of a treatment is the card's own once more.
+_TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 # In this game all products are in one language, whatever a label implies.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
 ENGLISH = "en"
@@ -59,14 +84,16 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
     """Add CATALOG_KEYS to the columns game, set_name, set_code, product_name, number, rarity,
     finish and language.
     """
-    finish = pl.col("finish").cast(pl.String)
+    products = products.with_columns(own_printings(products, "finish"))
+    finish = pl.col("finish")
     return _keyed(products, ["set_key"], ["name_key", "back_key", "variant_key"]).with_columns(
         set_code_key(pl.col("set_code")).alias("set_code_key"),
-        _finish_key(pl.when(finish != "Sealed").then(finish)),
+        _finish_key(pl.when(finish != SEALED_FINISH).then(finish)),
         _language_key(),
         # Every card has a number or a rarity; a box has neither.
         (
-            finish.eq("Sealed").fill_null(False) | (pl.col("number_key").eq("") & _blank("rarity"))
+            finish.eq(SEALED_FINISH).fill_null(False)
+            | (pl.col("number_key").eq("") & _blank("rarity"))
         ).alias("sealed"),
     )
 
@@ -269,7 +296,7 @@ def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs of a row and a product that contradict each other in nothing, except
-    perhaps in the variant of a Magic card.
+    perhaps in a treatment that the number tells.
     """
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
@@ -278,13 +305,26 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         on=_IDENTITY,
         suffix="_offered",
     )
-    return pairs.filter(
-        _agree("finish_key", optional=False)
-        & (_same("variant_key") | pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
+    # Treatments are read where variants differ, which is seldom.
+    fit = pairs.filter(
+        _finish_fits()
         & _agree("number_total", optional=True)
         & _agree("back_key", optional=True)
         & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
         & _same("sealed")
+    )
+    same = fit.filter(_same("variant_key"))
+    return pl.concat([same, fit.filter(~_same("variant_key")).filter(_number_tells_variant())])
+
+
+def _number_tells_variant() -> pl.Expr:
+    others = (
+        pl.col(name).str.replace_all(_TREATMENT, "").str.strip_chars()
+        for name in ("variant_key", "variant_key_offered")
+    )
+    same = next(others).eq_missing(next(others))
+    return pl.col("game").is_in(_NUMBER_TELLS_VARIANTS) | (
+        pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS) & same
     )
 
 
@@ -306,12 +346,21 @@ def _agree(field: str, *, optional: bool) -> pl.Expr:
     return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
 
 
+def _finish_fits() -> pl.Expr:
+    """A row that says foil and no more means the foil that the card has."""
+    foil = (pl.col("finish_key") == "foil") & pl.col("finish_key_offered").str.ends_with("foil")
+    return _agree("finish_key", optional=False) | foil.fill_null(False)
+
+
 def _variant_allowed() -> pl.Expr:
     """A sole candidate may lack the variant that the row names, and the row may lack the
-    candidate's; two different variants are two cards.
+    candidate's; two different variants are two cards, unless their words are treatments.
     """
     return (
-        _same("variant_key") | (pl.col("variant_key") == "") | (pl.col("variant_key_offered") == "")
+        _same("variant_key")
+        | (pl.col("variant_key") == "")
+        | (pl.col("variant_key_offered") == "")
+        | pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS)
     )
 
 
@@ -374,7 +423,8 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     numbered = (
         _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
     )
-    varied = numbered & _same("variant_key")
+    told = _number_tells_variant() & _variant_allowed()
+    varied = numbered & (_same("variant_key") | told)
     spoken = varied & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
     found.append(
         pairs.group_by("row").agg(

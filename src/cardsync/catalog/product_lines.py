@@ -32,4 +32,11 @@ LINES = (
 NAMES = tuple(line.name for line in LINES)
 CATEGORY_IDS = {line.name: line.category_id for line in LINES}
 LABEL_BY_NAME = {line.name: line.label for line in LINES}
-NAME_BY_LABEL = {line.label.casefold(): line.name for line in LINES}
+# Labels that the marketplace has written as well.
+_ALSO = {
+    "pokémon": "pokemon",
+    "pokémon (japan)": "pokemon_japan",
+    "pokémon japan": "pokemon_japan",
+    "pokemon (japan)": "pokemon_japan",
+}
+NAME_BY_LABEL = {line.label.casefold(): line.name for line in LINES} | _ALSO

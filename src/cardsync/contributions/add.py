@@ -24,7 +24,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.models import CARD_ID_BLOCK, Card
 from cardsync.catalog import products
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.condition import CODES, LANGUAGES
+from cardsync.catalog.printings import NORMAL, checked_printing
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.contributions.promote import note_listed
 from cardsync.database.session import Database
@@ -36,7 +37,6 @@ _FIRST_NUMBER = 10**12
 _PRICES_END = 10**8
 _LABELS = {code: name.title() for name, code in CODES.items()}
 _CONDITIONS = {name: code for code in _LABELS for name in (code.lower(), _LABELS[code].lower())}
-_PRINTINGS = {name.lower(): name for name in PRINTINGS}
 _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 
@@ -95,7 +95,7 @@ def _read(wanted: Wanted) -> dict[str, str]:
     """Return condition, printing and language as cards have them. Raises InvalidPayload."""
     described = {
         "condition": _one_of("condition", wanted.condition, _CONDITIONS),
-        "printing": _one_of("printing", wanted.printing, _PRINTINGS),
+        "printing": checked_printing("printing", wanted.printing, wanted.game or ""),
         "language": _one_of("language", wanted.language, _LANGUAGES),
     }
     price = wanted.price
@@ -115,7 +115,7 @@ def _row_of(product: _Product, described: Mapping[str, str], wanted: Wanted) -> 
         **words.row(0, named=True),
         "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
         "condition_label": _LABELS[described["condition"]]
-        + ("" if printing == "Normal" else f" {printing}"),
+        + ("" if printing == NORMAL else f" {printing}"),
         "quantity": wanted.quantity,
         "price": wanted.price,
         "contribution": "published" if wanted.shared else "private",

@@ -11,6 +11,7 @@ import msgspec
 from cardsync import errors, limits
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
+from cardsync.catalog.printings import Meant, printings_meant
 from cardsync.read_json import read
 
 GAME: Final = "pokemon"
@@ -23,30 +24,13 @@ _LONG_WORD = 4
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
-# Finishes as people write them, beside the marketplace's words.
-_FINISHES: Final = {
-    "holo": ("holofoil", "foil"),
-    "foil": ("foil", "holofoil"),
-    "holo foil": ("holofoil",),
-    "reverse": ("reverse holofoil",),
-    "reverse holo": ("reverse holofoil",),
-    "reverse foil": ("reverse holofoil",),
-    "rh": ("reverse holofoil",),
-    "nonfoil": ("normal",),
-    "non foil": ("normal",),
-    "non holo": ("normal",),
-    "regular": ("normal",),
-    "first edition": ("1st edition", "1st edition holofoil"),
-    "1st edition": ("1st edition", "1st edition holofoil"),
-    "unlimited": ("unlimited", "unlimited holofoil"),
-}
 
 
 class Asked(NamedTuple):
     """One reference in comparable form; what was not given is empty or None.
 
     `words` are those of the name; `full` is the name as one text; `sets`, `code` and `finish` are
-    folded; `finishes` are the marketplace's words that the given finish may mean.
+    folded; `finishes` are the marketplace's words for the given finish, and what they may mean.
     """
 
     query: dict[str, Any]
@@ -57,7 +41,7 @@ class Asked(NamedTuple):
     number: str
     total: str | None
     finish: str
-    finishes: tuple[str, ...]
+    finishes: Meant
     # For a mistyped name: known words that may be meant in place of each of `words`.
     meant: tuple[tuple[str, ...], ...] = ()
 
@@ -171,7 +155,7 @@ def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
         number.key,
         number.total,
         finish,
-        _FINISHES.get(finish, (finish,)) if finish else (),
+        printings_meant(finish),
     )
 
 

@@ -49,12 +49,14 @@ _NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
 _FIND = f"""
 WITH asked AS MATERIALIZED (
     SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets, code, number, total, finish,
-           string_to_array(finishes, '|') AS finishes, free
+           string_to_array(finishes, '|') AS finishes,
+           string_to_array(possible, '|') AS possible, free
       FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]), CAST(:full_name AS text[]),
                   CAST(:sets AS text[]), CAST(:code AS text[]), CAST(:number AS text[]),
                   CAST(:total AS text[]), CAST(:finish AS text[]), CAST(:finishes AS text[]),
-                  CAST(:free AS boolean[]))
-           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes, free)),
+                  CAST(:possible AS text[]), CAST(:free AS boolean[]))
+           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes, possible,
+               free)),
 filtered AS (
     SELECT a.idx, f.* FROM asked a CROSS JOIN LATERAL (
         SELECT {_SHOWN}, e.name AS same_name,
@@ -81,7 +83,7 @@ filtered AS (
            AND (a.number = '' OR (p.number_key = a.number
                 AND coalesce(p.number_total = a.total, true)))
            AND (a.sets = '' OR strpos(w.words, a.sets) > 0 OR lower(p.set_code) = a.code)
-           AND (a.finish = '' OR p.finish_key IS NULL OR p.finish_key = ANY (a.finishes)
+           AND (a.finish = '' OR p.finish_key IS NULL OR p.finish_key = ANY (a.possible)
                 OR strpos(' ' || p.variant_key || ' ', ' ' || a.finish || ' ') > 0)
            AND (NOT p.provisional OR (p.adopted_by IS NULL AND {_OFFERED}))) AS f
      WHERE NOT a.free AND f.place <= {_LISTED}),
@@ -186,7 +188,8 @@ def _values(game: str, asked: Sequence[Asked], now: datetime) -> dict[str, Any]:
         "number": [one.number for one in asked],
         "total": [one.total for one in asked],
         "finish": [one.finish for one in asked],
-        "finishes": ["|".join(one.finishes) for one in asked],
+        "finishes": ["|".join(one.finishes.named) for one in asked],
+        "possible": ["|".join(one.finishes.possible) for one in asked],
         "free": [one.is_free for one in asked],
     }
 

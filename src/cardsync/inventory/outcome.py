@@ -11,6 +11,7 @@ import polars as pl
 from cardsync import limits
 from cardsync.cards import write
 from cardsync.cards.exported import asks, fingerprint_of
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.inventory import diff
 from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.parse import Parsed
@@ -64,7 +65,19 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
     evidence_rows = rows.select(
         "line", "custom", "listing_id", "condition", "condition_label"
     ).filter(shared | pl.col("condition").is_null())
-    return evidence_rows.select("line", column=column, code=code, message=message).sort("line")
+    return evidence_rows.select("line", column=column, code=code, message=message)
+
+
+def _new_printings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a note for each printing that no table has, at the first of its `len` rows. A label
+    that says no printing has the empty one.
+    """
+    new = rows.select("line", "printing").filter(~pl.col("printing").is_in(["", *PRINTINGS]))
+    found = new.group_by("printing").agg(pl.col("line").min(), pl.len())
+    message = pl.format("New printing '{}': it is kept as this text in {} rows", "printing", "len")
+    return found.select(
+        "line", "len", column=pl.lit("Condition"), code=pl.lit("new_printing"), message=message
+    )
 
 
 def _report_of(
@@ -74,7 +87,8 @@ def _report_of(
     verdict: Verdict,
 ) -> dict[str, Any]:
     """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
-    notes = _notes_on(rows)
+    new = _new_printings(rows)
+    notes = pl.concat([_notes_on(rows), new.drop("len")]).sort("line", maintain_order=True)
     matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
     return {
         **_read_as(parsed),
@@ -90,6 +104,7 @@ def _report_of(
         "matched": matches.get("matched", 0),
         "provisional": matches.get("provisional", 0),
         "ambiguous": matches.get("ambiguous", 0),
+        "new_printing": int(new["len"].sum()),
         "gone": verdict.gone,
         "priced": 0
         if verdict.review

@@ -87,6 +87,8 @@ class InventoryReport(UploadReport, kw_only=True):
     """Cards that the catalog lacks"""
     ambiguous: int
     """Cards that several products fit"""
+    new_printing: int
+    """Cards with a printing that no table knows, kept as its text"""
     priced: int
     changed: int
     """Cards whose price or quantity changed"""
@@ -153,7 +155,15 @@ def report_of(upload: Upload) -> UploadReport:
         return UploadReport(**shared)
     results: dict[str, Any] = {
         name: int(report.get(name, 0))
-        for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
+        for name in (
+            "matched",
+            "provisional",
+            "ambiguous",
+            "new_printing",
+            "priced",
+            "changed",
+            "gone",
+        )
     }
     return InventoryReport(
         **shared,

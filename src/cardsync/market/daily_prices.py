@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync import clock
-from cardsync.catalog.condition import PRINTINGS
+from cardsync.catalog.printings import NORMAL, printing_named
 from cardsync.catalog.sources import json_file, mtgjson
 from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
 from cardsync.market.observation_files import MarketFileError
@@ -32,7 +32,6 @@ _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
 }
 _TCGCSV: Final = frozenset({"productId", "marketPrice", "lowPrice"})
 _DAY: Final = re.compile(r"(?<!\d)(20\d\d-\d\d-\d\d)(?!\d)")
-_PRINTINGS: Final = {name.lower(): name for name in PRINTINGS}
 
 Row = tuple[int, str, str, datetime, int | None, int | None]
 Frames = Iterator[tuple[pl.DataFrame, list[Broken]]]
@@ -122,7 +121,7 @@ def _tcgcsv(path: Path, observed_at: datetime) -> Iterator[Row | Broken]:
             yield Broken(f"record {at:,}", "it is not an object")
             continue
         product_id = id_or_none(record.get("productId"))
-        printing = _PRINTINGS.get(str(record.get("subTypeName") or "Normal").lower())
+        printing = printing_named(str(record.get("subTypeName") or NORMAL))
         if not product_id:
             yield Broken(f"record {at:,}", "productId is not a number")
         elif printing is None:

@@ -15,6 +15,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.clock import microseconds
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.marketplace_time import PLACED_AT
@@ -25,11 +26,12 @@ from cardsync.market.newest import HELD, observed
 from cardsync.market.verdicts import SALES_WINDOW
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
-# Numbers of new cells are few; a conflict must not use them up.
+# Numbers of new cells are few: a conflict must not use them up, nor a shop that invents printings.
 _CELLS: Final = """
     INSERT INTO market_cell (condition, printing, language)
     SELECT DISTINCT condition, printing, language FROM card
      WHERE seller_id = :seller AND NOT gone AND condition IS NOT NULL
+       AND printing = ANY (CAST(:printings AS text[]))
     EXCEPT SELECT condition, printing, language FROM market_cell
     ON CONFLICT DO NOTHING
 """
@@ -102,7 +104,7 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
         await session.execute(text("DELETE FROM network_look WHERE seller_id = :seller"), seller)
         return await run(session, "DELETE FROM network_cell WHERE seller_id = :seller", seller)
     since = now - SALES_WINDOW
-    await session.execute(text(_CELLS), seller)
+    await session.execute(text(_CELLS), seller | {"printings": list(PRINTINGS)})
     await session.execute(text(_CARDS), seller)
     await session.execute(text("ANALYZE own_card"))
     await session.execute(text(_OWN_SOLD))

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.condition import CODES, LANGUAGES
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.errors import CommandError
 from cardsync.money import MAX_UNITS, UNITS_PER_DOLLAR

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync import errors, limits
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.condition import CODES, LANGUAGES
+from cardsync.catalog.printings import NORMAL, checked_printing
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.read_json import Amount
 
@@ -25,7 +26,6 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 
 _LABELS = {code: name.title() for name, code in CODES.items()}
 _CONDITIONS = {name: code for code in _LABELS for name in (code.lower(), _LABELS[code].lower())}
-_PRINTINGS = {name.lower(): name for name in PRINTINGS}
 _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 
@@ -82,8 +82,8 @@ class Changes(msgspec.Struct):
 
 
 class Described(NamedTuple):
-    """A product as the file writes it; the last three are known where the card is a
-    contribution.
+    """A product as the file writes it; condition and language are known where the card is a
+    contribution, the printing also where the catalog's product has one.
     """
 
     product_id: int
@@ -111,7 +111,7 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
             "number": product.number,
             "rarity": product.rarity,
             "condition": wanted.condition or product.condition,
-            "printing": wanted.printing or product.printing or "Normal",
+            "printing": wanted.printing or product.printing or NORMAL,
             "language": wanted.language or product.language or "English",
             "listing_id": wanted.marketplace_id,
             "contribution_id": wanted.contribution_id,
@@ -123,6 +123,7 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
             },
         },
         at,
+        product.printing,
     )  # fmt: skip
 
 
@@ -135,11 +136,13 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
     return given
 
 
-def checked(row: dict[str, Any], at: str = "") -> dict[str, Any]:
-    """The row with its words as the marketplace writes them. Raises InvalidPayload."""
+def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[str, Any]:
+    """The row with its words as the marketplace writes them; `own` is the printing of its product.
+    Raises InvalidPayload.
+    """
     row = row | {
         "condition": _one_of(f"{at}condition", row["condition"], _CONDITIONS),
-        "printing": _one_of(f"{at}printing", row["printing"], _PRINTINGS),
+        "printing": checked_printing(f"{at}printing", row["printing"], row["product_line"], own),
         "language": _one_of(f"{at}language", row["language"], _LANGUAGES),
         "price": _amount(f"{at}price", row["price"]),
         "cost": _amount(f"{at}cost", row["cost"]),
@@ -165,7 +168,7 @@ def needs_before_listing(row: Any) -> str | None:
 
 
 def _label(row: dict[str, Any]) -> str:
-    printing = "" if row["printing"] == "Normal" else f" {row['printing']}"
+    printing = "" if row["printing"] == NORMAL else f" {row['printing']}"
     language = "" if row["language"] == "English" else f" - {row['language']}"
     return f"{_LABELS[row['condition']]}{printing}{language}"
 

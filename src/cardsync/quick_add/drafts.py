@@ -36,7 +36,8 @@ from cardsync.seller_state.state import locked
 
 _EDITABLE = ("draft", "rejected")
 _PRODUCTS = """
-    SELECT p.id, p.game, p.product_name, p.set_name, coalesce(p.number, ''), coalesce(p.rarity, '')
+    SELECT p.id, p.game, p.product_name, p.set_name, coalesce(p.number, ''), coalesce(p.rarity, ''),
+           NULL, nullif(p.finish, 'Sealed')
       FROM product p
      WHERE p.id = ANY (CAST(:ids AS bigint[])) AND (NOT p.provisional
         OR EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND c.product_id = p.id))
@@ -138,7 +139,7 @@ async def change(
         raise errors.NotADraft
     given = changed_columns(changes)
     stored = {column.key: getattr(entry, column.key) for column in QuickAdd.__table__.columns}
-    row = checked(stored | given)
+    row = checked(stored | given, own=entry.printing)
     for name in (*given, "condition_label"):
         setattr(entry, name, row[name])
     entry.status, entry.reason, entry.updated_at = "draft", None, now

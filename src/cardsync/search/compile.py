@@ -21,7 +21,15 @@ from cardsync.search.fields import (
     nearest,
     printings_named,
 )
-from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
+from cardsync.search.flags import (
+    AMOUNTS,
+    FLAGS,
+    ON_LIST,
+    SHELVED,
+    THINGS,
+    new_printing,
+    previous_agrees,
+)
 from cardsync.search.folding import (
     NAME,
     NUMBER,
@@ -144,8 +152,8 @@ class _Compiler:
             "number": self._number,
             "game": self._game,
             "cond": self._cond,
-            "printing": lambda t: self._named("c.printing", t, printings_named),
-            "lang": lambda t: self._named("c.language", t, languages_named),
+            "printing": lambda t: self._other(t, "c.printing <> ''", self._printing(t.op)),
+            "lang": self._lang,
             "v": lambda t: self._other(t, f"c.search_text ~ {self.bind(ANY)}", self._variant),
             "list": lambda t: self._any(t, lambda value: self._list(t, value)),
             "box": lambda t: self._other(t, SHELVED, self._place),
@@ -274,19 +282,18 @@ class _Compiler:
         }
         return f"c.condition = ANY (CAST({self.bind(list(inside[term.op]))} AS text[]))"
 
-    def _named(
-        self,
-        column: str,
-        term: Term,
-        names: Callable[[str, str], Iterable[str]],
-    ) -> str:
-        """Compare a column that has one of a few values, and is empty where it has none."""
-        values = [name for value in term.values for name in names(str(value), term.op)]
-        return self._one_of(
-            column,
-            term,
-            [*values, ""] if term.op == "!=" else values,
-        )
+    def _printing(self, op: str) -> Callable[[Any], str]:
+        def one(value: Value) -> str:
+            names, like = printings_named(str(value), op)
+            listed = f"c.printing = ANY (CAST({self.bind(names)} AS text[]))"
+            return f"({listed} OR {new_printing(self.bind(like))})" if like else listed
+
+        return one
+
+    def _lang(self, term: Term) -> str:
+        """A card has no language where its label names none that is known."""
+        values = [name for value in term.values for name in languages_named(str(value))]
+        return self._one_of("c.language", term, [*values, ""] if term.op == "!=" else values)
 
     def _variant(self, value: str) -> str:
         found = self._variants([value])

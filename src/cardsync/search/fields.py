@@ -14,9 +14,10 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.catalog.condition import LANGUAGES, PRINTINGS
+from cardsync.catalog.condition import LANGUAGES
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
-from cardsync.search.folding import folded
+from cardsync.search.folding import escaped_for_like, folded
 from cardsync.search.tree import Named, Place, Range, Value
 from cardsync.search.variants import SELECTORS
 
@@ -287,23 +288,29 @@ def term_values(field: Field, op: str, written: Iterable[Written]) -> tuple[str,
 
 
 _PRINTINGS = {
-    "normal": ("Normal",),
-    "foil": ("Foil",),
-    "holofoil": ("Holofoil",),
-    "reverse": ("Reverse Holofoil",),
-    "limited": ("Limited",),
+    "normal": "Normal",
+    "foil": "Foil",
+    "holofoil": "Holofoil",
+    "reverse": "Reverse Holofoil",
+    "limited": "Limited",
 }
 _EDITIONS = ("1st", "unlimited")
 
 
-def printings_named(text: str, op: str) -> Iterable[str]:
+def printings_named(text: str, op: str) -> tuple[list[str], str]:
+    """Return the printings of the tables that a text names, and the LIKE pattern of the others that
+    it names; the pattern is empty where the text is the word for one printing.
+    """
     plain = folded(text).strip(" ")
     if plain in _PRINTINGS:
-        return _PRINTINGS[plain]
-    if plain in _EDITIONS or op == ":":
-        return [name for name in PRINTINGS if plain in name.lower()]
-    return [name for name in PRINTINGS if plain == name.lower()]
+        return [_PRINTINGS[plain]], ""
+    like = escaped_for_like(plain)
+    if plain in _EDITIONS:
+        return [name for name in PRINTINGS if name.lower().startswith(plain)], f"{like}%"
+    if op == ":":
+        return [name for name in PRINTINGS if plain in name.lower()], f"%{like}%"
+    return [name for name in PRINTINGS if plain == name.lower()], like
 
 
-def languages_named(text: str, op: str) -> Iterable[str]:
+def languages_named(text: str) -> Iterable[str]:
     return [name for name, code in LANGUAGES.items() if text in (name, code)]

@@ -6,9 +6,22 @@ A flag that needs other tables reads them in one sub-select for all cards, never
 
 from __future__ import annotations
 
+from cardsync.catalog.printings import PRINTINGS, is_foil
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.derived.dropped_cards import DROPPED
 
+_KNOWN = ", ".join(f"'{name}'" for name in PRINTINGS)
+_FOILS = ", ".join(f"'{name}'" for name in PRINTINGS if is_foil(name))
+
+
+def new_printing(like: str) -> str:
+    """Select cards with a printing that no table has and that is like this in lower case. The names
+    of the tables are compared as they are, which is faster.
+    """
+    return f"(c.printing NOT IN ({_KNOWN}) AND lower(c.printing) LIKE {like})"
+
+
+_FOIL = f"(c.printing IN ({_FOILS}) OR {new_printing(repr('%foil'))})"
 SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
 _UNSHELVED = """greatest(c.quantity - coalesce((
   SELECT sum(l.quantity)
@@ -136,8 +149,7 @@ FLAGS = {
     " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap'))",
     "dropped": f"c.id IN (SELECT d.id FROM ({DROPPED}) d)",
     "sealed": "c.condition = 'U'",
-    "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil',"
-    " 'Unlimited Holofoil')",
+    "foil": _FOIL,
     "moved": _MOVED,
     # A person has to decide: the product is uncertain, or the condition could not be read.
     "review": "(c.match = 'ambiguous' OR c.condition IS NULL)",

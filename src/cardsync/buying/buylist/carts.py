@@ -1,7 +1,7 @@
 """Reads a visitor's cart, which its page's address carries, and turns it into a draft offer.
 
-An entry is `product-condition-printing-copies`; the printing by its place in the marketplace's
-list. Nothing of a visitor is kept before the cart is sent.
+An entry is `product-condition-printing-copies`; the printing by its place in the tables, or as its
+text where they lack it. Nothing of a visitor is kept before the cart is sent.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_drafts import new_offer
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
-from cardsync.catalog.condition import PRINTINGS
+from cardsync.catalog.printings import LONGEST, PRINTINGS
 
 # The feed names the sender of a cart so, and its draft offer names its maker so.
 VISITOR: Final = "visitor"
-_ENTRY: Final = re.compile(r"([0-9]{1,18})-([A-Z]{2,3})-([0-9]{1,2})-([0-9]{1,5})")
+_ENTRY: Final = re.compile(rf"([0-9]{{1,18}})-([A-Z]{{2,3}})-(.{{1,{LONGEST}}})-([0-9]{{1,5}})")
 _WAITING: Final = """
     SELECT count(*) FROM buying_offer
      WHERE seller_id = :seller AND state = 'draft' AND source = 'buylist'
@@ -41,8 +41,7 @@ class CartLine(NamedTuple):
 
     @property
     def entry(self) -> str:
-        at = PRINTINGS.index(self.printing)
-        return f"{self.product_id}-{self.condition}-{at}-{self.copies}"
+        return f"{self.product_id}-{self.condition}-{place_of(self.printing)}-{self.copies}"
 
 
 def read_cart(entries: Iterable[str]) -> list[CartLine]:
@@ -52,12 +51,22 @@ def read_cart(entries: Iterable[str]) -> list[CartLine]:
     copies: dict[tuple[int, str, str], int] = {}
     for entry in entries:
         parts = _ENTRY.fullmatch(entry)
-        if parts is None or parts[2] not in GRADES or int(parts[3]) >= len(PRINTINGS):
+        if parts is None or parts[2] not in GRADES or not (printing := _printing_at(parts[3])):
             continue
-        key = (int(parts[1]), parts[2], PRINTINGS[int(parts[3])])
+        key = (int(parts[1]), parts[2], printing)
         if int(parts[4]) and (key in copies or len(copies) < limits.BUYLIST_CART_LINES):
             copies[key] = min(copies.get(key, 0) + int(parts[4]), limits.OFFER_COPIES)
     return [CartLine(*key, number) for key, number in copies.items()]
+
+
+def place_of(printing: str) -> str:
+    return str(PRINTINGS.index(printing)) if printing in PRINTINGS else printing
+
+
+def _printing_at(place: str) -> str:
+    if not place.isdecimal():
+        return place
+    return PRINTINGS[int(place)] if int(place) < len(PRINTINGS) else ""
 
 
 def wants_of(cart: Sequence[CartLine]) -> list[OfferWant]:

@@ -21,7 +21,7 @@ from cardsync.buying.engine.value_lines import value_lines
 from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
 from cardsync.buying.rules.line_facts import key_of, read_facts
 from cardsync.buying.rules.value_offer import buy_rules_of
-from cardsync.catalog.condition import PRINTINGS
+from cardsync.catalog.printings import printings_of
 from cardsync.money import dollars_or_none
 from cardsync.quick_add.shown import Product
 from cardsync.quick_add.type_ahead import products_like
@@ -66,7 +66,8 @@ async def search_buylist(
 
 
 def _printings(product: Product) -> Sequence[str]:
-    return [product.finish] if product.finish in PRINTINGS else PRINTINGS
+    printings = printings_of(product.game, product.finish)
+    return printings[:1] if printings[0] == product.finish else printings
 
 
 def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:

@@ -10,7 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from cardsync.catalog.condition import LANGUAGES, PRINTINGS, SEALED, read_condition
+from cardsync.catalog.condition import LANGUAGES, SEALED, read_condition
+from cardsync.catalog.printings import PRINTINGS, printings_of
 from cardsync.catalog.product_lines import LINES
 
 Ladder = Literal["american", "european", "deckbox", "cardtrader"]
@@ -196,7 +197,7 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
 
 def printings_of_word(finish: str, game: str) -> list[str]:
     """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic."""
-    known = finish in PRINTINGS or not finish.lower().endswith("foil")
+    known = finish in printings_of(game) or not finish.lower().endswith(" foil")
     return [finish if known else "Foil"]
 
 

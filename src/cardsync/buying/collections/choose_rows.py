@@ -20,8 +20,9 @@ from cardsync.buying.collections.file_formats import FIELDS, header_key, plain_n
 from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.buying.collections.read_collections import ALIKE, counts_of, one_collection
 from cardsync.buying.collections.shown import Choice, Chosen, Counts
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.models import Product
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.database.session import run
 from cardsync.work.jobs import enqueue, mark_due
 

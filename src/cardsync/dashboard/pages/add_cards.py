@@ -14,7 +14,8 @@ from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
-from cardsync.catalog.condition import CODES, PRINTINGS
+from cardsync.catalog.condition import CODES
+from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
@@ -64,7 +65,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         status=status or "",
         statuses=[("", "All"), *((name, name.title()) for name in STATUSES)],
         conditions=CONDITIONS,
-        printings=[(name, name) for name in PRINTINGS],
+        printings_of=printings_of,
         unanswered=len(await settle.pending(session, caller, clock.now())),
     )
 

@@ -19,7 +19,7 @@ from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
 from cardsync.buying.collections.shown import CONDITIONS, Choice
 from cardsync.cards.bulk_selection import read_id
-from cardsync.catalog.condition import PRINTINGS
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number

@@ -18,7 +18,7 @@ from cardsync.buying.offers import offer_drafts, offer_reads
 from cardsync.buying.offers.models import State
 from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.cards.bulk_selection import read_id
-from cardsync.catalog.condition import PRINTINGS
+from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.add_cards import CONDITIONS
@@ -88,7 +88,7 @@ async def found_cards(
         "games": games_of(caller),
         "products": await products_like(session, caller, typed, line, limits.TYPE_AHEAD),
         "conditions": GRADE_CHOICES,
-        "printings": [(name, name) for name in PRINTINGS],
+        "printings_of": printings_of,
     }
 
 

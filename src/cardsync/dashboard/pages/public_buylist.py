@@ -13,7 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.buying.buylist.buylist_settings import PATH
-from cardsync.buying.buylist.carts import CartLine, read_cart, send_cart, wants_of
+from cardsync.buying.buylist.carts import CartLine, place_of, read_cart, send_cart, wants_of
 from cardsync.buying.buylist.search_buylist import search_buylist
 from cardsync.buying.buylist.visitors import shop_of
 from cardsync.buying.engine.buy_rules import GRADES
@@ -21,7 +21,6 @@ from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
 from cardsync.buying.offers.shown import totals_body
 from cardsync.cards.bulk_selection import read_id
-from cardsync.catalog.condition import PRINTINGS
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.pages.add_cards import CONDITIONS
@@ -113,7 +112,7 @@ async def _shown(
         "game": game,
         "games": games_of(caller),
         "rows": rows,
-        "printings": list(PRINTINGS),
+        "place_of": place_of,
         "conditions": [pair for pair in CONDITIONS if pair[0] in GRADES],
         "lines": lines,
         "entries": entries,

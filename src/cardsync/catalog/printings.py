@@ -1,0 +1,184 @@
+"""Declares the printings of each game, which are the editions and finishes that the marketplace
+writes after a condition, and reads a written one as the game's own. Pure.
+
+A printing that no table knows is its text: it is matched, searched and shown by it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from cardsync.errors import InvalidPayload
+
+NORMAL: Final = "Normal"
+# Catalogs write so in place of the finish of a box.
+SEALED_FINISH: Final = "Sealed"
+_WITH_FOIL: Final = (NORMAL, "Foil")
+_POKEMON: Final = (
+    NORMAL,
+    "Holofoil",
+    "Reverse Holofoil",
+    "1st Edition",
+    "1st Edition Holofoil",
+    "Unlimited",
+    "Unlimited Holofoil",
+)
+# The commonest printing of a game is first; a form that leaves the printing out means it.
+OF_GAMES: Final = {
+    "magic": _WITH_FOIL,
+    "pokemon": _POKEMON,
+    "yugioh": ("1st Edition", "Unlimited", "Limited", NORMAL),
+    "flesh_and_blood": (
+        NORMAL,
+        "Rainbow Foil",
+        "Cold Foil",
+        "Gold Foil",
+        "1st Edition Normal",
+        "1st Edition Rainbow Foil",
+        "1st Edition Cold Foil",
+        "1st Edition Gold Foil",
+        "Unlimited Edition Normal",
+        "Unlimited Edition Rainbow Foil",
+        "Unlimited Edition Cold Foil",
+        "Unlimited Edition Gold Foil",
+    ),
+    "digimon": _WITH_FOIL,
+    "one_piece": _WITH_FOIL,
+    "lorcana": (NORMAL, "Cold Foil", "Holofoil"),
+    "star_wars_unlimited": _WITH_FOIL,
+    "dragon_ball_fusion_world": _WITH_FOIL,
+    "union_arena": (NORMAL, "Foil", "Holofoil"),
+    "pokemon_japan": _POKEMON,
+    "gundam": (NORMAL, "Holofoil", "Foil"),
+    "riftbound": _WITH_FOIL,
+}
+PRINTINGS: Final = tuple(dict.fromkeys(name for names in OF_GAMES.values() for name in names))
+# A longer text after a condition is no printing.
+LONGEST: Final = 60
+_SAID: Final = {
+    "first": "1st",
+    "holo": "holofoil",
+    "reverse": "reverse holofoil",
+    "reversed": "reverse holofoil",
+    "rh": "reverse holofoil",
+    "nonfoil": "normal",
+    "nonholo": "normal",
+    "regular": "normal",
+}
+# These say nothing that their absence does not say.
+_SILENT: Final = frozenset({"edition", "normal", "printing"})
+_EDITIONS: Final = frozenset({"1st", "unlimited", "limited"})
+_FOILS: Final = frozenset({"foil", "holofoil"})
+
+
+def printings_of(game: str, finish: str | None = None) -> tuple[str, ...]:
+    """Return the printings of a game, all where no table knows it, with that of a product first."""
+    own = (finish,) if finish not in (None, SEALED_FINISH) else ()
+    return tuple(dict.fromkeys((*own, *OF_GAMES.get(game, PRINTINGS))))
+
+
+def is_foil(printing: str) -> bool:
+    return printing.lower().endswith("foil")
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words that tell printings apart: "Holo 1st Edition" is "1st Edition Holofoil"."""
+    plain = text.lower().replace("-", " ").replace("non ", "non").replace("holo foil", "holofoil")
+    said = " ".join(_SAID.get(word, word) for word in plain.split())
+    return frozenset(said.split()) - _SILENT
+
+
+# Of two names with the same words the first counts.
+_BY_WORDS: Final = {
+    game: {_words(name): name for name in reversed(names)}
+    for game, names in (*OF_GAMES.items(), (None, PRINTINGS))
+}
+_BY_NAME: Final = {name.lower(): name for name in PRINTINGS}
+
+
+def printing_named(text: str, game: str | None = None) -> str | None:
+    """Return the game's printing that is written so, or that of another game; None where no table
+    has it.
+    """
+    plain = " ".join(text.split())
+    words = _words(plain)
+    own = _BY_WORDS[game].get(words) if game in OF_GAMES else None
+    return own or _BY_NAME.get(plain.lower()) or _BY_WORDS[None].get(words)
+
+
+def read_printing(text: str, game: str | None = None) -> str:
+    """Return the printing that is written so; a text that no table has is a printing of its own."""
+    return printing_named(text, game) or " ".join(text.split())
+
+
+class Meant(NamedTuple):
+    """The printings, in lower case, of which a person's word is the name, and those that it may mean
+    as well: "foil" is Foil and Holofoil, and may be the foil of any edition.
+    """
+
+    named: tuple[str, ...]
+    possible: tuple[str, ...]
+
+
+class _Parts(NamedTuple):
+    edition: frozenset[str]
+    foil: bool
+    kind: frozenset[str]
+
+
+def _parts(text: str) -> _Parts:
+    words = _words(text)
+    return _Parts(words & _EDITIONS, bool(words & _FOILS), words - _EDITIONS - _FOILS)
+
+
+_PARTS: Final = {name.lower(): _parts(name) for name in PRINTINGS}
+
+
+def printings_meant(text: str) -> Meant:
+    """Return what a person's word means; a text of no table means itself."""
+    said = _parts(text)
+    if said.edition and said[1:] == (False, frozenset()):
+        named = possible = [name for name, own in _PARTS.items() if own.edition == said.edition]
+    else:
+        possible = [
+            name
+            for name, own in _PARTS.items()
+            if said.edition <= own.edition
+            and said.foil == own.foil
+            and said.kind <= own.kind
+            and ("reverse" in said.kind) == ("reverse" in own.kind)
+        ]
+        named = [
+            name
+            for name in possible
+            if (_PARTS[name].edition, _PARTS[name].kind) == (said.edition, said.kind)
+        ]
+    known = tuple(possible) or (text,)
+    return Meant(tuple(named) or known, known)
+
+
+def checked_printing(field: str, given: str, game: str, own: str | None = None) -> str:
+    """Return the printing that a person gives a card: one of the tables, or that of its product.
+    Raises InvalidPayload.
+    """
+    if own and given.strip().lower() == own.lower():
+        return own
+    if (named := printing_named(given, game)) is None:
+        raise InvalidPayload(
+            f"{field}: {given[:60]!r} is not one of {', '.join(printings_of(game))}"
+        )
+    return named
+
+
+def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:
+    """Return the printings of `column` as the tables of `game` name them, row for row; null where
+    there is none.
+    """
+    texts = rows.select("game", pl.col(column).cast(pl.String).str.strip_chars().alias("text"))
+    distinct = texts.filter(pl.col("text") != "").unique()
+    named = [read_printing(text, game) for game, text in distinct.iter_rows()]
+    table = distinct.with_columns(pl.Series(column, named, dtype=pl.String))
+    found = texts.join(table, on=["game", "text"], how="left", maintain_order="left")
+    return found.get_column(column)
