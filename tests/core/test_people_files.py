@@ -17,12 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
+from cardsync.buying.collections.collection_cells import read_rows
+from cardsync.buying.collections.collection_text import read_text
+from cardsync.buying.collections.file_formats import BY_KEY, recognize
 from cardsync.inventory.parse import ProductLines, parse
 from cardsync.lots.lot_csv import read_lots
 from cardsync.lots.payment_csv import read_payments
 from cardsync.market.observation_files import MarketFileError
 from cardsync.market.observation_files import slices as market_slices
 from cardsync.money import read_amount
+from cardsync.orders import rows as rows_of_orders
 from cardsync.table_text import typed_number
 from cardsync_agent import file_kinds
 from cardsync_agent.csv_records import Damaged
@@ -110,6 +114,22 @@ def lots(data: bytes, folder: Path) -> Read:
     return [(NAMES[lot.marketplace_id], f"{lot.cost:.2f}", lot.quantity) for lot in read.lots]
 
 
+def collection(data: bytes, folder: Path) -> Read:
+    text = read_text(data)
+    found = recognize(text.header)
+    assert found is not None, text.header
+    read = read_rows(text.rows, found, text.header, text.form.decimal)
+    assert not read.rejected, read.rejected
+    fees = {3: "3.27", 1003: "1003.50"}
+    rows = read.frame.select("name", "copies").iter_rows()
+    return [(name, fees[copies], copies) for name, copies in rows]
+
+
+def order_rows(data: bytes, folder: Path) -> Read:
+    rows_of_orders.check(data)
+    return []
+
+
 def payments(data: bytes, folder: Path) -> Read:
     read = read_payments(data)
     assert not read.rejected, read.rejected
@@ -159,6 +179,11 @@ TABLES: dict[Any, list[list[str]]] = {
         ],
         ["A-1", NAME, "Friday, 03 July 2026", "Shipped", "Standard", "3.27", "0", "3.27", "", ""],
         ["A-2", OTHER, "7/3/2026", "Shipped", "Standard", "1003.50", "0", "1003.50", "", ""],
+    ],
+    collection: [
+        ["Quantity", "Name", "Set code", "Purchase price", "ManaBox ID"],
+        ["3", NAME, "M11", "3.27", "1"],
+        ["1003", OTHER, "M11", "1003.50", "2"],
     ],
     market: [
         [
@@ -273,6 +298,25 @@ ELSEWHERE = [
     (lots, PULL, "this is a pull sheet: put it into the agent's inbox"),
     (payments, TABLES[inventory][0], "this is the marketplace's pricing export: put it under"),
     (payments, TABLES[orders][0], "this is the marketplace's order list: put it into the agent's"),
+    (
+        collection,
+        TABLES[orders][0],
+        "this is the marketplace's order list: put it into the agent's",
+    ),
+    (collection, PULL, "this is a pull sheet: put it into the agent's inbox"),
+    (collection, SHIPPING, "this is the marketplace's shipping export: put it into the agent's"),
+    (
+        order_rows,
+        TABLES[inventory][0],
+        "this is the marketplace's pricing export: put it under Inv",
+    ),
+    (order_rows, APP, "this is the TCGplayer app's collection export: put it under Collections"),
+    (order_rows, TABLES[collection][0], "this is ManaBox's collection export: put it under Coll"),
+    (
+        order_rows,
+        TABLES[orders][0],
+        "this is the marketplace's order list: put it into the agent's",
+    ),
 ]
 
 
@@ -280,9 +324,27 @@ ELSEWHERE = [
 @pytest.mark.parametrize("form", ["plain", "semicolons, decimal points", "UTF-16 little"])
 def test_a_file_of_another_door_is_refused_as_what_it_is(form, door, header, sentence, tmp_path):
     rows = [header, ["1"] * len(header), ["2"] * len(header)]
-    with pytest.raises((errors.InvalidCsv, errors.InvalidPayload)) as refused:
+    refusals = (errors.InvalidCsv, errors.InvalidPayload, errors.InvalidJson)
+    with pytest.raises(refusals) as refused:
         door(FORMS[form](rows), tmp_path)
     assert sentence in str(refused.value)
+
+
+APPS = [
+    (key, signs) for key, app in BY_KEY.items() if key != "pricing_export" for signs in app.signs
+]
+
+
+@pytest.mark.parametrize("door", [inventory, lots], ids=lambda door: door.__name__)
+@pytest.mark.parametrize(("key", "signs"), APPS)
+def test_the_export_of_each_declared_app_goes_to_collections(key, signs, door, tmp_path):
+    header = ["A column", *signs, "Another"]
+    with pytest.raises((errors.InvalidCsv, errors.InvalidPayload)) as refused:
+        door(FORMS["plain"]([header, ["1"] * len(header)]), tmp_path)
+    app = BY_KEY[key].label.partition(",")[0].split(" stock")[0].split(" articles")[0]
+    told = str(refused.value)
+    assert app in told
+    assert told.endswith("collection export: put it under Collections")
 
 
 def test_the_agent_leaves_the_apps_export_to_collections(tmp_path):

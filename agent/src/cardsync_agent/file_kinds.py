@@ -7,10 +7,10 @@ The server has this module by a symbolic link: both say the same of a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from .table_text import form_of
+from .table_text import cells_of, form_of
 
 
 def column(name: str) -> str:
@@ -66,13 +66,10 @@ def kind_of(header: Iterable[str]) -> FileKind | None:
     return next((kind for kind in KINDS if kind.needed <= names), None)
 
 
-def kind_in(lines: Sequence[str]) -> FileKind | None:
+KindOf = Callable[[Sequence[str]], FileKind | None]
+
+
+def kind_in(lines: Sequence[str], of: KindOf = kind_of) -> FileKind | None:
     """Return the kind of a file with these first lines, whatever separates its cells."""
-    found: list[FileKind] = []
-
-    def is_known(cells: Sequence[str]) -> bool:
-        found.extend(kind for kind in [kind_of(cells)] if kind)
-        return bool(found)
-
-    form_of(lines, is_known)
-    return found[0] if found else None
+    form = form_of(lines, lambda cells: of(cells) is not None)
+    return None if form is None else of(cells_of(lines[form.before], form.delimiter))

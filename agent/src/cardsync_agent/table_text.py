@@ -20,7 +20,7 @@ HEAD_BYTES: Final = 64 * 1024
 MOST_BEFORE: Final = 20
 _DELIMITERS: Final = ",;\t|"
 _CALLED: Final = {";": ";", "\t": "tabs", "|": "|"}
-_SEP: Final = re.compile(r'\s*"?sep=(.)"?[,;|\s]*', re.IGNORECASE)
+SEP: Final = re.compile(r'\s*"?sep=(.)"?[,;|\s]*', re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _SAVE: Final = "open it and save it as CSV"
 _ZIPPED: Final = (
@@ -179,7 +179,7 @@ def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") 
     """
     said = ""
     for at, line in enumerate(lines[: MOST_BEFORE + 1]):
-        if at == 0 and (sep := _SEP.fullmatch(line)):
+        if at == 0 and (sep := SEP.fullmatch(line)):
             said = sep[1]
             continue
         for delimiter in delimiters_of(line, said):
@@ -231,7 +231,7 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
 
 def first_line(lines: Sequence[str], encoding: str = "utf-8") -> Form:
     """Return the form by the first line with something in it."""
-    sep = _SEP.fullmatch(lines[0]) if lines else None
+    sep = SEP.fullmatch(lines[0]) if lines else None
     at = next((at for at, line in enumerate(lines) if line.strip() and not (sep and at == 0)), 0)
     line = lines[at] if at < len(lines) else ""
     form = Form(encoding, delimiters_of(line, sep[1] if sep else "")[0], at)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cardsync import limits
+from cardsync.catalog.app_files import app_of
 from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.errors import InvalidCsv
 from cardsync.file_kinds import PRICING, kind_in
@@ -62,7 +63,10 @@ def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
     kind = kind_in(lines)
     if kind is not None and kind is not PRICING:
         raise InvalidCsv(kind.told())
-    form = form_of(lines, _is_usable, encoding) or _likeliest(lines, encoding)
+    form = form_of(lines, _is_usable, encoding)
+    if form is None and (app := kind_in(lines, app_of)):
+        raise InvalidCsv(app.told())
+    form = form or _likeliest(lines, encoding)
     header = _header(lines, form)
     start = 0
     for _ in range(form.before + 1):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cardsync import errors, limits
+from cardsync.catalog.app_files import app_of
 from cardsync.file_kinds import kind_of
 from cardsync.lots.add_lots import COST_MOST, NewLot
 from cardsync.money import read_amount
@@ -86,8 +87,10 @@ def table_of(body: bytes, names: Mapping[str, str], needed: Sequence[str]) -> Ta
         table = read_table(body, lambda cells: set(needed) <= _places(cells, names).keys())
     except NotATable as e:
         raise errors.InvalidPayload(f"csv: {e}") from e
-    if not set(needed) <= _places(table.header, names).keys() and (kind := kind_of(table.header)):
-        raise errors.InvalidPayload(f"csv: {kind.told()}")
+    if not set(needed) <= _places(table.header, names).keys():
+        kind = kind_of(table.header) or app_of(table.header)
+        if kind is not None:
+            raise errors.InvalidPayload(f"csv: {kind.told()}")
     return table
 
 

@@ -19,10 +19,13 @@ import polars as pl
 from msgspec import UNSET, UnsetType
 
 from cardsync import errors, limits
+from cardsync.catalog.app_files import app_of
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.file_kinds import kind_in
 from cardsync.orders import cells
 from cardsync.orders.cells import Column
 from cardsync.read_json import not_json
+from cardsync.table_text import HEAD_BYTES, NotATable, lines_of
 
 _TEXT = cells.texts()
 _AMOUNT = cells.amounts()
@@ -92,6 +95,16 @@ _CHECK = msgspec.json.Decoder(list[_Numbered])
 _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
+def _other_file(body: bytes) -> str:
+    """Return what a body is that is a file of people, and where it belongs; empty if it is none."""
+    try:
+        lines, _ = lines_of(body[:HEAD_BYTES])
+    except NotATable as e:
+        return str(e)
+    kind = kind_in(lines) or kind_in(lines, app_of)
+    return kind.told() if kind else ""
+
+
 def check(body: bytes) -> int:
     """Check a body and return the number of its rows.
 
@@ -104,7 +117,7 @@ def check(body: bytes) -> int:
     except msgspec.ValidationError as e:
         raise _misshapen(body, str(e)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e, body)) from None
+        raise errors.InvalidJson(_other_file(body) or not_json(e, body)) from None
     if not rows:
         raise errors.EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:

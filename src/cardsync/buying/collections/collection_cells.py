@@ -23,8 +23,8 @@ from cardsync.buying.collections.app_words import (
     own_words,
     squeezed,
 )
-from cardsync.buying.collections.collection_text import Cells
 from cardsync.buying.collections.file_formats import BY_KEY, Format, Recognized
+from cardsync.table_text import Row, typed_whole
 
 MOST_COPIES: Final = 100_000
 _TEXT_CHARACTERS: Final = 300
@@ -110,12 +110,11 @@ class _Unreadable(Exception):
     """The reason of a cell without which there is no card."""
 
 
-def _copies(cell: str) -> int:
-    plain = cell.strip().lower().removesuffix("x").removeprefix("x").replace(",", "").strip()
-    whole, _, part = plain.partition(".")
-    if not whole.isascii() or not whole.isdecimal() or part.strip("0"):
-        raise _Unreadable(f"must be a whole number, not {cell[:SHOWN]!r}")
-    count = int(whole[:12])
+def _copies(cell: str, decimal: str) -> int:
+    try:
+        count = typed_whole(cell.strip().lower().removesuffix("x").removeprefix("x"), decimal)
+    except ValueError:
+        raise _Unreadable(f"must be a whole number, not {cell[:SHOWN]!r}") from None
     if count > MOST_COPIES:
         raise _Unreadable(f"must be at most {MOST_COPIES:,}")
     return count
@@ -130,8 +129,11 @@ def _text(cell: str) -> str:
 
 def _id(cell: str) -> int | None:
     """An id helps to find a card; one that cannot be read leaves the other columns to find it."""
-    plain = cell.strip().removesuffix(".0")
-    return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 19 else None
+    try:
+        number = typed_whole(cell)
+    except ValueError:
+        return None
+    return number if number < 10**18 else None
 
 
 def _uuid(cell: str) -> str:
@@ -153,11 +155,13 @@ class _Problems(NamedTuple):
     broken: dict[int, tuple[str, str]]
 
 
-def read_rows(rows: Sequence[Cells], found: Recognized, header: Sequence[str]) -> ReadRows:
-    """Read the rows of a file whose columns are known."""
+def read_rows(
+    rows: Sequence[Row], found: Recognized, header: Sequence[str], decimal: str = "."
+) -> ReadRows:
+    """Read the rows of a file whose columns are known; `decimal` is its sign before decimals."""
     app = BY_KEY.get(found.key)
     problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
-    columns = _columns(rows, found, header, app, problems)
+    columns = _columns(rows, found, header, app, problems, decimal)
     _mark_rows_without_a_card(rows, columns, found, header, problems)
     reasons = problems.words | {
         at: f"{name}: {reason}" if name else reason
@@ -183,18 +187,19 @@ def read_rows(rows: Sequence[Cells], found: Recognized, header: Sequence[str]) -
 
 
 def _columns(
-    rows: Sequence[Cells],
+    rows: Sequence[Row],
     found: Recognized,
     header: Sequence[str],
     app: Format | None,
     problems: _Problems,
+    decimal: str,
 ) -> dict[str, list[Any]]:
     """Return the values of each row by our fields; a word that is not known is kept as it is."""
     columns: dict[str, list[Any]] = {}
     for field, places in found.columns.items():
         name = header[places[0]] if places[0] < len(header) else field
         if field in ("copies", "foil_copies"):
-            columns[field] = _counted(rows, places, name, problems)
+            columns[field] = _counted(rows, places, name, problems, decimal)
             continue
         written = [_first(row, places) for row in rows]
         read = _reader(field, written, app)
@@ -219,7 +224,7 @@ def _labels(said: Condition | str) -> Condition:
     return said if isinstance(said, Condition) else Condition(said)
 
 
-def _first(row: Cells, places: Sequence[int]) -> str:
+def _first(row: Row, places: Sequence[int]) -> str:
     """Return the first cell of several with something in it."""
     if row.fault:
         return ""
@@ -227,7 +232,11 @@ def _first(row: Cells, places: Sequence[int]) -> str:
 
 
 def _counted(
-    rows: Sequence[Cells], places: Sequence[int], name: str, problems: _Problems
+    rows: Sequence[Row],
+    places: Sequence[int],
+    name: str,
+    problems: _Problems,
+    decimal: str,
 ) -> list[int]:
     """Return the copies of each row; those that cannot be read count one until they are settled."""
     counts: list[int] = []
@@ -235,7 +244,7 @@ def _counted(
         written = [] if row.fault else [row.cells[place] for place in places]
         given = [cell for cell in written if cell.strip() or len(places) == 1]
         try:
-            counts.append(1 if row.fault else sum(map(_copies, given)))
+            counts.append(1 if row.fault else sum(_copies(cell, decimal) for cell in given))
         except _Unreadable as e:
             problems.broken.setdefault(at, (name, str(e)))
             counts.append(1)
@@ -275,7 +284,7 @@ def _distinct(
 
 
 def _mark_rows_without_a_card(
-    rows: Sequence[Cells],
+    rows: Sequence[Row],
     columns: Mapping[str, list[Any]],
     found: Recognized,
     header: Sequence[str],
@@ -291,7 +300,7 @@ def _mark_rows_without_a_card(
             problems.broken.setdefault(at, (name, "is empty" if name else "says no card"))
 
 
-def _said(row: Cells) -> str:
+def _said(row: Row) -> str:
     return " | ".join(cell.strip() for cell in row.cells if cell.strip())[:_ROW_CHARACTERS]
 
 

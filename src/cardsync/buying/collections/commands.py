@@ -44,7 +44,8 @@ def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, Any], dict[str, 
 
 def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
     """Return the story of a collection in lines."""
-    lines = [f"collection {found['id']}: {found['format_label'] or found['state']}"]
+    told = ", ".join(filter(None, (found["format_label"] or found["state"], found["read_as"])))
+    lines = [f"collection {found['id']}: {told}"]
     if found["state"] == "needs_columns":
         return [*lines, "say on its page which column is which"]
     if found["state"] == "failed":

@@ -170,11 +170,13 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
         known.text.rows,
         known.found,
         header,
+        known.text.form.decimal,
     )
     rows = read.frame
     begun = await _begin(
         work,
         collection,
+        known,
         known.found.key,
         read,
     )
@@ -244,20 +246,23 @@ async def _locked(session: AsyncSession, collection: Collection) -> Collection:
 
 
 async def _ask_for_columns(work: Work, collection: Collection, read: CollectionText) -> None:
-    samples = [row.cells for row in read.rows[:SAMPLES]]
+    samples = [row.cells for row in read.rows if not row.fault][:SAMPLES]
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state = "needs_columns"
         mine.header, mine.samples = read.header, samples
         mine.columns = propose(read.header, samples)
-        mine.rows = len(read.rows)
+        mine.rows, mine.read_as = len(read.rows), read.form.said()
 
 
-async def _begin(work: Work, collection: Collection, key: str, read: ReadRows) -> int:
+async def _begin(
+    work: Work, collection: Collection, known: _Known, key: str, read: ReadRows
+) -> int:
     """Write what the file is, and return how many of its rows are stored already."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.format, mine.rows, mine.empty = key, read.frame.height, read.empty
+        mine.read_as = known.text.form.said()
         mine.rejected = msgspec.to_builtins(read.rejected[:_LISTED])
         mine.rejected_count = len(read.rejected)
         return mine.read

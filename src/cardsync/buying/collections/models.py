@@ -50,6 +50,8 @@ class Collection(Piece, Base):
     state: Mapped[CollectionState] = mapped_column(Text, server_default="queued")
     # A key of collections/file_formats.py, once the file was read.
     format: Mapped[str] = mapped_column(Text, server_default="")
+    # How the file is written, where that is not the usual way.
+    read_as: Mapped[str] = mapped_column(Text, server_default="")
     header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
     samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
     # Which column is which, where no format says it.

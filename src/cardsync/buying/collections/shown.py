@@ -32,6 +32,8 @@ class CollectionShown(msgspec.Struct):
     state: CollectionState
     format: str
     format_label: str
+    read_as: str
+    """How the file is written, where that is not the usual way: separated by ;"""
     rows: int
     """The cards of the file"""
     read: int
@@ -262,6 +264,7 @@ def _common(caller: Caller, row: Collection, counts: Counts) -> dict[str, object
         "state": row.state,
         "format": row.format,
         "format_label": LABELS.get(row.format, ""),
+        "read_as": row.read_as,
         "rows": row.rows,
         "read": row.read,
         "copies": counts.copies,

@@ -1,0 +1,39 @@
+"""Knows the collection exports of apps by their columns, for the doors that take other files. Pure.
+
+The declarations are those of `buying/collections/formats`, read as data.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from cardsync.file_kinds import COLLECTIONS, FileKind
+
+# A shop's own file, which is an inventory.
+_OWN: Final = "pricing_export.toml"
+
+
+@cache
+def _declared() -> list[tuple[FileKind, frozenset[str]]]:
+    """Return the apps' exports with their signs, the most telling first."""
+    found = []
+    for file in files("cardsync.buying.collections").joinpath("formats").iterdir():
+        if file.name.endswith(".toml") and file.name != _OWN:
+            said = tomllib.loads(file.read_text("utf-8"))
+            app = said["label"].partition(",")[0]
+            app = app.removesuffix(" stock file").removesuffix(" articles")
+            owner = f"the {app}" if app.endswith(" app") else app
+            name = f"{owner}'s collection export"
+            kind = FileKind(name, frozenset(), COLLECTIONS)
+            found += [(kind, frozenset(signs)) for signs in said["signs"]]
+    return sorted(found, key=lambda one: len(one[1]), reverse=True)
+
+
+def app_of(header: Sequence[str]) -> FileKind | None:
+    """Return the app's export that has this header."""
+    names = {" ".join(name.replace("_", " ").split()).casefold() for name in header}
+    return next((kind for kind, signs in _declared() if signs <= names), None)
