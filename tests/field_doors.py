@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from httpx import Response
 
 from browsers import signed_in
 from builders import Seller
@@ -89,6 +90,24 @@ async def collection(seller: Seller, data: bytes, folder: Path) -> Answer:
     return told | {"rows": rows, "count": told["rows"]}
 
 
+async def _refusal(sent: Awaitable[Response]) -> Answer:
+    """What is said of a file that is put through a door of other files."""
+    answer = await sent
+    return {"refused": answer.json()["error"]["message"] if answer.is_error else None}
+
+
+async def collection_refused(seller: Seller, data: bytes, folder: Path) -> Answer:
+    return await _refusal(seller.post("/api/buying/collections", content=data))
+
+
+async def lots(seller: Seller, data: bytes, folder: Path) -> Answer:
+    return await _refusal(seller.post("/api/buying/lots/file", json={"csv": data.decode()}))
+
+
+async def orders(seller: Seller, data: bytes, folder: Path) -> Answer:
+    return await _refusal(seller.send("/orders", data))
+
+
 async def value(seller: Seller, data: bytes, folder: Path) -> Answer:
     """What a collection brings by the preset Standard."""
     owner = await signed_in(seller)
@@ -122,6 +141,9 @@ DOORS: dict[str, Door] = {
     "inventory": inventory,
     "search": find,
     "collection": collection,
+    "collection_refused": collection_refused,
+    "lots": lots,
+    "orders": orders,
     "value": value,
     "discovery": discovery,
     "catalog_match": catalog_match,

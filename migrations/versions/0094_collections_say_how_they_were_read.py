@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0093"
-down_revision = "0092"
+revision = "0094"
+down_revision = "0093"
 
 
 def upgrade() -> None:
