@@ -93,7 +93,7 @@ async def collection(seller: Seller, data: bytes, folder: Path) -> Answer:
 async def _refusal(sent: Awaitable[Response]) -> Answer:
     """What is said of a file that is put through a door of other files."""
     answer = await sent
-    return {"refused": answer.json()["error"]["message"] if answer.is_error else None}
+    return {"refused": answer.json()["error"] if answer.is_error else None}
 
 
 async def collection_refused(seller: Seller, data: bytes, folder: Path) -> Answer:
