@@ -318,13 +318,19 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number_tells_variant() -> pl.Expr:
-    others = (
-        pl.col(name).str.replace_all(_TREATMENT, "").str.strip_chars()
-        for name in ("variant_key", "variant_key_offered")
-    )
-    same = next(others).eq_missing(next(others))
-    return pl.col("game").is_in(_NUMBER_TELLS_VARIANTS) | (
-        pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS) & same
+    return strict_variant("variant_key").eq_missing(strict_variant("variant_key_offered"))
+
+
+def strict_variant(column: str) -> pl.Expr:
+    """Return the words of a variant for which no number stands in `game`."""
+    bare = pl.col(column).str.replace_all(_TREATMENT, "").str.strip_chars()
+    return (
+        pl.when(pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
+        .then(pl.lit(""))
+        .when(pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS))
+        .then(bare)
+        .otherwise(column)
+        .alias(column)
     )
 
 
