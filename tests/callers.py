@@ -128,6 +128,8 @@ TABLE = """
     owner    read     GET /api/network
     staff    session  GET /api/notices/choices
     staff    session  PATCH /api/notices/choices
+    operator session  GET /api/operator/catalogs
+    operator session  POST /api/operator/catalogs
     operator session  GET /api/operator/installation
     operator session  GET /api/operator/sellers
     operator session  GET /api/operator/sellers/{seller_id}

@@ -236,6 +236,16 @@ def _installation(answers: list[Any], reader: Reader) -> Iterable[str]:
         yield queue["stream"]
 
 
+def _catalogs(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["listed"]:
+        yield reader.number(one["listings"])
+        yield str(escape(reader.game(one["game"])))
+    for one in found["catalogs"]:
+        if one["source"]:
+            yield str(escape(one["source_label"]))
+
+
 def _shop(answers: list[Any], _reader: Reader) -> Iterable[str]:
     [account] = answers
     yield account["time_zone"]
@@ -326,6 +336,7 @@ PAGES = [
     Page("/operator", ("/api/operator/sellers",), _sellers, owner_only=True),
     Page("/operator/sellers/{seller_id:int}", owner_only=True),
     Page("/operator/installation", ("/api/operator/installation",), _installation, owner_only=True),
+    Page("/operator/catalogs", ("/api/operator/catalogs",), _catalogs, owner_only=True),
     Page("/print"),
     Page("/print/labels"),
     Page("/print/restock"),

@@ -17,6 +17,7 @@ ROUTES = {
 # A body without which the framework refuses a request before the operation has seen who asks.
 BODIES = {
     "POST /api/v1/tasks": {"kind": "refresh_orders"},
+    "POST /api/operator/catalogs": {"games": ["magic"]},
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},

@@ -474,7 +474,7 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 @catalog.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def catalog_list(as_json: bool) -> None:
-    """List the games with their catalogs: source, date, counts and licence."""
+    """List the games with their catalogs: source, date, counts and license."""
     from cardsync import clock
     from cardsync.catalog.overview import CatalogShown, listed_lines, overview
     from cardsync.processes.command_line import settings_with, with_database

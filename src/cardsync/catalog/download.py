@@ -188,8 +188,9 @@ class _Visit:
         address = _filled(wanted.address, words, quoted=True)
         if wanted.at:
             address = await self._named(address, wanted.at)
-        # One large file may come packed; readers of folders look for their own names.
-        may_pack = wanted.each is None and wanted.file.endswith(".json")
+        # One large file may come packed; readers of several look for their own names.
+        is_one = wanted.each is None and len(self._source.downloads) == 1
+        may_pack = is_one and wanted.file.endswith(".json")
         name = await self._file(address, _filled(wanted.file, words), may_pack=may_pack)
         if wanted.each is None:
             return [name]

@@ -35,7 +35,7 @@ class CatalogShown(msgspec.Struct):
     """The name of the project that publishes it"""
     home: str | None
     """The source's page"""
-    licence: str | None
+    license: str | None
     lacks: str | None
     """The parts that this source does not hold; empty: nothing is known to be missing"""
     state: State
@@ -157,7 +157,7 @@ def listed_lines(found: list[CatalogShown]) -> list[str]:
             f"{one.rows or one.printings:,} printings" if one.printings else "",
             f"of {day}" if day else "",
             _STATES[one.state] if one.source else "get a file, `cardsync catalog import` loads it",
-            f"licence: {one.licence}" if one.licence else "",
+            f"license: {one.license}" if one.license else "",
         ]
         lines.append(f"{one.game:<{width}}  {', '.join(part for part in parts if part)}")
         if one.failure:

@@ -40,6 +40,8 @@ MESSAGES: Final[dict[str, str]] = {
     "pin_removed": f"Price unpinned. {_UNDO}",
     "card_published": "Everyone in the shop can now see the card.",
     "match_settled": f"Match saved. Later imports keep it. {_UNDO}",
+    "catalogs_asked": "# [catalog|catalogs] requested. A worker installs [it|them] within the next"
+    " minutes; you can leave this page.",
     "columns_of_shop": "Everyone sees these columns now.",
     "columns_of_member": "You see these columns from now on.",
     "search_saved": "Search saved.",

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from cardsync import errors, limits
+from cardsync.catalog import install_state
 from cardsync.catalog.condition import condition_columns
 from cardsync.catalog.match import explained
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAME_BY_LABEL, NAMES
@@ -62,6 +63,15 @@ async def examine(
     reasons = found.filter(pl.col("reason").is_not_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():
         say(f"{count:,} rows: {REASONS.get(reason, reason)}")
+    async with database.shared() as session:
+        held = await install_state.counts(session)
+    games = rows.filter(~pl.col("product_line").is_in([*held]))["product_line"]
+    if missing := games.value_counts(sort=True)["product_line"].to_list():
+        say(
+            f"{games.len():,} rows have no catalog to match them with: no catalog is installed of"
+            f" {', '.join(missing)}; `cardsync catalog install {' '.join(missing)}` installs"
+            f" {'it' if len(missing) == 1 else 'them'}"
+        )
     unknown = [*_unknown_sets(found)]
     shown = unknown if report is not None else unknown[:_SETS]
     for line in shown:

@@ -1,5 +1,5 @@
 """Checks an installation, one line a part: the database and its roles, the clock, the object store,
-the disk, backups, mail, the receiver of telemetry, the address that browsers use, and versions. A
+the disk, backups, catalogs, mail, the receiver of telemetry, the address that browsers use, and versions. A
 line that is not ok says what to do.
 """
 
@@ -32,6 +32,12 @@ MOST_SKEW: Final = timedelta(seconds=2)
 # A disk with less is about to refuse uploads; with less than the first it is bad already.
 _BAD_ROOM, _LITTLE_ROOM = 500_000_000, 5_000_000_000
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_HELD_GAMES: Final = (
+    "SELECT game FROM catalog_name GROUP BY game HAVING sum(printings) > 0 ORDER BY game"
+)
+_INSTALLED: Final = """
+    SELECT game, source, checked_at, failed_at, failure FROM catalog_install ORDER BY game, source
+"""
 State = Literal["ok", "note", "bad"]
 CheckMail = Callable[[str], Coroutine[None, None, None]]
 
@@ -55,6 +61,7 @@ def examine(settings: Settings, check_mail: CheckMail) -> Iterator[Line]:
         ("secret", _secret),
         ("backups", _backups),
         ("databases", _kept_databases),
+        ("catalogs", _catalogs),
         ("mail", lambda settings: _mail(settings, check_mail)),
         ("telemetry", _telemetry),
         ("address", _address),
@@ -196,6 +203,38 @@ def _kept_databases(settings: Settings) -> Iterator[Line]:
         yield Line("note", "databases", told)
     for path in sorted((settings.data_dir / "postgres").glob("before-*")):
         yield Line("note", "databases", f"{path} is from before an upgrade: delete it some day")
+
+
+def _catalogs(settings: Settings) -> Iterator[Line]:
+    """Say which games have a catalog, how old it is, and what went wrong with the newest try."""
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        named = connection.execute("SELECT to_regclass('catalog_install')").fetchone()
+        if named == (None,):
+            return
+        held = connection.execute(_HELD_GAMES).fetchall()
+        found = connection.execute(_INSTALLED).fetchall()
+    if not held:
+        told = "none is installed: run `cardsync catalog install magic` (docs/catalogs.md)"
+        yield Line("note", "catalogs", told)
+    fine = []
+    for game, source, checked_at, failed_at, failure in found:
+        age = (clock.now() - checked_at).days if checked_at else None
+        # A source may be away for some days, and no shop misses anything.
+        is_late = age is None or 0 < 2 * settings.catalog_renewal_days < age
+        if failure is not None:
+            kept = f"; the one of {checked_at:%Y-%m-%d} stays" if checked_at else ""
+            told = f"{game} failed at {failed_at:%Y-%m-%d %H:%M} UTC: {failure}{kept}"
+            yield Line("bad" if is_late else "note", "catalogs", told)
+        elif checked_at and is_late:
+            told = f"{game} ({source}) is {age} days old: is a worker running?"
+            yield Line("bad", "catalogs", told)
+        elif checked_at:
+            fine.append(f"{game} of {checked_at:%Y-%m-%d}")
+    installed = {game for game, *_ in found}
+    fine += [f"{game} from a file" for (game,) in held if game not in installed]
+    if fine:
+        yield Line("ok", "catalogs", ", ".join(fine))
 
 
 def _mail(settings: Settings, check: CheckMail) -> Iterator[Line]:

@@ -1,5 +1,5 @@
-"""HTTP routes for the installation's operators, by session: the sellers with their plans, and the
-state of lines, queues, statements, releases and imports.
+"""HTTP routes for the installation's operators, by session: the sellers with their plans, the state
+of lines, queues, statements, releases and imports, and the catalogs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from litestar import Router, get, patch
+from litestar import Router, get, patch, post
 from litestar.params import Parameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.operators import installation, shops
+from cardsync.operators import catalogs, installation, shops
+from cardsync.operators.catalogs import CatalogsShown
 from cardsync.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
@@ -86,8 +87,54 @@ async def read_installation(
     return await installation.read_installation(session, caller, clock.now(), settings)
 
 
+class CatalogsAsked(msgspec.Struct, forbid_unknown_fields=True):
+    games: Annotated[list[str], msgspec.Meta(min_length=1, max_length=50)]
+    """The games whose catalogs are to be installed or renewed"""
+    source: str | None = None
+    """The source to take; null: the first one of each game"""
+
+
+@get("/catalogs", responses=problems(*READ))
+async def list_catalogs(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> CatalogsShown:
+    """Show the catalog of each game: source, license, age and counts, and what became of the newest
+    try. The owner of the only shop may, too.
+    """
+    return await catalogs.read_catalogs(session, caller, clock.now(), settings)
+
+
+@post(
+    "/catalogs",
+    status_code=202,
+    opt=WRITES,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY),
+)
+async def install_catalogs(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: CatalogsAsked,
+) -> CatalogsShown:
+    """Let a worker install or renew catalogs from their sources; one that is waited for already is
+    not asked for twice. The owner of the only shop may, too.
+    """
+    now = clock.now()
+    await catalogs.ask_for(session, caller, data.games, data.source, now)
+    return await catalogs.read_catalogs(session, caller, now, settings)
+
+
 router = Router(
     path="/operator",
-    route_handlers=[list_sellers, read_seller, change_seller, read_installation],
+    route_handlers=[
+        list_sellers,
+        read_seller,
+        change_seller,
+        read_installation,
+        list_catalogs,
+        install_catalogs,
+    ],
     tags=["operator"],
 )

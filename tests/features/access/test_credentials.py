@@ -45,6 +45,8 @@ async def entries(seller):
 @pytest.mark.parametrize("credential", CREDENTIALS)
 async def test_every_route_takes_the_credentials_that_the_table_says(a_seller, credential):
     """Refused requests come first: none of them leaves an entry."""
+    # The owner of the only shop decides about catalogs as an operator does.
+    await a_seller()
     seller = await a_shop(a_seller, a_row(1, market="2.00"))
     send = (await senders(seller))[credential]
     wanted = {route: refusal(route, credential) for route in BEHIND}

@@ -5,6 +5,7 @@ for the sources; two callers at once, and a process that is killed in the middle
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.catalog import download, install_catalog, install_state
 from cardsync.catalog.install_catalog import install
@@ -25,6 +27,7 @@ from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.cli import program
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
+from cardsync.operations.doctor import examine
 from catalog_site import SCRYFALL, SCRYFALL_FILE, TCGCSV, a_card, a_catalog_site, some_cards
 
 CATEGORY = 86
@@ -96,6 +99,10 @@ def forget_the_day(here):
         path.write_text(json.dumps(known))
 
 
+async def no_mail(url):
+    """Sign in nowhere."""
+
+
 def done(result):
     assert result.exit_code == 0, result.output
     return result.stdout.strip()
@@ -109,7 +116,7 @@ def test_a_catalog_is_installed_and_listed_and_asked_for_once_a_day(run, site, h
     assert site.paths == [SCRYFALL, SCRYFALL_FILE]
     assert all(headers["user-agent"].startswith("cardsync/") for _, headers in site.asked)
     [line] = [line for line in done(run("list")).splitlines() if line.startswith("magic ")]
-    assert f"Scryfall, 5 printings, of {clock.now():%Y-%m-%d}, up to date, licence:" in line
+    assert f"Scryfall, 5 printings, of {clock.now():%Y-%m-%d}, up to date, license:" in line
     # Within the day the file is not asked for again, and on the next one only if it has changed.
     assert "Magic is as Scryfall has it: 5 printings" in done(run("install", "magic"))
     assert SCRYFALL_FILE not in site.paths[2:]
@@ -141,7 +148,7 @@ def test_games_of_many_files_are_one_command_and_one_that_fails_stops_no_other(
 
 
 def test_a_source_that_is_away_or_has_changed_its_form_leaves_the_catalog_and_says_so(
-    run, site, here, a_set, names
+    run, site, here, a_set, names, query
 ):
     site.has_magic(some_cards(a_set, 10))
     done(run("install", "magic"))
@@ -169,10 +176,19 @@ def test_a_source_that_is_away_or_has_changed_its_form_leaves_the_catalog_and_sa
         listed = done(run("list"))
         assert words in listed
         assert "the newest try failed" in listed
+        [told] = [one for one in examine(here, no_mail) if "Scryfall" in one.sentence]
+        assert (told.state, told.part) == ("note", "catalogs")
+        assert "stays" in told.sentence
     site.has_magic(some_cards(a_set, 7))
     assert "no longer named" in done(run("install", "magic", "--fewer"))
     assert len(names()) == 7
     assert "failed" not in done(run("list"))
+    [told] = [one for one in examine(here, no_mail) if one.part == "catalogs"]
+    assert f"magic of {clock.now():%Y-%m-%d}" in told.sentence
+    assert told.state == "ok"
+    query("UPDATE catalog_install SET checked_at = now() - interval '15 days'")
+    [told] = [one for one in examine(here, no_mail) if "is 15 days old" in one.sentence]
+    assert told.state == "bad"
 
 
 def test_a_download_that_ends_early_goes_on_where_it_was(run, site, a_set, names):
@@ -232,6 +248,14 @@ def _with_resolver(opened, found):
         return [ip_address(one) for one in found(host, port)]
 
     return lambda *args, **more: opened(*args, **more, look_up=look_up)
+
+
+def test_a_game_without_a_catalog_is_named_with_the_command(run, tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_bytes(a_csv(a_row(1, line="Star Wars: Unlimited"), a_row(2, line="Magic")))
+    told = run("match", path).stderr
+    assert "rows have no catalog to match them with" in told
+    assert re.search("`cardsync catalog install [a-z_ ]*star_wars_unlimited", told)
 
 
 def test_names_of_a_list_lead_nowhere_else(run, site, here, a_set):

@@ -193,26 +193,36 @@ async def test_a_file_can_be_dropped_and_is_sent_by_the_form_alone_too(a_seller)
         assert "js/drop" in page
 
 
-async def test_a_first_import_says_that_no_catalog_is_loaded_and_what_is_out_of_stock(a_seller):
+async def test_a_first_import_says_that_no_catalog_is_installed_and_what_is_out_of_stock(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     async with seller.service.database.shared() as session:
         # Earlier tests of the process may have loaded one.
         await session.execute(text("DELETE FROM catalog_import"))
-    report = await seller.import_csv(a_csv(a_row(1), a_row(2, quantity=0), a_row(3, quantity=0)))
+    # No test loads a catalog of this game.
+    line = "Star Wars: Unlimited"
+    stock = [a_row(1, line=line), *(a_row(n, line=line, quantity=0) for n in (2, 3))]
+    report = await seller.import_csv(a_csv(*stock))
     assert (report["catalog_loaded"], report["priced"]) == (False, 1)
     paths = [f"{place}/uploads/{report['id']}" for place in ("/set-up", "/sync")]
     for path in paths:
-        page = (await browser.get(path)).text
-        assert "No card catalog is loaded" in page
+        page = " ".join((await browser.get(path)).text.split())
+        assert f"No catalog of {line} is installed" in page
+        assert "1 listing is not matched to a product yet" in page
         assert "Prices work without one" in page
         assert "2 are out of stock" in page
         assert "out of stock: 2 cards" in page
     async with seller.service.database.shared() as session:
-        loaded = "INSERT INTO catalog_import (source, rows, added, adopted) VALUES ('x', 1, 1, 0)"
+        loaded = (
+            "INSERT INTO catalog_name (game, name_key, own, words, printings)"
+            " VALUES ('star_wars_unlimited', 'x', '', '', 1)"
+        )
         await session.execute(text(loaded))
     for path in paths:
-        assert "No card catalog" not in (await browser.get(path)).text
+        assert "No catalog of" not in (await browser.get(path)).text
+    async with seller.service.database.shared() as session:
+        gone = "DELETE FROM catalog_name WHERE game = 'star_wars_unlimited' AND name_key = 'x'"
+        await session.execute(text(gone))
 
 
 async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):

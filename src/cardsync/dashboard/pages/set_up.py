@@ -39,6 +39,7 @@ from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
 from cardsync.operations import offered_backups
+from cardsync.operators import catalogs
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.changes_in_file import ChangesInFile
@@ -162,6 +163,9 @@ async def upload_page(
         else None,
         look=await _look(database, caller, settings, heavy)
         if is_read and caller.role == "owner"
+        else None,
+        no_catalog=await catalogs.without_catalog(session, caller, now, settings)
+        if is_read
         else None,
     )
 

@@ -21,6 +21,7 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, sentenc
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, correct_rows, reviews
 from cardsync.inventory.upload_report import listed_reports, report_on
+from cardsync.operators import catalogs
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
@@ -54,15 +55,20 @@ async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSessi
 
 @get("/sync/uploads/{upload_id:int}", opt=BY_FORM)
 async def upload_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    upload_id: int,
 ) -> Template:
-    return await _shown(request, caller, session, upload_id)
+    return await _shown(request, caller, session, settings, upload_id)
 
 
 async def _shown(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     upload_id: int,
     problem: errors.Problem | None = None,
 ) -> Template:
@@ -70,13 +76,17 @@ async def _shown(
     report = await report_on(
         session, caller, await accept_inventory.watched(session, caller, upload_id, now), now
     )
+    under_way = report.state in UNDER_WAY
     return show(
         request,
         caller,
         "upload.html",
         problem.status if problem else 200,
         report=report,
-        under_way=report.state in UNDER_WAY,
+        under_way=under_way,
+        no_catalog=await catalogs.without_catalog(session, caller, now, settings)
+        if report.stream == "inventory" and not under_way
+        else None,
         problem=sentence(problem) if problem else "",
     )
 
@@ -125,7 +135,7 @@ async def mend_upload(
         new = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
         async with database.tenant(caller.seller_id) as session:
-            return await _shown(request, caller, session, upload_id, e)
+            return await _shown(request, caller, session, settings, upload_id, e)
     return see(f"/sync/uploads/{new}", message("upload_mended"))
 
 

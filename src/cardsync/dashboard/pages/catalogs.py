@@ -1,0 +1,75 @@
+"""The operators' page of card catalogs: how fresh each game's is, what is wrong with it, and the
+buttons that install or renew one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.catalog.overview import CatalogShown
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.shell import PageRequest, back_to, show
+from cardsync.database.session import Database
+from cardsync.operators import catalogs
+from cardsync.settings import Settings
+
+PATH: Final = "/operator/catalogs"
+_BUSY: Final = ("waiting", "running")
+
+
+@get(PATH, opt=BY_FORM)
+async def catalogs_page(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        found = await catalogs.read_catalogs(session, caller, clock.now(), settings)
+    own = {one.game: one for one in found.listed}
+    rows = [one for one in found.catalogs if _is_shown(one, one.game in own)]
+    described = {one.game for one in rows if one.printings}
+    lacking = [
+        one
+        for one in rows
+        if one.game in own and not one.printings and one.source and one.state not in _BUSY
+    ]
+    others = [one for one in found.catalogs if one not in rows]
+    return show(
+        request,
+        caller,
+        "operator_catalogs.html",
+        rows=rows,
+        others=others,
+        own=own,
+        listings=sum(one.listings for one in found.listed),
+        matched=sum(one.matched for one in found.listed),
+        lacking=lacking,
+        lacking_listings=sum(own[one.game].listings for one in lacking),
+        undescribed=sum(one.listings for one in found.listed if one.game not in described),
+        installed=[one.game for one in rows if one.installed_at],
+        busy=[one for one in rows if one.state in _BUSY],
+        renewal_days=found.renewal_days,
+    )
+
+
+def _is_shown(one: CatalogShown, is_own: bool) -> bool:
+    """A game that nobody here sells or installed is offered below the table."""
+    return is_own or one.state != "not_installed"
+
+
+@post_form(PATH)
+async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Ask for the catalogs that the form names, of one source or of the first one of each game."""
+    source = form["source"] or None
+    asked = await catalogs.ask_for(session, caller, form.all("game"), source, clock.now())
+    done = message("catalogs_asked", asked) if asked else message("same")
+    return back_to(form["back"] or PATH, done)
+
+
+ROUTES: Final = [catalogs_page, install_by_form]

@@ -1,0 +1,150 @@
+"""Shows the catalogs of the installation, beside what the caller's own shop lists of each game, and
+lets a worker install or renew one.
+
+That is for operators; and for the owner of the only shop there is, who has no operator to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.catalog import install_state
+from cardsync.catalog.overview import CatalogShown, overview
+from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.settings import Settings
+
+_ONE_SHOP: Final = "SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few"
+_LISTED: Final = """
+    SELECT c.product_line, count(*), count(*) FILTER (WHERE c.match = 'matched')
+      FROM card c WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL
+     GROUP BY c.product_line
+"""
+
+
+class ListedGame(msgspec.Struct):
+    """The listings of the caller's own shop in one game, and how many of them are matched."""
+
+    game: str
+    listings: int
+    """The listings of your shop in this game"""
+    matched: int
+    """The listings that are matched to a product of the catalog"""
+
+
+class CatalogsShown(msgspec.Struct):
+    catalogs: list[CatalogShown]
+    """The catalog of each game, in the order of the product lines"""
+    listed: list[ListedGame]
+    """The games of your own shop"""
+    renewal_days: int
+    """The days after which workers look for something newer; 0: never"""
+
+
+async def may_install(session: AsyncSession, caller: Caller) -> bool:
+    """Return whether the caller decides about catalogs."""
+    if caller.identity.operator:
+        return True
+    is_owner = caller.identity.credential == "session" and caller.role == "owner"
+    return is_owner and bool(await session.scalar(text(_ONE_SHOP)))
+
+
+async def _must(session: AsyncSession, caller: Caller) -> None:
+    if not await may_install(session, caller):
+        raise errors.OperatorRequired
+
+
+async def listed(session: AsyncSession, caller: Caller) -> list[ListedGame]:
+    """Return what the caller's own shop lists of each game, the most first."""
+    rows = await session.execute(text(_LISTED), {"seller": caller.seller_id})
+    return sorted((ListedGame(*row) for row in rows), key=lambda one: -one.listings)
+
+
+async def read_catalogs(
+    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+) -> CatalogsShown:
+    """Raises OperatorRequired."""
+    await _must(session, caller)
+    days = settings.catalog_renewal_days
+    return CatalogsShown(await overview(session, now, days), await listed(session, caller), days)
+
+
+async def ask_for(
+    session: AsyncSession,
+    caller: Caller,
+    games: Sequence[str],
+    source: str | None,
+    now: datetime,
+) -> int:
+    """Ask workers for the catalogs of games, and return how many of them nobody had asked for.
+
+    Raises OperatorRequired, InvalidPayload.
+    """
+    await _must(session, caller)
+    try:
+        chosen = {game: install_state.source_for(game, source) for game in games}
+    except CatalogError as e:
+        raise errors.InvalidPayload(str(e)) from e
+    asked = [
+        f"{LABEL_BY_NAME[game]} from {one.label}"
+        for game, one in chosen.items()
+        if await install_state.ask(session, one, game, now)
+    ]
+    if asked:
+        summary = f"catalogs asked for: {', '.join(asked)}"
+        note(session, caller, "operator.catalogs_asked", summary, now)
+        await session.flush()
+    return len(asked)
+
+
+class NoCatalog(msgspec.Struct):
+    """The games that a shop lists and no catalog describes: those that can be installed, and those
+    that are being installed already.
+    """
+
+    listings: int
+    games: list[str]
+    """The games that can be installed"""
+    missing: list[str]
+    """All games without a catalog"""
+    under_way: list[CatalogShown]
+    failed: list[CatalogShown]
+    may_install: bool
+
+
+async def without_catalog(
+    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+) -> NoCatalog | None:
+    """Return the games of the caller's shop that no catalog describes; None where each has one."""
+    kept = {one.game: one for one in await listed(session, caller)}
+    missing = [
+        one
+        for one in await overview(session, now, settings.catalog_renewal_days)
+        if one.game in kept and not one.printings
+    ]
+    if not missing:
+        return None
+    games = list(dict.fromkeys(one.game for one in missing))
+    under_way = [one for one in missing if one.state in ("waiting", "running")]
+    busy = {one.game for one in under_way}
+    return NoCatalog(
+        sum(kept[game].listings for game in games),
+        [game for game in games if game not in busy and _source_of(game, missing)],
+        games,
+        under_way,
+        [one for one in missing if one.state == "failed"],
+        await may_install(session, caller),
+    )
+
+
+def _source_of(game: str, found: list[CatalogShown]) -> str | None:
+    return next((one.source for one in found if one.game == game), None)
