@@ -17,7 +17,7 @@ from typing import Any
 from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
-from cardsync.search.folding import folded, words
+from cardsync.search.folding import folded, pictures, spellings, words
 from cardsync.search.known_names import name_key
 from cardsync.search.tree import (
     And,
@@ -155,13 +155,7 @@ def selected(inventory: Inventory, tree: Tree) -> list[int]:
 def holds(inv: Inventory, card: Row, tree: Tree) -> bool:
     match tree:
         case Word(text):
-            cut = words(folded(text))
-            of_name = words(folded(card["product_name"]))
-            return (
-                all(any(word.startswith(part) for word in of_name) for part in cut)
-                if cut
-                else _contains(card, text)
-            )
+            return _word(card, text)
         case Phrase(text):
             return _contains(card, text)
         case Not(part):
@@ -175,7 +169,7 @@ def holds(inv: Inventory, card: Row, tree: Tree) -> bool:
 
 
 def _contains(card: Row, text: str) -> bool:
-    return folded(text) in folded(card["product_name"]).strip(" ")
+    return any(plain in folded(card["product_name"]).strip(" ") for plain in spellings(text))
 
 
 def _measure(inv: Inventory, card: Row, field: str) -> Any:
@@ -262,6 +256,22 @@ def _term(inv: Inventory, card: Row, term: Term) -> bool:
     if term.op == "!=":
         return present and not any(map(one, term.values))
     return any(map(one, term.values))
+
+
+def _word(card: Row, text: str) -> bool:
+    of_name = words(folded(card["product_name"]))
+    number = re.fullmatch(
+        r"(?i)#?(?=.*[0-9])[a-z0-9]+[★*+]?/[a-z0-9-]+|#[a-z0-9-]+[★*+]?[a-z]?", text
+    )
+    if number and read_collector_number(card["number"]).agrees_with(read_collector_number(text)):
+        return True
+    for plain in spellings(text):
+        cut = words(plain)
+        if not cut and (pictures(plain) or plain) in folded(card["product_name"]).strip(" "):
+            return True
+        if cut and all(any(word.startswith(part) for word in of_name) for part in cut):
+            return True
+    return False
 
 
 def _leading(number: str) -> int | None:

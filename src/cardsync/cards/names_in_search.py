@@ -1,4 +1,5 @@
-"""Reads the seller's own names that a search uses, such as lists and rules.
+"""Reads the seller's own names that a search uses: lists, rules, and cards whose names the language
+would read otherwise.
 
 One round of reading is enough, and a search without such names needs none.
 """
@@ -11,10 +12,14 @@ from datetime import datetime
 from typing import Any
 
 from cardsync.cards.visible import VISIBLE
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.one_name import name_parts, number_in
 from cardsync.catalog.product_lines import NAMES
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.search.completion import OwnNames
+from cardsync.search.doubtful_names import Span, is_doubtful, readable, spans, written
 from cardsync.search.fields import QueryError
+from cardsync.search.folding import holding, spellings
 from cardsync.search.known_names import GoverningRule, Known
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, terms
@@ -87,6 +92,99 @@ async def _lines(rows: Rows, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
     return {row[0]: row[1] for row in await rows(_SEEN, values)}
+
+
+async def read_search(rows: Rows, seller_id: int, text: str) -> Tree:
+    """Read a search in which names of the shop's cards mean these cards. Raises QueryError."""
+    tree, _ = await _read(rows, seller_id, text)
+    return tree
+
+
+async def with_names(rows: Rows, seller_id: int, text: str) -> str:
+    """Return the search with the names of the shop's cards in quotes that the language would read
+    otherwise. Raises QueryError for what is no search then.
+    """
+    _, changed = await _read(rows, seller_id, text)
+    return changed
+
+
+async def _read(rows: Rows, seller_id: int, text: str) -> tuple[Tree, str]:
+    wrong = tree = None
+    try:
+        tree = parse(text)
+    except QueryError as e:
+        wrong = e
+    if tree is not None and not is_doubtful(tree, text):
+        return tree, text
+    changed = written(text, await _names_in(rows, seller_id, spans(text)))
+    named = readable(changed) if changed != text else None
+    if named is not None:
+        return named, changed
+    if tree is None:
+        assert wrong is not None
+        # It says what is wrong with the search as it was written.
+        raise wrong
+    return tree, text
+
+
+# A product's key finds the names that may be meant; they are compared as they are written.
+_NAMED = """
+    SELECT DISTINCT c.product_name
+      FROM product p JOIN card c ON c.seller_id = :seller AND c.product_id = p.id
+     WHERE c.seller_id = :seller AND p.name_key = ANY (CAST(:keys AS text[]))
+       AND p.game IN (SELECT unnest(CAST(:lines AS text[]) || a.product_lines || a.disabled_lines)
+                        FROM account a WHERE a.seller_id = :seller)
+       AND (c.contribution IS NULL OR c.contribution = 'published')
+     LIMIT 500
+"""
+_HELD = """
+    SELECT asked.place, min(c.product_name)
+      FROM card c JOIN unnest(CAST(:patterns AS text[])) WITH ORDINALITY AS asked (pattern, place)
+        ON c.search_text LIKE asked.pattern
+     WHERE c.seller_id = :seller AND (c.contribution IS NULL OR c.contribution = 'published')
+     GROUP BY asked.place
+"""
+
+
+async def _names_in(rows: Rows, seller_id: int, found: Sequence[Span]) -> dict[Span, str]:
+    """Return the parts that are names of the shop's cards, each as it is to be read."""
+    if not found:
+        return {}
+    values = {"seller": seller_id, "keys": list(_keys(found)), "lines": list(NAMES)}
+    names = [name for (name,) in await rows(_NAMED, values)]
+    known = dict[Span, str]()
+    for span in found:
+        if span.odd and (own := [*filter(span.is_name_of, names)]):
+            known[span] = span.as_name(own)
+        elif span.front and (fronts := [*filter(span.has_front, names)]):
+            known[span] = span.or_front(fronts)
+    bad = [span for span in found if span.bad and span not in known]
+    return known | (await _held(rows, seller_id, bad[:_ASKED]) if bad else {})
+
+
+# A pass over the cards looks for so many texts.
+_ASKED = 8
+
+
+async def _held(rows: Rows, seller_id: int, asked: Sequence[Span]) -> dict[Span, str]:
+    """Return the parts that cannot be read otherwise and that are in names of cards."""
+    patterns = {holding(plain): span for span in asked for plain in spellings(span.text)}
+    values = {"seller": seller_id, "patterns": list(patterns)}
+    held = await rows(_HELD, values)
+    of_place = dict(enumerate(patterns.values(), 1))
+    return {of_place[place]: of_place[place].as_name([name]) for place, name in held}
+
+
+def _keys(found: Sequence[Span]) -> set[str]:
+    """Return the keys of the products that may have these names, with the number that a name ends
+    in as its own and as a part of it.
+    """
+    return {
+        name_parts(name, number).name_key
+        for span in found
+        for name in filter(None, (span.text, span.front))
+        for number in (read_collector_number(""), number_in(name))
+    }
 
 
 _SETS = f"""

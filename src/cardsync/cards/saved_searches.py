@@ -18,7 +18,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.models import SavedSearch
-from cardsync.cards.names_in_search import known_names
+from cardsync.cards.names_in_search import known_names, with_names
 from cardsync.database.row_images import RowImages
 from cardsync.search.compile import compile_query
 from cardsync.search.fields import QueryError
@@ -169,11 +169,12 @@ async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> 
         return (await session.execute(text(statement), dict(values))).all()
 
     try:
-        tree = parse(query.strip())
+        asked = await with_names(rows, caller.seller_id, query.strip())
+        tree = parse(asked, canonical=True)
         compile_query(tree, await known_names(rows, caller.seller_id, tree))
     except QueryError as e:
         raise errors.InvalidQuery(f"query: {e} (at offset {e.offset})") from e
-    return query.strip()
+    return asked
 
 
 def _place(given: Any) -> int:

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter
-from cardsync.cards.names_in_search import Rows, known_names
+from cardsync.cards.names_in_search import Rows, known_names, read_search
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.compile import compile_query
 from cardsync.search.fields import QueryError
-from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, asks_for_gone, terms
 
 # What cards cost is for those who see revenue.
@@ -34,8 +33,8 @@ async def select_cards(
     now: datetime,
 ) -> Selected:
     """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
-    tree = parse(wanted.search)
     seller_id = caller.seller_id
+    tree = await read_search(rows, seller_id, wanted.search)
     if not caller.sees_revenue:
         _need_no_costs(tree)
     found = compile_query(tree, await known_names(rows, seller_id, tree))

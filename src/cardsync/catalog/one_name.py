@@ -71,6 +71,12 @@ def name_parts(name: str, number: CollectorNumber) -> NameParts:
     )
 
 
+def number_in(name: str) -> CollectorNumber:
+    """Return the collector number that a name ends in."""
+    suffix = _SUFFIX.search(name)
+    return read_collector_number(suffix and (suffix.group(1) or suffix.group(2)))
+
+
 def _title(name: str, number: CollectorNumber) -> str:
     """Return the name without the numbers in it that are its own."""
     suffix, bracketed = _SUFFIX.search(name), _BRACKETED.search(name)

@@ -7,6 +7,7 @@ The caller holds the seller's state row: rules, pins and prices do not change me
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -112,13 +113,15 @@ async def refuse_overlaps(
     actions: Actions,
 ) -> None:
     """Raises OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read."""
-    for change in actions.rules:
-        if change.scope:
-            await need_readable(session, seller_id, change.scope, f"{change.place}.scope")
+    read = {
+        change.scope: await need_readable(session, seller_id, change.scope, f"{change.place}.scope")
+        for change in actions.rules
+        if change.scope
+    }
     if not any(change.is_transition for change in actions.rules):
         return
     bound: dict[str, Any] = {"seller": seller_id, "now": run.now}
-    scopes = await _scopes(session, seller_id, run, actions, bound)
+    scopes = await _scopes(session, seller_id, run, actions, read, bound)
     pairs = [(one, other) for one, other in combinations(scopes, 2) if one[1] or other[1]]
     if not pairs:
         return
@@ -138,6 +141,7 @@ async def _scopes(
     seller_id: int,
     run: Run,
     actions: Actions,
+    read: Mapping[str, str],
     bound: dict[str, Any],
 ) -> list[tuple[str, bool, str]]:
     """Return each pricing action's place, whether it enables or disables a rule, and the condition
@@ -146,7 +150,7 @@ async def _scopes(
     of_rules = {rule.id: rule.query for rule in run.rules}
     found = []
     for place, change in enumerate(actions.rules):
-        queries = _scope(change, of_rules)
+        queries = [read.get(query, query) for query in _scope(change, of_rules)]
         selected = await selections(session, seller_id, queries)
         conditions = [condition_of(one, bound, f"o{place}x{n}") for n, one in enumerate(selected)]
         found.append((change.place, change.is_transition, f"({' OR '.join(conditions)})"))

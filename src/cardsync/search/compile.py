@@ -7,6 +7,7 @@ caller binds `:seller` and `:now`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -38,7 +39,10 @@ from cardsync.search.folding import (
     TOTAL,
     escaped_for_like,
     folded,
+    holding,
+    pictures,
     plain_text,
+    spellings,
     without_spaces,
     words,
 )
@@ -48,6 +52,10 @@ from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
 NOTHING = "false"
 EVERYTHING = "true"
+# A word is a collector number by its total or by its sign.
+_COLLECTOR_NUMBER = re.compile(
+    r"#?(?=.*\d)[a-z\d]+[★*+]?/[a-z\d-]+|#[a-z\d-]+[★*+]?[a-z]?", re.IGNORECASE | re.ASCII
+)
 
 
 class Where(NamedTuple):
@@ -131,16 +139,25 @@ class _Compiler:
         return f"c.search_text LIKE {self.bind(''.join(parts))}"
 
     def _word(self, text: str) -> str:
-        found = words(folded(text))
-        if not found:
-            return self._contains(text)
+        """Match a word of the name; one that is a collector number also matches the number."""
+        found = [self._words(plain) for plain in spellings(text)]
+        if _COLLECTOR_NUMBER.fullmatch(text):
+            found.append(self._has_number(text))
+        return _joined(" OR ", found)
+
+    def _words(self, plain: str) -> str:
+        if not (found := words(plain)):
+            return self._has(pictures(plain) or plain)
         return _joined(
             " AND ",
             [self._like("% ", escaped_for_like(word), "%") for word in dict.fromkeys(found)],
         )
 
     def _contains(self, text: str) -> str:
-        return self._like(f"%{NAME}%", escaped_for_like(folded(text)), f"%{SET}%")
+        return _joined(" OR ", map(self._has, spellings(text)))
+
+    def _has(self, plain: str) -> str:
+        return self._like(holding(plain))
 
     def _term(self, term: Term) -> str:
         if term.field in AMOUNTS:
@@ -239,16 +256,17 @@ class _Compiler:
         def one(value: Value) -> str:
             if isinstance(value, Range):
                 return self._is_measured("c.number_leading", value, False)
-            number = read_collector_number(str(value))
-            key = escaped_for_like(number.key)
-            total = escaped_for_like(number.total or "")
-            if not total:
-                return self._like(f"%{NUMBER}{key}{TOTAL}%")
-            return _joined(
-                " OR ", [self._like(f"%{NUMBER}{key}{TOTAL}{end}") for end in (total, "")]
-            )
+            return self._has_number(str(value))
 
         return self._other(term, self._present(NUMBER, TOTAL), one)
+
+    def _has_number(self, text: str) -> str:
+        number = read_collector_number(text)
+        key = escaped_for_like(number.key)
+        total = escaped_for_like(number.total or "")
+        if not total:
+            return self._like(f"%{NUMBER}{key}{TOTAL}%")
+        return _joined(" OR ", [self._like(f"%{NUMBER}{key}{TOTAL}{end}") for end in (total, "")])
 
     def _game(self, term: Term) -> str:
         lines = {folded(line): line for line in self.known.lines}

@@ -68,6 +68,44 @@ def _is_of_word(letter: str) -> bool:
     return letter.isalnum() or unicodedata.category(letter)[0] == "M"
 
 
+def is_punctuation(text: str) -> bool:
+    """Return whether the text has no letter, digit, mark or picture such as ♀."""
+    if text.isascii():
+        return not any(map(str.isalnum, text))
+    kinds = set(map(unicodedata.category, text.translate(_TRADEMARKS)))
+    return "So" not in kinds and {kind[0] for kind in kinds} <= set("PSZC")
+
+
+def pictures(text: str) -> str:
+    """Return the pictures in a text, such as ♀."""
+    return "".join(letter for letter in text if unicodedata.category(letter) == "So")
+
+
+_TRADEMARKS = str.maketrans(dict.fromkeys("™®©℠", ""))
+# Sources of names have signs where the marketplace has words, or none.
+_SPELLED = str.maketrans(
+    {
+        "♀": " f ",
+        "♂": " m ",
+        "☆": " star ",
+        "★": " star ",
+        "◇": " prism star ",
+        "♢": " prism star ",
+        "δ": " delta species ",
+        "Δ": " delta species ",
+        **dict.fromkeys("´′ʹ‵‛ˈ", "'"),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+    }
+    | _TRADEMARKS
+)
+
+
+def spellings(text: str) -> list[str]:
+    """Return the folded text as it is and, if it differs, as the marketplace writes names."""
+    spelled = folded(text.translate(_SPELLED))
+    return list(dict.fromkeys([folded(text), spelled] if spelled.strip() else [folded(text)]))
+
+
 # Names and sets repeat, in one upload and from slab to slab, so the results are cached.
 @lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
@@ -184,6 +222,11 @@ def _ascii_names(texts: bytes) -> pl.Series:
     name = pl.DataFrame({"cut": apart(cut), "plain": apart(plain)})
     before = pl.when(pl.col("cut") == "").then(pl.lit("")).otherwise(pl.lit(" "))
     return name.select(pl.concat_str(before, "cut", pl.lit(NAME), "plain")).to_series()
+
+
+def holding(plain: str) -> str:
+    """Return the pattern of the search texts whose name holds this text."""
+    return f"%{NAME}%{escaped_for_like(plain)}%{SET}%"
 
 
 def escaped_for_like(text: str) -> str:

@@ -2,6 +2,9 @@
 
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.
+
+A word of punctuation alone is passed over where a term stands beside it, and looked for as it is
+where none does. A word that ends in a colon and names no field is a word.
 """
 
 from __future__ import annotations
@@ -9,19 +12,30 @@ from __future__ import annotations
 import re
 
 from cardsync import limits
-from cardsync.search.fields import FIELDS, QueryError, Refused, Written, field_of, term_values
-from cardsync.search.folding import folded
+from cardsync.search.fields import (
+    FIELD_NAMES,
+    FIELDS,
+    QueryError,
+    Refused,
+    Written,
+    field_of,
+    term_values,
+)
+from cardsync.search.folding import folded, is_punctuation
 from cardsync.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
 from cardsync.search.variants import SELECTOR_BEGINNINGS, SELECTORS
 
-_SPACE = re.compile(r"\s*")
+SPACE = re.compile(r"\s*")
 _RUN = re.compile(r'[^\s()"]+')
 _OP = re.compile(r"!=|<=|>=|[:=<>]")
 _VALUE = re.compile(r'[^\s()"|]+')
 _PHRASE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\])')
-_OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
+OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
+_NUMBER = re.compile(r"(?=.*\d)[a-z\d]+(?:-[a-z\d]+)*[★*+]?[a-z]?", re.IGNORECASE | re.ASCII)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+# People's keyboards make long dashes of short ones.
+DASHES = "-–—"
 
 
 def parse(text: str, *, canonical: bool = False) -> Tree:
@@ -35,6 +49,24 @@ def parse(text: str, *, canonical: bool = False) -> Tree:
             limits.SEARCH_CHARACTERS,
         )
     return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
+
+
+_BAD = re.compile(r'[^\s()"]*(?:"(?:[^"\\]|\\.)*"[^\s()"]*)?', re.DOTALL)
+
+
+def part_at(text: str, at: int) -> tuple[Tree | None, int]:
+    """Read the part of a search that begins at a place, other than a parenthesis; return it with
+    its end, or None if it cannot be read.
+    """
+    parser = _Parser(text)
+    parser._at = at
+    try:
+        if signs := parser._punctuation():
+            return Phrase(signs, at), parser._at
+        return parser._unary(), parser._at
+    except QueryError:
+        end = _BAD.match(text, at).end()  # type: ignore[union-attr]
+        return None, end if end > at else len(text)
 
 
 class _Parser:
@@ -54,7 +86,7 @@ class _Parser:
         return tree
 
     def _skip(self) -> None:
-        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+        self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -62,7 +94,7 @@ class _Parser:
     def _query(self) -> Tree:
         start = self._at
         parts = [self._and()]
-        while _OR.match(self._text, self._at):
+        while OR.match(self._text, self._at):
             self._at += 2
             self._skip()
             parts.append(self._and())
@@ -71,20 +103,48 @@ class _Parser:
     def _and(self) -> Tree:
         start = self._at
         parts = []
-        while self._peek() not in ("", ")") and not _OR.match(self._text, self._at):
-            parts.append(self._unary())
+        passed = []
+        while self._peek() not in ("", ")") and not OR.match(self._text, self._at):
+            if signs := self._punctuation():
+                passed.append(Phrase(signs, self._at - len(signs)))
+                self._skip()
+                if signs in DASHES and (number := self._number()):
+                    parts.append(number)
+            else:
+                parts.append(self._unary())
             self._skip()
-        if not parts:
+        if not parts and not passed:
             raise QueryError("a search term is missing here", start)
-        return all_of(parts, start) if len(parts) > 1 else parts[0]
+        return all_of(parts or passed, start) if len(parts or passed) > 1 else (parts or passed)[0]
+
+    def _punctuation(self) -> str:
+        """Read a word of nothing but punctuation; empty where none is here."""
+        run = _RUN.match(self._text, self._at)
+        if run is None or not is_punctuation(run.group()):
+            return ""
+        negates = run.group() in DASHES and self._text[run.end() : run.end() + 1] in ("(", '"')
+        if negates:
+            return ""
+        self._at = run.end()
+        return run.group()
+
+    def _number(self) -> Tree | None:
+        """Read a collector number behind a dash, as names end in it; None where none is."""
+        start = self._at
+        run = _RUN.match(self._text, start)
+        if run is None or not _NUMBER.fullmatch(run.group()):
+            return None
+        self._count(start)
+        self._at = run.end()
+        return Word(f"#{run.group()}", start)
 
     def _unary(self) -> Tree:
-        if self._peek() != "-":
+        if self._peek() not in DASHES:
             return self._atom()
         start = self._at
         self._at += 1
-        nothing = self._peek() in ("", ")", "-") or self._peek().isspace()
-        if nothing or _OR.match(self._text, self._at):
+        nothing = self._peek() in ("", ")", *DASHES) or self._peek().isspace()
+        if nothing or OR.match(self._text, self._at):
             raise QueryError("there is nothing after this -", start)
         return Not(self._atom(), start)
 
@@ -99,7 +159,8 @@ class _Parser:
                 raise QueryError("there is nothing to search for in these quotes", start)
             return Phrase(text, start)
         run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
-        if op := _OP.search(run):
+        op = _OP.search(run)
+        if op and not self._is_word(run, op):
             self._at = start + op.end()
             return self._term(
                 run[: op.start()],
@@ -110,6 +171,18 @@ class _Parser:
         if not folded(run):
             raise QueryError("there is nothing to search for in this word", start)
         return Word(run, start)
+
+    def _is_word(self, run: str, op: re.Match[str]) -> bool:
+        """Return whether a run is a word that ends in a colon: `Protection: Black` is a name."""
+        name, rest = run[: op.start()], run[op.end() :]
+        quoted = self._text[self._at + len(run) : self._at + len(run) + 1] == '"'
+        return (
+            op.group() == ":"
+            and bool(name)
+            and name.lower() not in FIELD_NAMES
+            and is_punctuation(rest)
+            and not quoted
+        )
 
     def _parenthesis(self) -> Tree:
         start = self._at
@@ -185,5 +258,5 @@ class _Parser:
             if begun not in SELECTOR_BEGINNINGS:
                 break
             begun += " "
-            at = _SPACE.match(self._text, word.end()).end()  # type: ignore[union-attr]
+            at = SPACE.match(self._text, word.end()).end()  # type: ignore[union-attr]
         return longest

@@ -147,12 +147,13 @@ async def create(
         raise errors.InvalidPayload(
             f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
         )
-    await need_readable(session, caller.seller_id, values.get("search", ""), "search")
+    asked = values.get("search", "")
+    values["search"] = await need_readable(session, caller.seller_id, asked, "search")
     row = BuyRuleTest(
         seller_id=caller.seller_id,
         created_at=now,
         updated_at=now,
-        **{"search": "", **values},
+        **values,
     )
     session.add(row)
     await session.flush()

@@ -22,12 +22,14 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
 from cardsync.cards.market_trend import Trend, market_trends
+from cardsync.cards.names_in_search import with_names
 from cardsync.cards.queries import cards_of, order_of_cards, read_card, search_cards
 from cardsync.cards.shown import CardBody, CardRow, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
+from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.seller_lists import names_of_lists
 from cardsync.pricing.receipts.in_short import Receipt, receipt_of
 from cardsync.pricing.receipts.some_cards import live_steps
@@ -154,16 +156,16 @@ def joined(search: str, term: str) -> str:
 
 @get("/cards", opt=BY_FORM)
 async def cards_page(request: PageRequest, caller: Caller) -> Template | Response[str]:
-    asked = read_asked(request.query_params.dict())
     by_script = "hx-request" in request.headers
-    if asked.term and not by_script:
-        return see(asked.address())
-    wanted, page, address = asked.wanted, asked.page, asked.address
     settings = provide_settings(request.app.state)
     chips, quick = list[Chip](), list[Filter]()
-    with suppress(QueryError):
-        chips, quick = chips_of(wanted.search), filters_of(wanted.search)
     async with reading(request) as reads:
+        asked = read_asked(await _with_names(reads, caller, request.query_params.dict()))
+        if asked.term and not by_script:
+            return see(asked.address())
+        wanted, page, address = asked.wanted, asked.page, asked.address
+        with suppress(QueryError):
+            chips, quick = chips_of(wanted.search), filters_of(wanted.search)
         lists = await names_of_lists(reads, caller)
         columns = asked.columns or await chosen_columns(reads, caller)
         answer = await search_cards(
@@ -206,6 +208,18 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         names=NAMES,
         weights=WEIGHTS,
     )
+
+
+async def _with_names(
+    reads: Reading, caller: Caller, given: Mapping[str, Sequence[str]]
+) -> Mapping[str, Sequence[str]]:
+    """Return the address with names of the shop's cards in quotes, so that chips show them whole."""
+    changed = dict(given)
+    for name in ("search", "term"):
+        with suppress(QueryError):
+            text = _last(given, name)
+            changed[name] = [await with_names(reads.rows, caller.seller_id, text)]
+    return changed
 
 
 async def _trends(

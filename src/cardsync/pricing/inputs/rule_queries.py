@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.cards.names_in_search import known_names
+from cardsync.cards.names_in_search import known_names, with_names
 from cardsync.search.compile import Where, compile_query
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
@@ -32,13 +32,15 @@ async def need_readable(
     seller_id: int,
     query: str,
     field: str = "query",
-) -> None:
-    """Raise InvalidQuery, naming the field, also for a list that is not the seller's, and for a
-    query that refers to rules.
+) -> str:
+    """Return the query with names of the seller's cards in quotes, so that it means the same
+    whatever cards there are later. Raise InvalidQuery, naming the field, also for a list that is
+    not the seller's, and for a query that refers to rules.
     """
     if not query:
-        return
+        return query
     try:
+        query = await with_names(_rows(session), seller_id, query)
         tree = parse(query)
         compile_query(
             tree,
@@ -47,6 +49,7 @@ async def need_readable(
         )
     except QueryError as e:
         raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
+    return query
 
 
 async def selections(

@@ -87,7 +87,8 @@ async def preview_draft(
     account = await session.get_one(Account, seller_id)
     live = await run_of(session, account, now)
     draft, former = read_draft(given.rule, given.rule_id, list(live.rules))
-    await need_readable(session, seller_id, draft.query, "rule.query")
+    query = await need_readable(session, seller_id, draft.query, "rule.query")
+    draft = replace(draft, query=query)
     rules = beside(live.rules, draft)
     kept = rules[:-1]
     queries = [draft.query] + ([former.query] if former is not None and former.live else [])

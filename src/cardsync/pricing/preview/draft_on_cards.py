@@ -58,7 +58,8 @@ async def draft_on_cards(
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
     draft, _ = read_draft(given.rule, given.rule_id, list(live.rules))
-    await need_readable(session, caller.seller_id, draft.query, "rule.query")
+    query = await need_readable(session, caller.seller_id, draft.query, "rule.query")
+    draft = replace(draft, query=query)
     ids = await _ids(session, caller.seller_id, given, now)
     chosen = ids[:CARDS]
     by_live, live = await priced_cards(session, account, live, chosen)
@@ -96,7 +97,7 @@ async def _ids(
         raise errors.InvalidPayload("give either marketplace_id or search")
     bound: dict[str, Any] = {"seller": seller_id, "now": now, "most": CARDS + 1}
     if search is not None:
-        await need_readable(session, seller_id, search, "search")
+        search = await need_readable(session, seller_id, search, "search")
         [selection] = await selections(session, seller_id, [search])
         where = f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
     else:

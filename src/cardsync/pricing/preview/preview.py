@@ -152,11 +152,16 @@ async def asked(
     if given_sales is not None:
         sales = read_sales(given_sales)
         queries["sales"] = [sale.query for sale in sales]
+    read = dict[str, str]()
     for kind, asked_for in queries.items():
         for query in dict.fromkeys(asked_for):
-            place = asked_for.index(query)
-            await need_readable(session, seller_id, query, f"{kind}[{place}].query")
-    return replace(live, rules=list(rules), sales=list(sales))
+            field = f"{kind}[{asked_for.index(query)}].query"
+            read[query] = await need_readable(session, seller_id, query, field)
+    return replace(
+        live,
+        rules=[replace(rule, query=read.get(rule.query, rule.query)) for rule in rules],
+        sales=[replace(sale, query=read.get(sale.query, sale.query)) for sale in sales],
+    )
 
 
 async def _where(
@@ -167,7 +172,7 @@ async def _where(
 ) -> str:
     if not search:
         return ON_SALE
-    await need_readable(session, seller_id, search, "search")
+    search = await need_readable(session, seller_id, search, "search")
     [selection] = await selections(session, seller_id, [search])
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 

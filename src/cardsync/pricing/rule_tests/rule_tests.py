@@ -82,9 +82,9 @@ async def create(
             raise errors.InvalidPayload(f"{name}: is missing")
     await sync_state.locked(session, caller.seller_id)
     _need_room(await tests_of(session, caller.seller_id))
-    await need_readable(session, caller.seller_id, values.get("search", ""), "search")
+    asked = values.get("search") or ""
+    values["search"] = await need_readable(session, caller.seller_id, asked, "search")
     row = RuleTest(seller_id=caller.seller_id, created_at=now, updated_at=now, **values)
-    row.search = row.search or ""
     session.add(row)
     await session.flush()
     note(
@@ -119,7 +119,8 @@ async def change(
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, test_id)
     if values.get("search", row.search) != row.search:
-        await need_readable(session, caller.seller_id, values["search"], "search")
+        asked = values["search"]
+        values["search"] = await need_readable(session, caller.seller_id, asked, "search")
     was = _test_json(row)
     if was | values != was:
         for name, value in values.items():

@@ -10,6 +10,7 @@ Every write is judged by the seller's rule tests before it ends (`rule_tests/sav
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ async def create(
     priority = values.get("priority") or await _before_default(session, rows, now)
     rule = rule_json.rule_from(values, Rule(id=0, name="", priority=priority))
     _need_free(rule, rows)
-    await need_readable(session, caller.seller_id, rule.query)
+    rule = replace(rule, query=await need_readable(session, caller.seller_id, rule.query))
     row = row_of(caller.seller_id, rule)
     row.created_at = row.updated_at = now
     session.add(row)
@@ -134,7 +135,7 @@ async def change(
     # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
     # is sent back; it cannot be published.
     if rule.query != row.query or (rule.state == "published" and row.state != "published"):
-        await need_readable(session, caller.seller_id, rule.query)
+        rule = replace(rule, query=await need_readable(session, caller.seller_id, rule.query))
     if rule != rule_of(row):
         changed = row_of(caller.seller_id, rule)
         was, was_json = IMAGES.of(row), rule_json_of(row)

@@ -86,7 +86,7 @@ async def create_sale(
         raise errors.InvalidRule(f"there are already {SALES} promotions, the most allowed")
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
     sale = rule_json.sale_from(values, None, behind)
-    await need_readable(session, caller.seller_id, sale.query)
+    sale = replace(sale, query=await need_readable(session, caller.seller_id, sale.query))
     row = PricingSale(
         seller_id=caller.seller_id,
         created_at=now,
@@ -122,7 +122,7 @@ async def change_sale(
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     sale = rule_json.sale_from(values, sale_of(row), row.priority)
     if sale.query != row.query:
-        await need_readable(session, caller.seller_id, sale.query)
+        sale = replace(sale, query=await need_readable(session, caller.seller_id, sale.query))
     if sale != sale_of(row):
         was, image = rule_json.to_json(sale_of(row)), IMAGES.of(row)
         for name, value in _columns(sale).items():
