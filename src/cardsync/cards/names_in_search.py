@@ -127,14 +127,21 @@ async def _read(rows: Rows, seller_id: int, text: str) -> tuple[Tree, str]:
     return tree, text
 
 
-# A product's key finds the names that may be meant; they are compared as they are written.
+# A product's key finds the names that may be meant; they are compared as they are written. Each
+# step is by an index, whatever the statistics say.
 _NAMED = """
-    SELECT DISTINCT c.product_name
-      FROM product p JOIN card c ON c.seller_id = :seller AND c.product_id = p.id
-     WHERE c.seller_id = :seller AND p.name_key = ANY (CAST(:keys AS text[]))
-       AND p.game IN (SELECT unnest(CAST(:lines AS text[]) || a.product_lines || a.disabled_lines)
-                        FROM account a WHERE a.seller_id = :seller)
-       AND (c.contribution IS NULL OR c.contribution = 'published')
+    SELECT DISTINCT own.product_name
+      FROM (SELECT p.id
+              FROM product p
+             WHERE p.game = ANY (ARRAY(
+                     SELECT unnest(CAST(:lines AS text[]) || a.product_lines || a.disabled_lines)
+                       FROM account a WHERE a.seller_id = :seller))
+               AND p.name_key = ANY (CAST(:keys AS text[])) OFFSET 0) AS meant
+     CROSS JOIN LATERAL (
+            SELECT c.product_name
+              FROM card c
+             WHERE c.seller_id = :seller AND c.product_id = meant.id
+               AND (c.contribution IS NULL OR c.contribution = 'published') OFFSET 0) AS own
      LIMIT 500
 """
 _HELD = """

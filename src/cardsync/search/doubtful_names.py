@@ -18,6 +18,9 @@ from cardsync.search.tree import And, Not, Or, Phrase, Term, Tree, print_query
 _LONGEST: Final = 200
 _MOST: Final = 24
 _PIECES: Final = 8
+# A search of more parts, or of more parts that cannot be read, is no name.
+_PARTS: Final = 60
+_BAD_PARTS: Final = 6
 _SHOWN: Final = 20
 # Both faces have letters: `027/092` is a number.
 _FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
@@ -89,29 +92,41 @@ def readable(text: str) -> Tree | None:
 
 def is_doubtful(tree: Tree, text: str) -> bool:
     """Return whether a part of a search that can be read may be a name that means something else."""
+    return _may_differ(tree) or ("/" in text and _FACES.search(text) is not None)
+
+
+def _may_differ(tree: Tree) -> bool:
     match tree:
-        case Or():
-            return True
-        case Not():
-            return not isinstance(tree.part, Term)
         case And():
-            return any(is_doubtful(part, "") for part in tree.parts) or _faces(text)
-    return _faces(text)
+            return any(map(_may_differ, tree.parts))
+        case Or():
+            return any(map(_has_words, tree.parts))
+        case Not():
+            return _has_words(tree.part)
+    return False
 
 
-def _faces(text: str) -> bool:
-    return "/" in text and _FACES.search(text) is not None
+def _has_words(tree: Tree) -> bool:
+    match tree:
+        case And() | Or():
+            return any(map(_has_words, tree.parts))
+        case Not():
+            return _has_words(tree.part)
+    return not isinstance(tree, Term)
 
 
 def spans(text: str) -> list[Span]:
     """Return the parts that may be names, the longest first."""
     if len(text) > limits.SEARCH_CHARACTERS:
         return []
+    parts = _parts(text)
+    if len(parts) > _PARTS or sum(part.kind == "bad" for part in parts) > _BAD_PARTS:
+        return []
     found: dict[tuple[int, int], Span] = {}
     broken = readable(text) is None
-    for stretch in _stretches(text):
-        for parts in _groups(stretch):
-            span = _span(text, parts, broken and parts is stretch)
+    for stretch in _stretches(parts):
+        for group in _groups(stretch):
+            span = _span(text, group, broken and group is stretch)
             if span is not None:
                 found[span.start, span.end] = span
     ordered = sorted(found.values(), key=lambda span: span.start - span.end)
@@ -120,20 +135,22 @@ def spans(text: str) -> list[Span]:
 
 def _span(text: str, parts: Sequence[_Part], broken: bool) -> Span | None:
     start, end = parts[0].start, parts[-1].end
+    if end - start > _LONGEST or text[start:end] == "-":
+        return None
     kinds = {part.kind for part in parts}
     bad = broken or "bad" in kinds
     odd = bad or not kinds.isdisjoint(("odd", "or"))
     faces = _FACES.search(text, start, end)
-    if not (odd or faces) or end - start > _LONGEST or text[start:end] == "-":
+    if not (odd or faces):
         return None
     front = text[start : faces.start()] if faces else ""
     return Span(start, end, " ".join(text[start:end].split()), bad, odd, front)
 
 
-def _stretches(text: str) -> Iterator[list[_Part]]:
+def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
     """Yield what stands between fields."""
     stretch: list[_Part] = []
-    for part in _parts(text):
+    for part in parts:
         if part.kind != "field":
             stretch.append(part)
         elif stretch:
@@ -167,9 +184,11 @@ def _is_balanced(group: list[_Part]) -> bool:
     return depth == 0
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _parts(text: str) -> list[_Part]:
+    """Return the parts of a search, a few more than it may have at most."""
+    parts: list[_Part] = []
     at = SPACE.match(text).end()  # type: ignore[union-attr]
-    while at < len(text):
+    while at < len(text) and len(parts) <= _PARTS:
         if text[at] in "()":
             kind: Kind = "(" if text[at] == "(" else ")"
             end = at + 1
@@ -180,8 +199,9 @@ def _parts(text: str) -> Iterator[_Part]:
         else:
             tree, end = part_at(text, at)
             kind = _kind(tree)
-        yield _Part(kind, at, end)
+        parts.append(_Part(kind, at, end))
         at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+    return parts
 
 
 def _kind(tree: Tree | None) -> Kind:

@@ -119,6 +119,8 @@ class _Parser:
 
     def _punctuation(self) -> str:
         """Read a word of nothing but punctuation; empty where none is here."""
+        if self._peek().isalnum():
+            return ""
         run = _RUN.match(self._text, self._at)
         if run is None or not is_punctuation(run.group()):
             return ""

@@ -33,8 +33,8 @@ async def a_shop_of(a_seller, names: list[tuple[str, str]]):
 
 
 async def test_names_made_of_the_language_find_their_cards(a_seller):
+    """Alone it asks the database for names of signs, operators and fields in every form."""
     seller = await a_shop_of(a_seller, [(name, "") for name in ODD])
-    # Without its quotes a name of two quotes is a search of its own.
     assert not (missed := await misses(seller, [(name, "") for name in ODD])), missed
 
 

@@ -29,7 +29,7 @@ async def seller(service):
     from builders import SellerBuilder
 
     seller = await SellerBuilder(service)(lines=["magic", "pokemon", "pokemon_japan"])
-    await seller.import_csv(a_csv(a_row(1)))
+    await seller.import_csv(a_csv(a_row(1), a_row(2, name="NieR:Automata")))
     await a_list(seller, "My Binder", slug="binder")
     await service.sql(
         seller.id, "UPDATE pricing_rule SET name = 'Premium' WHERE seller_id = :s", s=seller.id
