@@ -392,6 +392,20 @@ def test_what_ends_in_foil_is_a_foil(word, finish):
     assert in_magic == (["Foil"] if finish.endswith(" Foil") else [finish])
 
 
+@pytest.mark.parametrize(
+    ("finish", "game", "printings"),
+    [
+        ("Rainbow Foil", "flesh_and_blood", ["Rainbow Foil"]),
+        ("Rainbow Foil", "magic", ["Foil"]),
+        ("Foil", "lorcana", ["Cold Foil", "Holofoil"]),
+        ("Cosmos Holofoil", "pokemon", ["Cosmos Holofoil"]),
+        ("Normal", "pokemon", ["Normal"]),
+    ],
+)
+def test_a_foil_is_one_of_its_games_own(finish, game, printings):
+    assert printings_of_word(finish, game) == printings
+
+
 LIST = """Deck
 4 Ragavan, Nimble Pilferer [MH2] (F)
 1 Lightning Bolt (M11) 149 Foil

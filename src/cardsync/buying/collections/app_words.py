@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from cardsync.catalog.condition import LANGUAGES, SEALED, read_condition
-from cardsync.catalog.printings import PRINTINGS, printings_of
+from cardsync.catalog.printings import PRINTINGS, is_foil, printings_of
 from cardsync.catalog.product_lines import LINES
 
 Ladder = Literal["american", "european", "deckbox", "cardtrader"]
@@ -196,9 +196,15 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
 
 
 def printings_of_word(finish: str, game: str) -> list[str]:
-    """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic."""
-    known = finish in printings_of(game) or not finish.lower().endswith(" foil")
-    return [finish if known else "Foil"]
+    """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic, and a
+    foil of Lorcana is one of its own kinds.
+    """
+    own = printings_of(game)
+    if finish in own or not is_foil(finish):
+        return [finish]
+    if "Foil" in own:
+        return ["Foil"]
+    return [one for one in own if is_foil(one)] if finish == "Foil" else [finish]
 
 
 def language_of(word: str, own: Mapping[str, str]) -> str:

@@ -196,21 +196,24 @@ def _columns(
 ) -> dict[str, list[Any]]:
     """Return the values of each row by our fields; a word that is not known is kept as it is."""
     columns: dict[str, list[Any]] = {}
+    blank = [""] * (max(map(max, found.columns.values())) + 1)
+    table = [blank if row.fault else row.cells for row in rows]
     for field, places in found.columns.items():
         name = header[places[0]] if places[0] < len(header) else field
         if field in ("copies", "foil_copies"):
-            columns[field] = _counted(rows, places, name, problems, decimal)
+            columns[field] = _counted(table, places, name, problems, decimal)
             continue
-        written = [_first(row, places) for row in rows]
+        written = _written(table, places)
         read = _reader(field, written, app)
         if read is None:
             continue
         values, unknown, faults = _distinct(written, read)
-        for at, cell in enumerate(written):
-            if cell in unknown:
-                problems.words.setdefault(at, f"{name}: {unknown[cell]}")
-            elif cell in faults:
-                problems.broken.setdefault(at, (name, faults[cell]))
+        if unknown or faults:
+            for at, cell in enumerate(written):
+                if cell in unknown:
+                    problems.words.setdefault(at, f"{name}: {unknown[cell]}")
+                elif cell in faults:
+                    problems.broken.setdefault(at, (name, faults[cell]))
         if field == "condition":
             said = {cell: _labels(value) for cell, value in values.items()}
             for place, part in enumerate(("condition", "of_finish", "of_language")):
@@ -224,30 +227,37 @@ def _labels(said: Condition | str) -> Condition:
     return said if isinstance(said, Condition) else Condition(said)
 
 
-def _first(row: Row, places: Sequence[int]) -> str:
-    """Return the first cell of several with something in it."""
-    if row.fault:
-        return ""
-    return next((row.cells[at] for at in places if row.cells[at].strip()), "")
+def _written(table: Sequence[Sequence[str]], places: Sequence[int]) -> list[str]:
+    """Return the cells of a column; of several, the first with something in it."""
+    found = [cells[places[-1]] for cells in table]
+    for at in reversed(places[:-1]):
+        found = [
+            cells[at] if cells[at].strip() else cell
+            for cells, cell in zip(table, found, strict=True)
+        ]
+    return found
 
 
 def _counted(
-    rows: Sequence[Row],
+    table: Sequence[Sequence[str]],
     places: Sequence[int],
     name: str,
     problems: _Problems,
     decimal: str,
 ) -> list[int]:
     """Return the copies of each row; those that cannot be read count one until they are settled."""
-    counts: list[int] = []
-    for at, row in enumerate(rows):
-        written = [] if row.fault else [row.cells[place] for place in places]
-        given = [cell for cell in written if cell.strip() or len(places) == 1]
-        try:
-            counts.append(1 if row.fault else sum(_copies(cell, decimal) for cell in given))
-        except _Unreadable as e:
-            problems.broken.setdefault(at, (name, str(e)))
-            counts.append(1)
+    counts = [0] * len(table)
+    for place in places:
+        written = [cells[place] for cells in table]
+        values, _, faults = _distinct(written, partial(_copies, decimal=decimal))
+        for at, cell in enumerate(written):
+            if cell in values:
+                counts[at] += values[cell]
+            elif at in problems.broken:
+                counts[at] = 1
+            elif cell.strip() or len(places) == 1:
+                problems.broken[at] = (name, faults[cell])
+                counts[at] = 1
     return counts
 
 

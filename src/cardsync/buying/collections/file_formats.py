@@ -133,7 +133,7 @@ _BY_NAME: Final = {
 }  # fmt: skip
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # A set's code has no space; a set's name of one word is not written in capitals or with digits.
-_CODE: Final = re.compile(r"[A-Z0-9]{2,6}(_[A-Z0-9]{1,10})?|[a-z0-9]{2,4}")
+_CODE: Final = re.compile(r"[A-Z0-9]{2,8}(_[A-Z0-9]{1,10})?|[a-z0-9]{2,4}")
 
 
 class Recognized(NamedTuple):

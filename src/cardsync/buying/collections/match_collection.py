@@ -75,7 +75,16 @@ async def match_rows(
 
 
 # Apps' own codes of sets, by ours.
-_OTHER_CODES: Final = {"list": "plst", "plist": "plst", "uplist": "ulst", "legi": "leg"}
+_OTHER_CODES: Final = {
+    "list": "plst", "plist": "plst", "uplist": "ulst", "legi": "leg",
+    # Gatherer's, which Magic Online and Deckbox have, too.
+    "1e": "lea", "2e": "leb", "2u": "2ed", "3e": "3ed", "4e": "4ed", "5e": "5ed", "6e": "6ed",
+    "7e": "7ed", "an": "arn", "aq": "atq", "le": "leg", "dk": "drk", "fe": "fem", "hm": "hml",
+    "ia": "ice", "al": "all", "mi": "mir", "vi": "vis", "wl": "wth", "te": "tmp", "st": "sth",
+    "ex": "exo", "uz": "usg", "gu": "ulg", "ul": "ulg", "cg": "uds", "ud": "uds", "mm": "mmq",
+    "ne": "nem", "pr": "pcy", "in": "inv", "ps": "pls", "ap": "apc", "od": "ody", "po": "por",
+    "p2": "p02", "pk": "ptk", "ch": "chr", "ug": "ugl",
+}  # fmt: skip
 _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 
 
