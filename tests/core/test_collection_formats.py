@@ -389,7 +389,7 @@ def test_languages_are_read_in_every_way_of_writing_them(word, language):
 def test_what_ends_in_foil_is_a_foil(word, finish):
     assert finish_of(word, {}) == finish
     in_magic = printings_of_word(finish, "magic")
-    assert in_magic == (["Foil"] if finish.endswith(" Foil") else [finish])
+    assert in_magic == (["Foil"] if finish.lower().endswith("foil") else [finish])
 
 
 @pytest.mark.parametrize(
