@@ -45,7 +45,7 @@ async def find(
     if game not in NAMES:
         return game, [Answer(one, Resolved([], 0, None), None, []) for one in asked]
     resolved = await resolve(session, game, asked, now)
-    unknown = {at: asked[at] for at, one in enumerate(resolved) if not one.total}
+    unknown = {at: asked[at].front or asked[at] for at, one in enumerate(resolved) if not one.total}
     answers = await look_up(
         session,
         caller.seller_id,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from cardsync import errors, limits
-from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.collector_number import CollectorNumber, read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
 from cardsync.catalog.printings import Meant, printings_meant
 from cardsync.read_json import read
@@ -24,6 +24,8 @@ _LONG_WORD = 4
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
+# "Front // Back", "Front/Back" and "Front / Back", with what follows in parentheses.
+_FACES = re.compile(r"^(?P<front>[^/(（]*[^/(（\s])\s*//?\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$")
 
 
 class Asked(NamedTuple):
@@ -44,6 +46,8 @@ class Asked(NamedTuple):
     finishes: Meant
     # For a mistyped name: known words that may be meant in place of each of `words`.
     meant: tuple[tuple[str, ...], ...] = ()
+    # For a name of two faces: the same reference by the front alone.
+    front: Asked | None = None
 
     def query_text(self) -> str:
         """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
@@ -144,12 +148,10 @@ def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[Asked]
 def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
     name, written = _apart(card)
     number = read_collector_number(written)
-    full = name_parts(name, number).full()
     given_set, finish = card.set or "", folded(card.finish or "")
-    return Asked(
+    whole = Asked(
         sent,
-        tuple(dict.fromkeys(full.split())),
-        full,
+        *_named(name, number),
         folded(given_set),
         given_set.strip().lower(),
         number.key,
@@ -157,6 +159,16 @@ def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
         finish,
         printings_meant(finish),
     )
+    faces = _FACES.match(name)
+    if faces is None:
+        return whole
+    words, front = _named(" ".join(filter(None, faces.groups())), number)
+    return whole._replace(front=whole._replace(words=words, full=front))
+
+
+def _named(name: str, number: CollectorNumber) -> tuple[tuple[str, ...], str]:
+    full = name_parts(name, number).full()
+    return tuple(dict.fromkeys(full.split())), full
 
 
 def _apart(card: Reference) -> tuple[str, str]:

@@ -158,7 +158,30 @@ async def resolve(
     asked: Sequence[Asked],
     now: datetime,
 ) -> list[Resolved]:
-    """Look all references up in one round trip; the answers have their order."""
+    """Look all references up in one round trip; the answers have their order. A name of two faces
+    that no printing has as a whole is that of its front.
+    """
+    fronts = [one.front for one in asked if one.front is not None]
+    found = await _resolve(session, game, [*asked, *fronts], now)
+    by_front = iter(found[len(asked) :])
+    return [
+        found[at] if one.front is None else _of_faces(found[at], next(by_front))
+        for at, one in enumerate(asked)
+    ]
+
+
+def _of_faces(whole: Resolved, front: Resolved) -> Resolved:
+    """Choose between what a name and its front have found. Pure."""
+    named = (any(one.same_name for one in found.printings) for found in (whole, front))
+    return front if tuple(named) == (False, True) else whole
+
+
+async def _resolve(
+    session: AsyncSession,
+    game: str,
+    asked: Sequence[Asked],
+    now: datetime,
+) -> list[Resolved]:
     rows = await session.execute(text(_FIND), _values(game, asked, now))
     found: dict[int, list[Printing]] = defaultdict(list)
     totals: dict[int, int] = defaultdict(int)

@@ -66,6 +66,44 @@ async def test_copies_in_another_language_are_not_offered(a_seller, a_shop, cata
     assert [one["price"] for one in found["availability"]["sellers"]] == [12.5]
 
 
+@pytest.mark.parametrize("parted", [" // ", "/", " / ", "//"])
+async def test_a_name_of_two_faces_is_its_front(a_seller, a_shop, catalog, tag, parted):
+    """Whether the catalog has the back or not, for a question and for a basket."""
+    isd, apc = f"Innistrad {tag}", f"Apocalypse {tag}"
+    await catalog(
+        (f"Delver {tag}", isd, "51"), (f"Delver {tag} (Showcase)", isd, "281"),
+        (f"Fire {tag} // Ice", apc, "128"), (f"Firestorm {tag} Ice", apc, "129"),
+        game="magic",
+    )  # fmt: skip
+    magic = {"line": "Magic", "Condition": "Near Mint"}
+    await a_shop("Alpha", a_card(1, f"Delver {tag}", isd, "51", price="2.00", **magic))
+    buyer = await a_seller()
+    fronts = [
+        {"name": f"Delver {tag}", "set": isd},
+        {"name": f"Fire {tag}", "set": apc},
+        {"name": f"Delver {tag} (Showcase)"},
+    ]
+    wholes = [
+        {"name": f"Delver {tag}{parted}Insectile Aberration", "set": isd},
+        {"name": f"Fire {tag}{parted}Ice", "set": apc},
+        {"name": f"Delver {tag}{parted}Insectile Aberration (Showcase)"},
+    ]
+    told = await find(buyer, *fronts, *wholes, game="magic")
+    assert {one["status"] for one in told} == {"resolved"}
+    ids = [one["product_id"] for one in told]
+    assert ids[:3] == ids[3:]
+    assert len(set(ids)) == 3
+    assert told[3]["availability"]["min_price"] == 2
+    basket = {"cards": [*wholes, {"name": f"Delver {tag}{parted}x", "any_printing": True}]}
+    split = (await buyer.post("/api/discovery/basket", json=basket | {"game": "magic"})).json()
+    bought = [item["index"] for parcel in split["parcels"] for item in parcel["items"]]
+    reasons = {one["index"]: one["reason"] for one in split["unavailable"]}
+    assert (bought, reasons) == (
+        [0],
+        {1: "no_offer", 2: "no_offer", 3: "not_enough_copies"},
+    )
+
+
 async def test_references_and_what_they_mean(a_seller, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag} Heroes"
     await catalog(
