@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
+from cardsync.buying.collections.told_by_number import told_by_number
 from cardsync.catalog.match import language_fits, match, row_keys
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
@@ -61,6 +62,7 @@ async def match_rows(
         keyed,
         offered,
     )
+    found = pl.concat([found, await told_by_number(database, keyed, found)])
     skus = await _of_skus(
         database,
         seller_id,
@@ -86,6 +88,8 @@ _OTHER_CODES: Final = {
     "p2": "p02", "pk": "ptk", "ch": "chr", "ug": "ugl",
 }  # fmt: skip
 _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
+# "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
+_SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
 
 
 def _codes(code: str, set_name: str) -> list[str | None]:
@@ -110,8 +114,8 @@ def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.
 
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
-    """Return a line for each row, and for each game, printing and code of a set that it may be of,
-    with the matcher's keys; `row` is the number of the line, `of_row` the row's.
+    """Return a line for each row, and for each game, printing, code of a set and name that it may be
+    of, with the matcher's keys; `row` is the number of the line, `of_row` the row's.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -122,6 +126,9 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     lines = several.drop_nulls("game").rename({"row": "of_row", "name": "product_name"})
     lines = _exploded(lines, "printing", ["finish", "game"], printings_of_word)
     lines = _exploded(lines, "code", ["set_code", "set_name"], _codes)
+    faced = lines.with_columns(pl.col("product_name").str.replace(_SLASH, "${1} // ${2}"))
+    is_other = faced["product_name"] != lines["product_name"]
+    lines = pl.concat([lines, faced.filter(is_other)])
     return row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
 
 
