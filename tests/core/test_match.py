@@ -280,6 +280,19 @@ def test_sealed_rows_match_sealed_products_only() -> None:
     assert verdict({"label": "Unopened"}, {}) == unmatched("number_differs")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Fire // Ice", "Fire/Ice", "Fire / Ice", "Fire//Ice", "Sauron - Fire // Ice", "FIRE/ICE"],
+)
+def test_faces_are_parted_in_any_form(name: str) -> None:
+    card = MAGIC | {"product_name": "Fire // Ice"}
+    assert verdict(MAGIC_ROW | {"product_name": name}, card) == matched(1)
+    whole = MAGIC | {"product_name": "SP//dr, Piloted by Peni"}
+    peni = MAGIC_ROW | {"product_name": "SP//dr, Piloted by Peni"}
+    assert verdict(peni, whole) == matched(1)
+    assert verdict(MAGIC_ROW | {"product_name": name}, whole) == unmatched("name_unknown")
+
+
 LANGUAGES_OF_COPIES = ("German", "Japanese", "Chinese (S)", "Phyrexian", "Ancient Greek")
 
 

@@ -45,7 +45,7 @@ SAME: Final = {
     "♢": " prism star ",
 }
 # In a name of ASCII these begin everything but the front face.
-_PARTED = r"\(| // |\s-\s"
+_PARTED = r"[(/]|\s-\s"
 _WORDS: Final = words_table("&")
 
 
@@ -189,6 +189,12 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
         key(faces.struct.field("field_0")).alias("name_key"),
         key(faces.struct.field("field_1")).alias("back_key"),
         folded(pl.col("variant")).fill_null("").alias("variant_key"),
-        # "Endwalker - Brainstorm" is the name on the card, then the card that the rules mean.
-        key(pl.col("base").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1)).alias("alias_key"),
+        # "Endwalker - Brainstorm" is the name on the card, then the card that the rules mean; of
+        # "Fire/Ice" the first is the front.
+        key(
+            pl.coalesce(
+                faces.struct.field("field_0").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1),
+                faces.struct.field("field_0").str.extract(r"^(.*?\pL)\s*//?\s*\pL", 1),
+            )
+        ).alias("alias_key"),
     )
