@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from structlog.contextvars import bound_contextvars
 
 from cardsync import errors
+from cardsync.database.hot_reads import only_looking
 from cardsync.database.read_copy import ReadCopy, read_copy
 from cardsync.database.session import Database
 from cardsync.logs import setup_logging
@@ -105,7 +106,8 @@ async def _answer(
         return await work(place, caller, settings, *values, **asked.options)
 
     try:
-        with bound_contextvars(**asked.logged):
+        looking = only_looking() if asked.only_looks else contextlib.nullcontext()
+        with bound_contextvars(**asked.logged), looking:
             found = await (of(database) if copy is None else copy.read(database, of))
         answered = Answered(found)
     except BaseException as e:

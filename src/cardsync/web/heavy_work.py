@@ -29,6 +29,7 @@ from structlog.contextvars import get_contextvars
 
 from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.database.hot_reads import only_looks
 from cardsync.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -61,13 +62,16 @@ Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[
 
 
 class Asked(NamedTuple):
-    """A function of ours by its module and name, what it is called with, and the log's values."""
+    """A function of ours by its module and name, what it is called with, and the log's values;
+    whether a HEAD request asks for it.
+    """
 
     module: str
     name: str
     values: tuple[Any, ...]
     options: dict[str, Any]
     logged: dict[str, Any]
+    only_looks: bool
 
 
 class Answered(NamedTuple):
@@ -130,6 +134,7 @@ class HeavyWork:
             (caller, now, *values),
             options,
             get_contextvars(),
+            only_looks(),
         )
         async with self._turn(caller.seller_id, kind):
             answered = await self._answered(pickle.dumps(asked))

@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import re
 
+import psycopg
 import pytest
 
 from browsers import operates, signed_in
 from builders import a_row, a_shop
 from cards_builder import a_list, card_ids
+from cardsync.database.urls import libpq_url
+from cardsync.tables import metadata
 from cardsync.web.compression import LONGEST_NAME
 from dashboard_builder import filled_shop
+from notices_builder import of_service, reaching
 from orders_builder import an_order
 from requests_of_routes import DOCUMENT
 
@@ -54,6 +58,51 @@ async def test_head_is_get_without_its_body_at_every_address(a_seller, service):
         assert abs(lengths[0] - lengths[1]) <= 1.1 * LONGEST_NAME, address
         read += got.status_code < 400
     assert read > 200
+
+
+# Who asks is noted whatever is asked: by the limits of rate, and as a use of the session.
+OF_THE_CALLER = {"agent_seen", "member_session", "rate_limit"}
+# One statement a table would take most of the test.
+EVERY_TABLE = " UNION ALL ".join(
+    f"SELECT '{table.name}' AS name, count(*) AS rows,"
+    f" sum(hashtextextended(t::text, 0)) AS digest FROM {table.name} t"
+    for table in metadata.sorted_tables
+    if table.name not in OF_THE_CALLER
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("small", [5000, pytest.param(0, marks=pytest.mark.soak)])
+async def test_head_changes_no_row_of_any_table(a_seller, service, alive, owner_url, small):
+    """Nothing else looks at all tables after a HEAD of each route: as a GET, some take a lock, mark
+    a file as served, or make what a page needs. Where no shop is small, processes of their own read.
+    """
+    filled, ids = await filled_shop(a_seller)
+    await operates(filled)
+    await service.run_jobs()
+    url = libpq_url(owner_url, role=None)
+    written = {}
+    async with (
+        reaching(service, alive, heavy_cards=small) as near,
+        await psycopg.AsyncConnection.connect(url, autocommit=True) as db,
+        near.client() as stranger,
+    ):
+        seller = of_service(filled, near)
+        browser = await signed_in(seller)
+
+        async def stands():
+            return set(await (await db.execute(EVERY_TABLE)).fetchall())
+
+        before = await stands()
+        for address in addresses(near.app, ids):
+            who = seller.http if address.startswith("/api/v1/") else browser.http
+            for one in (who, stranger):
+                await one.head(address)
+                after = await stands()
+                if after != before:
+                    written[address] = {name for name, *_ in after ^ before}
+                before = after
+    assert written == {}
 
 
 async def test_head_is_a_method_where_get_is_one(a_seller, service):
