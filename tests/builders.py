@@ -76,6 +76,19 @@ def environment(settings: Settings) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+def a_client(
+    app: Litestar, origin: str = "http://test", address: str = "127.0.0.1", **options: Any
+) -> httpx.AsyncClient:
+    """A client at an address; each answer is held against openapi.json."""
+    transport = httpx.ASGITransport(
+        app=app,  # type: ignore[arg-type]
+        client=(address, 123),
+        raise_app_exceptions=False,
+    )
+    hooks = {"response": [one_line, as_described]}
+    return httpx.AsyncClient(transport=transport, base_url=origin, event_hooks=hooks, **options)
+
+
 @dataclass(frozen=True)
 class Service:
     """The application in this process, and what its jobs need."""
@@ -86,14 +99,8 @@ class Service:
     work: Work
     jobs: InlineJobs
 
-    def client(self, **headers: str) -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        return httpx.AsyncClient(
-            transport=transport,
-            base_url=self.settings.origin,
-            headers=headers,
-            event_hooks={"response": [one_line, as_described]},
-        )
+    def client(self, address: str = "127.0.0.1", **headers: str) -> httpx.AsyncClient:
+        return a_client(self.app, self.settings.origin, address, headers=headers)
 
     async def run_jobs(self) -> None:
         """Work off every job that waits, here and now."""

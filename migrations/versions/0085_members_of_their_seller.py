@@ -1,5 +1,5 @@
-"""Whatever names a member names one of its own seller: rows that are written from now on must. Those
-that are there are checked by the next migration.
+"""A row that names a member names one of its own seller: the database holds new rows to it, and the
+next migration checks the old ones.
 
 A grant whose giver left names nobody.
 """

@@ -1,5 +1,5 @@
-"""What names a member of another seller, or one who left, is no credential and goes; then all rows
-are checked. The keys to a member alone, without its seller, are dropped.
+"""Credentials that name a member of another seller, or one who left, are deleted; then all rows are
+checked. The keys to a member alone, without its seller, are dropped.
 """
 
 from alembic import op

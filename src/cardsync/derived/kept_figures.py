@@ -50,8 +50,8 @@ class Figure(StrEnum):
 # uploads in a row bring one refresh.
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
-# What is out of date once prices or targets of cards are others: each end of a pricing marks all of
-# them (`cards/exported.end_pricing`).
+# These figures are out of date once prices or targets of cards are others: each end of a pricing
+# marks all of them (`cards/exported.end_pricing`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
 PRICING_ENDS: Final = (
     "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.notices.news import Found
 from cardsync.orders.pullable import PULLABLE, TO_SHIP_STATUSES
-from cardsync.today.account_conditions import counted
+from cardsync.plurals import counted
 
 _MOST: Final = 50
 _CYCLES: Final = """

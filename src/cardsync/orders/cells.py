@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import polars as pl
 from msgspec import UnsetType
@@ -257,6 +257,9 @@ def read_moment(text: str) -> str | None:
     return moment.isoformat() if moment else None
 
 
+RefundType: TypeAlias = Literal["full", "partial"]
+
+
 def read_refund_type(text: str) -> str | None:
     kind = text.strip().lower()
-    return kind if kind in ("full", "partial") else None
+    return kind if kind in get_args(RefundType) else None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from cardsync.described import Like
+from cardsync.orders.cells import RefundType
 from cardsync.orders.shown import CustomerBody
 
 
@@ -79,7 +82,7 @@ class ReturnShown(msgspec.Struct):
     order_id: int
     order_number: str
     order_date: date | None
-    refund_type: str | None
+    refund_type: Annotated[str, Like(RefundType)] | None
     refund_amt: str | None
     refund_reason: str | None
     restocked_at: str | None

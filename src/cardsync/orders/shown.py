@@ -22,6 +22,7 @@ from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.described import Like
 from cardsync.lots.shown import cents
 from cardsync.money import usd
+from cardsync.orders.cells import RefundType
 from cardsync.orders.customer_list import Customer, Earned
 from cardsync.orders.order_filter import ShippingType
 from cardsync.orders.pull_models import PullState
@@ -54,7 +55,7 @@ class OrderRow(NamedTuple):
     items_total: int
     shipped_marked_at: datetime | None
     pull_dismissed_at: datetime | None
-    refund_type: str | None
+    refund_type: Annotated[str, Like(RefundType)] | None
     refund_origin: str | None
     refund_amt: Decimal | None
     refund_reason: str | None
@@ -151,7 +152,7 @@ class OrderBody(msgspec.Struct):
     shipped_marked_at: datetime | None
     marked_shipped_pending: bool
     pull_dismissed_at: datetime | None
-    refund_type: str | None
+    refund_type: Annotated[str, Like(RefundType)] | None
     refund_origin: str | None
     refund_amt: str | None
     refund_reason: str | None

@@ -15,6 +15,7 @@ from cardsync.access.models import Account
 from cardsync.money import dollars
 from cardsync.plans.actions import Actions
 from cardsync.plans.risk import Size, signed
+from cardsync.plurals import counted
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, sales_of
 from cardsync.pricing.models import PricingRule
@@ -164,7 +165,7 @@ def _lists_differ(was: Basis, now: Basis) -> list[str]:
             found.append(f"List {id} “{after['name']}” was created in the meantime.")
         elif before != after:
             found.append(
-                f"List {id} was “{before['name']}” with {before['cards']} cards and is now “{after['name']}” with {after['cards']}."
+                f"List {id} was “{before['name']}” with {counted(before['cards'], 'card', 'cards')} and is now “{after['name']}” with {after['cards']}."
             )
     return found
 
@@ -173,7 +174,7 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     found = []
     if was.cards != now.cards:
         found.append(
-            f"The prices of {now.cards} cards would change now; it was {was.cards} before."
+            f"The prices of {counted(now.cards, 'card', 'cards')} would change now; it was {was.cards:,} before."
         )
     moved = abs((now.after - now.before) - (was.after - was.before))
     if moved * _SAME_PARTS > max(was.before, now.before):
@@ -181,7 +182,9 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
             f"The listed value would change by {signed(now.after - now.before)} now; it was {signed(was.after - was.before)} before."
         )
     if now.under_market > was.under_market:
-        found.append(f"{now.under_market} cards would be priced under 1% of their market price.")
+        found.append(
+            f"{counted(now.under_market, 'card', 'cards')} would be priced under 1% of market."
+        )
     return found
 
 

@@ -27,6 +27,7 @@ from cardsync.plans.actions import (
     PinChange,
     RuleChange,
 )
+from cardsync.plurals import counted
 from cardsync.pricing.rollback import prepare, words
 from cardsync.pricing.rollback.scope import diff_of
 from cardsync.pricing.rule_tests.saves import judged_together
@@ -192,7 +193,7 @@ async def _pin_many(
     selection = msgspec.convert(change.body["selection"], Selection)
     write = pin_many.pin_many if change.op == "pin" else pin_many.unpin_many
     pinned = await write(session, caller, selection, now, settings)
-    return None, f"{pinned.changed} cards are {change.op}ned."
+    return None, f"{counted(pinned.changed, 'card is', 'cards are')} {change.op}ned."
 
 
 async def _reprice(
@@ -228,7 +229,7 @@ async def _publish(
     _: Settings,
 ) -> OwnDone:
     entries, task_id = await publish(session, caller, change.body["ids"], now)
-    return task_id, f"{len(entries)} listings published."
+    return task_id, f"{counted(len(entries), 'listing', 'listings')} published."
 
 
 async def _lots(
@@ -325,7 +326,7 @@ async def _add_cards(
     rest = ", which is then full" if added.truncated else ""
     return (
         id,
-        f"{added.added} of {added.requested} cards are added to list {id}{rest}.",
+        f"{added.added} of {counted(added.requested, 'card', 'cards')} added to list {id}{rest}.",
         added.added,
     )
 
@@ -340,7 +341,7 @@ async def _remove_cards(
     id = await _list_of(session, caller, change)
     assert change.selection is not None
     removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
-    return id, f"{removed} cards are removed from list {id}.", removed
+    return id, f"{counted(removed, 'card is', 'cards are')} removed from list {id}.", removed
 
 
 async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:

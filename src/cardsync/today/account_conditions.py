@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+from cardsync.plurals import counted
 from cardsync.sync.persons_turn import Turn, TurnKind
 from cardsync.today.shop_facts import Condition, Facts, Kind
 
@@ -58,10 +59,6 @@ PAUSES: Final[dict[Kind, tuple[str, str]]] = {
         "No price is sent to the marketplace.",
     ),
 }
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def of_agent(facts: Facts) -> Iterator[Condition]:

@@ -13,7 +13,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from cardsync.today.account_conditions import counted, of_account, of_agent, of_whole_account
+from cardsync.plurals import counted
+from cardsync.today.account_conditions import of_account, of_agent, of_whole_account
 from cardsync.today.shop_facts import Condition, Facts, Severity
 
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}

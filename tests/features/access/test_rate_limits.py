@@ -7,7 +7,6 @@ import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-import httpx
 import psycopg
 import pytest
 from sqlalchemy import text
@@ -281,8 +280,7 @@ async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
 @pytest.mark.soak
 async def test_what_nobody_trusted_forwarded_counts_for_nothing(a_service):
     async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="10.0.0.0/8") as service:
-        transport = httpx.ASGITransport(app=service.app, client=("192.0.2.77", 4711))
-        async with httpx.AsyncClient(transport=transport, base_url=service.settings.origin) as http:
+        async with service.client("192.0.2.77") as http:
             answers = [
                 await http.get("/api/v1/status", headers={"X-Forwarded-For": f"203.0.113.{n}"})
                 for n in range(3)
@@ -380,8 +378,7 @@ async def test_guesses_at_once_are_limited_by_account_and_by_address_too(a_selle
     """
 
     async def guess(service, address: str, email: str) -> int:
-        transport = httpx.ASGITransport(app=service.app, client=(address, 1))
-        async with httpx.AsyncClient(transport=transport, base_url=service.settings.origin) as http:
+        async with service.client(address) as http:
             answer = await http.post("/api/session", json={"email": email, "password": "a guess"})
             return answer.status_code
 

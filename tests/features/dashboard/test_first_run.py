@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 
-import httpx
 import pytest
 from sqlalchemy import exists, select, text
 
@@ -32,10 +31,7 @@ def fresh(monkeypatch):
 
 
 def client(service, address="127.0.0.1", **headers):
-    transport = httpx.ASGITransport(
-        app=service.app, client=(address, 1), raise_app_exceptions=False
-    )
-    return httpx.AsyncClient(transport=transport, base_url=service.settings.origin, headers=headers)
+    return service.client(address, **headers)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from litestar import get
 
 from browsers import A_PASSWORD, accept, invited, signed_in
+from builders import a_client
 from cardsync.access import keys
 from cardsync.asgi import create_app
 from cardsync.database.urls import libpq_url
@@ -183,9 +184,7 @@ async def crashing(settings):
     """An application with a route of the test's own that fails unforeseen."""
     app = create_app(settings)
     app.register(crash)
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app=app, raise_app_exceptions=False), base_url="http://test"
-    ) as http:
+    async with a_client(app) as http:
         yield http
 
 
@@ -252,10 +251,7 @@ async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_b
     app = create_app(away)
     async with (
         app.lifespan(),
-        httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),
-            base_url="http://test",
-        ) as http,
+        a_client(app) as http,
     ):
         answer = await http.get(
             "/api/v1/status", headers={"Authorization": f"Bearer {keys.new_key()}"}

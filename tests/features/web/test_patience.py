@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 from litestar import get
 from litestar.response import Stream
 
+from builders import a_client
 from cardsync.access.patience import POLLED
 from cardsync.asgi import create_app
 from cardsync.database.copy import copy_chunks
@@ -62,9 +62,7 @@ async def impatient(settings, alive):
     app.register(copied)
     async with (
         alive(app),
-        httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app), base_url="http://test", timeout=30
-        ) as http,
+        a_client(app, timeout=30) as http,
     ):
         yield http
 
@@ -117,7 +115,7 @@ async def test_an_answer_that_has_begun_takes_as_long_as_it_takes(impatient):
 async def test_the_time_of_the_body_is_not_the_answers(settings, alive, a_seller):
     seller = await a_seller()
     app = create_app(settings.model_copy(update={"request_seconds": 2}))
-    http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test")
+    http = a_client(app)
     async with alive(app), http:
         body = dripping(25, 150, 0.1)
         answer = await http.post("/api/v1/heartbeat", content=body, headers=bearer(seller))
