@@ -42,6 +42,8 @@ ACTIONS: Final[Mapping[str, str]] = {
     "buylist.changed": "Public buylist changed",
     "card.match_settled": "Card matched to a product",
     "cards.columns": "Card table columns changed",
+    "catalog.cards_matched": "Cards matched by a catalog",
+    "catalog.rows_matched": "Cards of a collection found in a catalog",
     "contribution.added": "Card contributed",
     "contribution.published": "Contributed card published",
     "credits.spent": "Credit spent",

@@ -29,6 +29,7 @@ from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
+from cardsync.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
 
@@ -151,6 +152,8 @@ async def load(
         if not alone:
             report.vanished = await _mark_vanished(session, keyed, source)
         await _record(session, report)
+        # Also where nothing is new: the load before this one may have been killed.
+        await session.execute(text(_REMATCH), {"now": clock.now(), "streams": _WAITING})
     return report
 
 
@@ -406,6 +409,14 @@ async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str
     return await run(session, _VANISHED, values | {"ids": gone})
 
 
+_WAITING: Final = [REMATCHED_CARDS, REMATCHED_COLLECTIONS]
+_REMATCH: Final = """
+    INSERT INTO work_due (seller_id, stream, due_at)
+    SELECT s.id, stream, :now FROM seller s CROSS JOIN unnest(CAST(:streams AS text[])) AS stream
+     ORDER BY 1, 2
+    ON CONFLICT (seller_id, stream) DO UPDATE
+       SET due_at = excluded.due_at, attempts = 0, failures = 0
+"""
 PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "finish", "language")
 
 

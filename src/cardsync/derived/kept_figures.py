@@ -72,6 +72,9 @@ _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))
 _FRESH: Final = """
     DELETE FROM work_due WHERE seller_id = :seller AND stream = :figure AND due_at = :at
 """
+_FORGET: Final = """
+    DELETE FROM work_due WHERE seller_id = :seller AND stream = :stream AND due_at <= :at
+"""
 _BEGIN_ANEW: Final = """
     UPDATE work_due SET attempts = 0, failures = 0, put_back_id = NULL, put_back_times = 0,
            put_back_since = NULL, rests_until = NULL
@@ -171,6 +174,18 @@ async def mark_of(stream: str, session: AsyncSession, seller_id: int) -> WorkDue
     return await session.scalar(
         select(WorkDue).where(own).execution_options(populate_existing=True)
     )
+
+
+async def forget(session: AsyncSession, due: WorkDue) -> None:
+    """Remove the mark that was read; a newer one stays."""
+    values = {"seller": due.seller_id, "stream": due.stream, "at": due.due_at}
+    await run(session, _FORGET, values)
+
+
+async def give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why: str) -> None:
+    """What comes next marks it again."""
+    async with work.database.tenant(due.seller_id) as session:
+        await forget(session, due)
 
 
 async def _refresh(

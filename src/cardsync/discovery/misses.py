@@ -40,8 +40,10 @@ _WRITE = f"""
 _UNMET = f"""
     SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, m.callers, m.asked_on,
            o.quantity IS NOT NULL AS held
-      FROM (SELECT product_id, count(*) AS callers, max(asked_on) AS asked_on FROM network_miss
-             WHERE asked_on > :since GROUP BY product_id
+      FROM (SELECT coalesce(a.adopted_by, n.product_id) AS product_id, count(*) AS callers,
+                   max(n.asked_on) AS asked_on
+              FROM network_miss n LEFT JOIN product a ON a.id = n.product_id
+             WHERE n.asked_on > :since GROUP BY 1
             HAVING count(*) >= {limits.MISS_CALLERS}) AS m
       JOIN product p ON p.id = m.product_id
       LEFT JOIN LATERAL (SELECT sum(o.quantity) AS quantity FROM network_offer o

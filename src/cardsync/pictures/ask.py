@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import run
-from cardsync.derived.kept_figures import OneAtATime, mark_of
+from cardsync.derived.kept_figures import OneAtATime, forget, give_up, mark_of
 from cardsync.pictures.objects import delete_photo
 from cardsync.pictures.picture_addresses import (
     LONGEST,
@@ -81,9 +81,6 @@ _UNUSED_FILES: Final = f"""
     SELECT k.digest FROM card_photo k JOIN card c ON c.photo_url = k.address AND NOT c.gone
      WHERE k.seller_id = :seller AND c.seller_id = :seller
 """
-_FORGET: Final = """
-    DELETE FROM work_due WHERE seller_id = :seller AND stream = :stream AND due_at <= :at
-"""
 
 
 async def ask_for_pictures(session: AsyncSession, seller_id: int) -> None:
@@ -108,19 +105,7 @@ async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
             await run(session, _HOSTS, values)
             await run(session, _OF_PRODUCTS, values)
             await mark_due_by(session, due.seller_id, FILES, clock.now())
-        await _forget(session, due)
-
-
-async def _forget(session: AsyncSession, due: WorkDue) -> None:
-    """Remove the mark that was read; a newer one stays."""
-    values = {"seller": due.seller_id, "stream": due.stream, "at": due.due_at}
-    await run(session, _FORGET, values)
-
-
-async def give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why: str) -> None:
-    """The next import asks again."""
-    async with work.database.tenant(due.seller_id) as session:
-        await _forget(session, due)
+        await forget(session, due)
 
 
 STREAM: Final[runner.Stream[WorkDue, WorkDue]] = runner.Stream(

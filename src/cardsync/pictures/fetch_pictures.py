@@ -22,9 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.models import Seller
 from cardsync.database.session import Database, run
-from cardsync.derived.kept_figures import OneAtATime, mark_of
+from cardsync.derived.kept_figures import OneAtATime, give_up, mark_of
 from cardsync.pictures import objects
-from cardsync.pictures.ask import FILES, give_up
+from cardsync.pictures.ask import FILES
 from cardsync.pictures.encode_process import Unfit
 from cardsync.pictures.encoder import Encoder, encoder
 from cardsync.pictures.picture_addresses import host_in, read_hosts

@@ -22,6 +22,7 @@ from sqlalchemy import or_, select, text
 from cardsync import clock
 from cardsync.accounts import deletion, left_objects
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
+from cardsync.buying.collections.rematch_collections import rematch_collections
 from cardsync.catalog import renew_catalogs
 from cardsync.concurrency import beside
 from cardsync.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS
@@ -30,6 +31,7 @@ from cardsync.derived.kept_figures import TASKS, Kept
 from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
+from cardsync.inventory.rematch_cards import rematch_cards
 from cardsync.lots.settle_uses import LOTS
 from cardsync.market.network_cells import CELLS
 from cardsync.notices import look, send_mail, send_webhooks
@@ -55,6 +57,8 @@ from cardsync.sync.debug import drop_screenshots
 from cardsync.telemetry.exporting import exporting
 from cardsync.work.jobs import (
     ORDERS,
+    REMATCHED_CARDS,
+    REMATCHED_COLLECTIONS,
     SALES,
     SENDING,
     Work,
@@ -71,6 +75,8 @@ log = structlog.get_logger(__name__)
 STREAMS: dict[str, Task[Any, Any, Any]] = {
     "inventory": drain_inventory,
     COLLECTIONS: drain_collections,
+    REMATCHED_CARDS: rematch_cards,
+    REMATCHED_COLLECTIONS: rematch_collections,
     ORDERS: drain_orders,
     "screenshots": drop_screenshots,
     "repairs": drop_heals,

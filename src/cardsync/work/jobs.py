@@ -37,6 +37,10 @@ ORDERS = "orders"
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"
+# What of a seller waits for a product, once a catalog was loaded: cards
+# (inventory/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
+REMATCHED_CARDS = "rematched_cards"
+REMATCHED_COLLECTIONS = "rematched_collections"
 # The streams of kept figures are named in derived/kept_figures.py.
 
 

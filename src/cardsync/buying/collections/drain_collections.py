@@ -164,14 +164,7 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
             known.text,
         )
         return
-    header = known.text.header or list(TEXT_HEADER)
-    read = await asyncio.to_thread(
-        read_rows,
-        known.text.rows,
-        known.found,
-        header,
-        known.text.form.decimal,
-    )
+    read = await _rows_of(known.text, known.found)
     rows = read.frame
     begun = await _begin(
         work,
@@ -203,6 +196,22 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
             min(at + step, rows.height),
         )
     await _finish(work, collection)
+
+
+async def _rows_of(text_: CollectionText, found: Recognized) -> ReadRows:
+    header = text_.header or list(TEXT_HEADER)
+    return await asyncio.to_thread(read_rows, text_.rows, found, header, text_.form.decimal)
+
+
+async def read_again(work: Work, collection: Collection) -> pl.DataFrame:
+    """Return the rows of a collection's file as they are read now; none where its columns are known
+    no more. Raises ObjectMissing.
+    """
+    data = await work.store.read(collection.storage_key)
+    known = await _recognized(work, collection, data)
+    if known.found is None:
+        return pl.DataFrame(schema={"row": pl.Int64})
+    return (await _rows_of(known.text, known.found)).frame
 
 
 async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known:

@@ -1,0 +1,124 @@
+"""Matches the rows of a seller's collections that wait again after a catalog was loaded: the file is
+read once more, and a waiting row takes what is found now. A stream of `work/runner.py`, whose mark
+the load sets.
+
+What a person chose or left out stays. Each slab of rows is a transaction of its own, which changes
+only what still waits: whoever is killed goes on there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Final
+
+import polars as pl
+import procrastinate
+import structlog
+from sqlalchemy import select, text
+
+from cardsync import clock
+from cardsync.access.activity import note_by
+from cardsync.access.models import Account
+from cardsync.buying.collections.drain_collections import read_again
+from cardsync.buying.collections.match_collection import match_rows
+from cardsync.buying.collections.models import Collection
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import run
+from cardsync.derived.kept_figures import OneAtATime, forget, give_up, mark_of
+from cardsync.storage import ObjectMissing
+from cardsync.work import runner
+from cardsync.work.jobs import REMATCHED_COLLECTIONS, Work, WorkDue, jobs
+
+log = structlog.get_logger(__name__)
+
+ACTION: Final = "catalog.rows_matched"
+ACTOR: Final = "sweep"
+_WAITS: Final = """
+    r.seller_id = :seller AND r.product_id IS NULL AND NOT r.left_out AND r.chosen_by IS NULL
+"""
+_OPEN: Final = f"SELECT DISTINCT r.collection_id FROM collection_row r WHERE {_WAITS} ORDER BY 1"
+_ROWS: Final = (
+    f"SELECT r.row FROM collection_row r WHERE {_WAITS} AND r.collection_id = :collection"
+)
+# The row is known by its name, too: a newer version may read a file in other rows.
+_FOUND: Final = {
+    "row": "bigint",
+    "name": "text",
+    "product_id": "bigint",
+    "certainty": "text",
+    "how": "text",
+    "game": "text",
+    "finish": "text",
+    "condition": "text",
+    "language": "text",
+}
+_TAKE: Final = f"""
+    UPDATE collection_row r
+       SET {", ".join(f"{name} = i.{name}" for name in list(_FOUND)[2:])}
+      FROM found_row i
+     WHERE {_WAITS} AND r.collection_id = :collection AND r.row = i.row AND r.name = i.name
+       AND (i.product_id IS NOT NULL OR i.certainty IS DISTINCT FROM r.certainty)
+"""
+
+
+async def _rematch(work: Work, hold: WorkDue, due: WorkDue) -> None:
+    seller = {"seller": due.seller_id}
+    async with work.database.tenant(due.seller_id) as session:
+        ids = (await session.scalars(text(_OPEN), seller)).all()
+        read = Collection.seller_id == due.seller_id, Collection.id.in_(ids)
+        found = select(Collection).where(*read, Collection.state == "done").order_by(Collection.id)
+        collections = (await session.scalars(found)).all()
+    for collection in collections:
+        await _again(work, collection)
+    async with work.database.tenant(due.seller_id) as session:
+        await forget(session, due)
+
+
+async def _again(work: Work, collection: Collection) -> None:
+    values = {"seller": collection.seller_id, "collection": collection.id}
+    try:
+        rows = await read_again(work, collection)
+    except ObjectMissing:
+        # The collection was deleted meanwhile.
+        return
+    async with work.database.tenant(collection.seller_id) as session:
+        waiting = (await session.scalars(text(_ROWS), values)).all()
+        account = await session.get_one(Account, collection.seller_id)
+        games = list(account.product_lines)
+    left = rows.filter(pl.col("row").is_in(waiting))
+    for slab in left.iter_slices(work.settings.slab_rows):
+        found = await match_rows(work.database, collection.seller_id, games, slab)
+        named = found.filter(pl.col("certainty").is_not_null()).select(list(_FOUND))
+        if named.height:
+            await _take(work, collection, named)
+
+
+async def _take(work: Work, collection: Collection, found: pl.DataFrame) -> None:
+    columns = ", ".join(f"{name} {kind}" for name, kind in _FOUND.items())
+    values = {"seller": collection.seller_id, "collection": collection.id}
+    data = await asyncio.to_thread(encode, found)
+    now = clock.now()
+    async with work.database.tenant(collection.seller_id) as session:
+        await session.execute(text(f"CREATE TEMP TABLE found_row ({columns}) ON COMMIT DROP"))
+        await copy_in(session, "found_row", found.columns, data)
+        taken = await run(session, _TAKE, values)
+        if taken:
+            count = f"{taken:,} card{'' if taken == 1 else 's'}"
+            summary = f"{count} of the collection “{collection.name}” found in a catalog"
+            note_by(session, collection.seller_id, ACTOR, ACTION, summary, now)
+    log.info("collection_matched_again", seller_id=collection.seller_id, rows=taken)
+
+
+STREAM: Final[runner.Stream[WorkDue, WorkDue]] = runner.Stream(
+    REMATCHED_COLLECTIONS,
+    OneAtATime(),
+    oldest=partial(mark_of, REMATCHED_COLLECTIONS),
+    work=_rematch,
+    fail=give_up,
+)
+
+
+@jobs.task(name="buying.rematch", queue="imports", pass_context=True)
+async def rematch_collections(context: procrastinate.JobContext, seller_id: int) -> None:
+    await runner.take_turn(STREAM, rematch_collections, context, seller_id)
