@@ -524,6 +524,33 @@ def test_refunds_of_before_are_full_partial_or_of_no_type(
         )
 
 
+UNREAD_BEFORE = """
+    INSERT INTO product (id, identity, game, set_name, product_name, finish, language, provisional,
+                         set_key, name_key, variant_key, number_key, sealed)
+    OVERRIDING SYSTEM VALUE
+    VALUES (1, 'a', 'lorcana', 'Set', 'Elsa', '', 'English', true, 'set', 'elsa', '', '7', false);
+    INSERT INTO seller (id, name, email) OVERRIDING SYSTEM VALUE
+    VALUES (1, 'A', 'a@x'), (2, 'B', 'b@x');
+    INSERT INTO card (seller_id, id, marketplace_id, listing_id, product_id, identity_hash,
+                      observed_at, created_at, updated_at, quantity, condition, printing, language,
+                      product_line, match, product_line_label, set_name, product_name, title, number,
+                      rarity, condition_label, photo_url)
+    SELECT s.id, 1000 + n, 1000 + n, 1000 + n, 1, 77, now(), now(), now(), 1,
+           CASE WHEN n = 1 THEN 'NM' END, '', 'English', 'lorcana', 'provisional', '', 'Set', 'Elsa',
+           '', '7', '', '', ''
+      FROM seller s, generate_series(1, 2) n;
+"""
+
+
+@pytest.mark.slow
+def test_cards_whose_condition_was_not_read_are_read_with_the_next_upload(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0097", UNREAD_BEFORE) as connection:
+        said = connection.execute("SELECT id, identity_hash FROM card ORDER BY id, seller_id")
+        assert said.fetchall() == [(1001, 77), (1001, 77), (1002, 0), (1002, 0)]
+
+
 # As a build that was killed leaves it.
 HALF_BUILT = """
     CREATE INDEX ix_card_product ON card (seller_id, product_id);

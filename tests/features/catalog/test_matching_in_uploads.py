@@ -1,6 +1,7 @@
 """The product of an uploaded row: its SKU's, the catalog's, or one made from the row itself."""
 
 import pytest
+from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 
@@ -232,6 +233,33 @@ async def test_an_unreadable_condition_keeps_the_row_and_says_so(a_seller):
         (None, ""),
     ]
     assert {(row["line"], row["column"]) for row in report["noted"]} >= {(2, "Condition")}
+
+
+async def test_a_card_that_was_unreadable_is_read_at_the_next_upload(a_seller, service):
+    """As the migration leaves it that came with the tables of printings."""
+    seller = await a_seller(lines=["lorcana"])
+    rows = [
+        a_row(id, line="Lorcana TCG", name="Elsa", number="41/204", condition=condition)
+        for id, condition in ((1, "Near Mint"), (2, "Near Mint Cold Foil"))
+    ]
+    await seller.import_csv(a_csv(*rows))
+    before = await seller.cards()
+    async with service.database.tenant(seller.id) as session:
+        await session.execute(
+            text(
+                "UPDATE card SET condition = NULL, printing = '', identity_hash = 0,"
+                " product_id = :plain WHERE seller_id = :seller AND marketplace_id = 2"
+            ),
+            {"seller": seller.id, "plain": before[0]["product_id"]},
+        )
+    report = await seller.import_csv(a_csv(*rows))
+    assert (report["new_printing"], report["noted_count"]) == (0, 0)
+    after = await seller.cards()
+    assert [(card["condition"], card["printing"]) for card in after] == [
+        ("NM", "Normal"),
+        ("NM", "Cold Foil"),
+    ]
+    assert [card["product_id"] for card in after] == [card["product_id"] for card in before]
 
 
 @pytest.mark.soak
