@@ -132,3 +132,73 @@ def a_catalog_site() -> Iterator[CatalogSite]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def everywhere(a_set: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Small files of every source that is downloaded: its game, and the files by their paths; each has
+    the set, and two cards or more.
+    """
+    raw = "/raw.githubusercontent.com"
+    fab = f"{raw}/the-fab-cube/flesh-and-blood-cards/develop/json/english"
+    pokemon = f"{raw}/PokemonTCG/pokemon-tcg-data/master"
+    mtgjson_card = {
+        "name": "Opt", "number": "65", "rarity": "common", "language": "English",
+        "finishes": ["nonfoil", "foil"], "identifiers": {"tcgplayerProductId": "901"},
+    }  # fmt: skip
+    mtgjson = {"TST": {"name": a_set, "code": "TST", "cards": [mtgjson_card], "baseSetSize": 1}}
+    counted = {"id": "sv03.5", "name": a_set, "cardCount": {"official": 165, "total": 207}}
+    brief = [{"id": f"sv03.5-{n}", "localId": n, "name": f"Mew {n}"} for n in ("001", "002")]
+    elsa = {
+        "id": 1, "fullName": "Elsa - Snow Queen", "number": 41, "rarity": "Uncommon", "setCode": "1",
+        "fullIdentifier": "41/204 • EN • 1", "foilTypes": ["None", "Silver"], "externalLinks": {},
+    }  # fmt: skip
+    snatch = {
+        "unique_id": "x", "set_printing_unique_id": "y", "id": "TST167", "set_id": "TST",
+        "edition": "A", "foiling": "S", "rarity": "C", "art_variations": [],
+    }  # fmt: skip
+    magician = [
+        {"set_name": a_set, "set_code": f"TST-EN00{n}", "set_rarity": "Ultra Rare"} for n in (1, 2)
+    ]
+    zoro = {
+        "card_name": "Roronoa Zoro (001)", "set_name": a_set, "set_id": "OP-01", "rarity": "L",
+        "card_set_id": "OP01-001", "card_image_id": "OP01-001",
+    }  # fmt: skip
+    optcg = "/optcgapi.com/api"
+    return {
+        "mtgjson": ("magic", {
+            "/mtgjson.com/api/v5/AllPrintings.json.xz": {"meta": {}, "data": mtgjson},
+        }),
+        "pokemon-tcg-data": ("pokemon", {
+            f"{pokemon}/sets/en.json": [{"id": "base1", "name": a_set, "printedTotal": 102}],
+            f"{pokemon}/cards/en/base1.json": [
+                {"id": f"base1-{n}", "name": f"Card {n}", "supertype": "Pokémon", "number": n}
+                for n in ("1", "2")
+            ],
+        }),
+        "tcgdex": ("pokemon", {
+            "/api.tcgdex.net/v2/en/sets": [counted],
+            "/api.tcgdex.net/v2/en/sets/sv03.5": counted | {"cards": brief},
+        }),
+        "lorcanajson": ("lorcana", {
+            "/lorcanajson.org/files/current/en/allCards.json": {
+                "sets": {"1": {"name": a_set, "type": "expansion"}}, "cards": [elsa],
+            },
+        }),
+        "flesh-and-blood-cards": ("flesh_and_blood", {
+            f"{fab}/card.json": [
+                {"unique_id": "a", "name": "Snatch", "pitch": "1",
+                 "printings": [snatch, snatch | {"foiling": "R"}]},
+            ],
+            f"{fab}/set.json": [{"id": "TST", "name": a_set, "printings": []}],
+        }),
+        "ygoprodeck": ("yugioh", {
+            "/db.ygoprodeck.com/api/v7/cardinfo.php": {
+                "data": [{"id": 1, "name": "Dark Magician", "card_sets": magician}],
+            },
+        }),
+        "optcg": ("one_piece", {
+            f"{optcg}/allSetCards/": [zoro, zoro | {"card_set_id": "OP01-002"}],
+            f"{optcg}/allSTCards/": [],
+            f"{optcg}/allPromoCards/": [],
+        }),
+    }  # fmt: skip

@@ -55,7 +55,7 @@ Tell = Callable[[str, int, int], None]
 
 
 class SourceAway(CatalogError):
-    """The source does not answer, or is busy."""
+    """The source does not answer or is busy, or this machine has no place for its files."""
 
 
 class Known(msgspec.Struct):
@@ -133,6 +133,15 @@ async def download(settings: Settings, source: Source, game: str, tell: Tell) ->
     may answer later.
     """
     folder = _Folder(folder_of(settings, source, game))
+    try:
+        return await _download(settings, source, game, folder, tell)
+    except OSError as e:
+        raise SourceAway(f"{folder.path} cannot be written: {e.strerror or e}") from e
+
+
+async def _download(
+    settings: Settings, source: Source, game: str, folder: _Folder, tell: Tell
+) -> Fetched:
     folder.files.mkdir(parents=True, exist_ok=True)
     (folder.path / "parts").mkdir(exist_ok=True)
     with _alone(folder.path):

@@ -111,10 +111,10 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
     state: State = (
         "running"
         if one.runs
+        else "waiting"
+        if one.asked_at and one.next_at is None
         else "failed"
         if one.failure
-        else "waiting"
-        if one.asked_at
         else "old"
         if one.checked_at and one.checked_at < now - old
         else "installed"

@@ -4,6 +4,7 @@ for the sources; two callers at once, and a process that is killed in the middle
 
 import asyncio
 import json
+import lzma
 import os
 import re
 import signal
@@ -23,12 +24,21 @@ from cardsync.catalog import download, install_catalog, install_state
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.install_state import source_for
 from cardsync.catalog.renew_catalogs import renew_due
+from cardsync.catalog.sources.declared import SOURCES
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.cli import program
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
 from cardsync.operations.doctor import examine
-from catalog_site import SCRYFALL, SCRYFALL_FILE, TCGCSV, a_card, a_catalog_site, some_cards
+from catalog_site import (
+    SCRYFALL,
+    SCRYFALL_FILE,
+    TCGCSV,
+    a_card,
+    a_catalog_site,
+    everywhere,
+    some_cards,
+)
 
 CATEGORY = 86
 GROUP = f"{TCGCSV}/{CATEGORY}/7/ProductsAndPrices.csv"
@@ -224,6 +234,31 @@ def test_a_large_file_may_come_packed(run, site, a_set, names):
     site.has_magic(some_cards(a_set, 20))
     done(run("install", "magic"))
     assert len(names()) == 20
+
+
+@pytest.mark.parametrize("name", sorted(everywhere("")))
+def test_every_source_that_is_declared_can_be_installed(run, site, a_set, names, name):
+    """Whatever the number of its files, whether its server packs them or not, and again."""
+    declared = {one.name for one in SOURCES if one.downloads}
+    assert declared == {*everywhere(a_set), "scryfall", "tcgcsv"}
+    game, files = everywhere(a_set)[name]
+    for path, content in files.items():
+        body = json.dumps(content).encode()
+        site.files[path] = lzma.compress(body) if path.endswith(".xz") else body
+    site.packs = True
+    assert "2 new, 0 changed" in done(run("install", game, "--source", name))
+    assert len(names()) == 2
+    assert set(site.paths) == set(files)
+    assert "is as" in done(run("install", game, "--source", name))
+    assert len(site.paths) == len(files)
+
+
+def test_a_folder_that_cannot_be_written_is_said(run, site, here, a_set):
+    site.has_magic(some_cards(a_set, 5))
+    (here.data_dir / "catalogs").write_text("in the way")
+    result = run("install", "magic")
+    assert result.exit_code == 1
+    assert "cannot be written: Not a directory" in result.output
 
 
 def test_a_private_address_is_refused_where_no_setting_names_it(

@@ -87,6 +87,10 @@ async def test_a_failure_is_on_the_page_and_what_is_there_stays(a_seller, work):
     page = " ".join((await browser.get(PATH)).text.split())
     assert "TCGCSV did not give the file" in page
     assert "The catalog stays as it was." in page
+    # Asked for once more, it is tried at once.
+    asked = await browser.post("/api/operator/catalogs", json={"games": [GAME]})
+    assert [one["state"] for one in asked.json()["catalogs"] if one["game"] == GAME] == ["waiting"]
+    assert await renew_due(work) == 1
 
 
 async def test_games_and_sources_that_there_are_not_are_refused(a_seller, work):
