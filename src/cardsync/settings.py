@@ -577,6 +577,10 @@ class Settings(BaseSettings):
         ge=0,
         description="Workers download an installed catalog again after so long, if its source has something new; 0: never",
     )
+    catalog_dir: Path | None = Field(
+        None,
+        description="Folder in which workers keep what they downloaded of catalogs, hundreds of megabytes; absent: DATA_DIR/catalogs",
+    )
     catalog_mirror: Annotated[str | None, AfterValidator(_mirror)] = Field(
         None,
         description="A server of yours that stands for all sources of catalogs, like http://10.0.0.5:8080: https://api.scryfall.com/bulk-data is asked as http://10.0.0.5:8080/api.scryfall.com/bulk-data; absent: the sources themselves, in the public internet alone",
@@ -667,6 +671,10 @@ class Settings(BaseSettings):
     @property
     def backups_folder(self) -> Path:
         return self.backup_dir or self.data_dir / "backups"
+
+    @property
+    def catalogs_folder(self) -> Path:
+        return self.catalog_dir or self.data_dir / "catalogs"
 
     @property
     def origin(self) -> str:

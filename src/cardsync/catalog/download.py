@@ -120,7 +120,7 @@ class _Folder:
 
 
 def folder_of(settings: Settings, source: Source, game: str) -> Path:
-    return settings.data_dir / "catalogs" / f"{source.name}-{game}"
+    return settings.catalogs_folder / f"{source.name}-{game}"
 
 
 def forget(settings: Settings, source: Source, game: str) -> None:
