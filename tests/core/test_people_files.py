@@ -82,6 +82,13 @@ FORMS: dict[str, Form] = {
     "semicolons, lines before": lambda rows: (
         ";;;\n" + "Export;31.07.2026;;\n" + table(with_numbers(rows, *GERMAN), ";")
     ).encode(),
+    "each line one quoted cell": lambda rows: table(
+        [[line] for line in table(rows, all_quoted=True).splitlines()]
+    ).encode(),
+    "all but the header one quoted cell": lambda rows: (
+        table(rows[:1])
+        + table([[line] for line in table(rows[1:], all_quoted=True).splitlines()], ";")
+    ).encode(),
     "floats": lambda rows: table(with_numbers(rows, "3.27", "1003.5", "1003.0")).encode(),
     "thousands, dollars": lambda rows: table(
         with_numbers(rows, "$3.27", "$1,003.50", "1,003")

@@ -201,7 +201,17 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         cells = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter, strict=True), [])
     except csv.Error:
         return []
-    return [cell.strip().removeprefix("\ufeff") for cell in cells]
+    return [cell.strip().removeprefix("\ufeff") for cell in unwrapped(cells, delimiter)]
+
+
+def unwrapped(cells: list[str], delimiter: str) -> list[str]:
+    """Return the cells of a record that a spreadsheet took for one cell, and quoted whole."""
+    if len(cells) != 1 or delimiter not in cells[0]:
+        return cells
+    try:
+        return next(csv.reader([cells[0]], delimiter=delimiter, strict=True), cells)
+    except csv.Error:
+        return cells
 
 
 _COMMA: Final = re.compile(r'(?<![^;"])-?[0-9.]*,[0-9]+(?![^;"])')
@@ -284,7 +294,7 @@ def _record(
             strict=True,
         )
         try:
-            cells = next(reader, [])
+            cells = unwrapped(next(reader, []), delimiter)
             used = reader.line_num
         except csv.Error:
             # A stray quote in the middle of a cell does no harm.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from cardsync.inventory.csv_header import Header
+from cardsync.table_text import unwrapped
 
 # No real line comes near this length: a longer one is a cell that swallowed others, or no CSV.
 MAX_LINE_BYTES = 64 * 1024
@@ -164,7 +165,7 @@ class Uncertain:
             strict=True,
         )
         try:
-            cells = next(reader)
+            cells = unwrapped(next(reader), self.header.form.delimiter)
         except csv.Error:
             return None, 1, "a quote is misplaced or never closed"
         width = len(self.header.names)

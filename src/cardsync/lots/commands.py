@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from cardsync import errors
+from cardsync.table_text import NotATable, lines_of
 from cardsync.web.server_commands import answered, asking, of_a_file
 
 _SHOWN: Final = 20
@@ -19,10 +20,13 @@ _SHOWN: Final = 20
 @click.option("--payments", is_flag=True, help="The file is a payments report, with fees by order.")
 def lots(file: Path, server: str, as_json: bool, payments: bool) -> None:
     """Bring a CSV of what cards cost, or a payments report, to a server."""
+    data = file.read_bytes()
     try:
-        csv = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise errors.CommandError(f"{file} is not UTF-8") from None
+        lines, encoding = lines_of(data)
+    except NotATable as e:
+        raise errors.CommandError(f"{file}: {e}") from None
+    # The server knows a file that was here before by its text.
+    csv = data.decode("utf-8-sig") if encoding == "utf-8" else "\n".join(lines)
     path = "/api/buying/payments" if payments else "/api/buying/lots/file"
     with asking(server) as http:
         found = answered(http.post(path, json={"csv": csv}))

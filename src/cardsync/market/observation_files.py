@@ -4,8 +4,10 @@ cannot be used and the reason for each.
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,12 +19,10 @@ from cardsync.catalog.sources.source_record import Broken
 from cardsync.errors import CommandError
 from cardsync.money import MAX_UNITS, UNITS_PER_DOLLAR
 from cardsync.table_text import (
+    AS_EXPORTED,
     HEAD_BYTES,
     NotATable,
-    as_utf8,
-    first_line,
-    form_of,
-    text_of_line,
+    read_table,
     typed_number,
     typed_whole,
 )
@@ -32,6 +32,8 @@ _CELL: Final = ("condition", "printing", "language")
 _REQUIRED: Final = ("product_id", *_CELL, "price", "quantity")
 _TIMES: Final = ("sold_at", "fetched_at", "observed_at")
 _TIME: Final = pl.Datetime("us", "UTC")
+# A line that a spreadsheet may have taken for one cell.
+_WRAPPED: Final = re.compile(rb'^"(?:[^",\r\n]*,|""[^"\r\n]*"",)[^\r\n]*"\r?$', re.MULTILINE)
 _MOST_COPIES: Final = 1_000_000
 # An older stamp is a unit that was misread, and PostgreSQL's calendar is not the limit to find.
 _OLDEST: Final = pl.datetime(1990, 1, 1, time_zone="UTC")
@@ -74,27 +76,25 @@ def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
 
 
 def _scan_csv(path: Path) -> tuple[pl.LazyFrame, str]:
-    """Return the rows of a CSV however it is written, and its sign before decimals. Raises
-    NotATable.
+    """Return the rows of a CSV and its sign before decimals: Polars reads the usual form, and any
+    other one is read row by row. Raises NotATable.
     """
     with path.open("rb") as file:
-        top = file.read(HEAD_BYTES)
-    encoding, _, head = as_utf8([top])
-    lines = [text_of_line(line) for line in head.split(b"\n")]
-    form = form_of(lines, lambda cells: set(_REQUIRED) <= set(cells), encoding)
-    form = form or first_line(lines, encoding)
-    source: Path | io.BytesIO = path
-    if encoding not in ("utf-8", "cp1252") or b"\n" not in top:
-        _, others, head = as_utf8([path.read_bytes()])
-        source = io.BytesIO(b"".join([head, *others]))
-    scan = pl.scan_csv(
-        source,
-        infer_schema=False,
-        separator=form.delimiter,
-        skip_lines=form.before,
-        encoding="utf8" if encoding == "utf-8" else "utf8-lossy",
-    )
-    return scan, form.decimal
+        head = file.read(HEAD_BYTES)
+    begun = read_table(head, _is_header)
+    if begun.form == AS_EXPORTED and b"\n" in head and not _WRAPPED.search(head):
+        return pl.scan_csv(path, infer_schema=False), begun.form.decimal
+    table = read_table(path.read_bytes(), _is_header)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(table.header)
+    writer.writerows(row.cells or [""] * len(table.header) for row in table.rows)
+    scan = pl.scan_csv(io.BytesIO(out.getvalue().encode()), infer_schema=False)
+    return scan, table.form.decimal
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return set(_REQUIRED) <= set(cells)
 
 
 def _must_have(names: list[str], path: Path) -> None:
