@@ -21,6 +21,7 @@ from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import BY_KEY, recognize
 from cardsync.inventory.parse import ProductLines, parse
+from cardsync.inventory.rejected_rows import merged, rejected_csv
 from cardsync.lots.lot_csv import read_lots
 from cardsync.lots.payment_csv import read_payments
 from cardsync.market.observation_files import MarketFileError
@@ -358,6 +359,27 @@ def test_the_agent_leaves_the_apps_export_to_collections(tmp_path):
     path = tmp_path / "export.csv"
     path.write_bytes(FORMS["plain"]([APP, ["1"] * len(APP)]))
     assert header_problem(path) == file_kinds.APP_EXPORT.told().removeprefix("this ")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "sent_as", ["plain", "semicolons quoted, a mark", "tabs, UTF-16 as Excel writes it"]
+)
+def test_the_rejected_rows_of_every_form_are_corrected_in_any(form, sent_as):
+    good, bad, other = (
+        TABLES[inventory][0],
+        ["7", NAME, "Near Mint", "x", "3.27"],
+        TABLES[inventory][2],
+    )
+    data = FORMS[form]([good, bad, other])
+    lines = ProductLines({"pokemon": "pokemon"}, ("pokemon",))
+    [rejected] = parse([data], lines, None).rejected
+    csv_of_it = b"".join(rejected_csv(data, [rejected])).decode("utf-8-sig")
+    [header, row] = list(csv.reader(io.StringIO(csv_of_it, newline="")))
+    assert row[header.index("Line")] == str(rejected.line)
+    row[header.index("Total Quantity")] = "3"
+    whole = merged(data, [rejected], FORMS[sent_as]([header, row]))
+    assert inventory(whole, Path()) == RIGHT
 
 
 AMOUNTS = st.decimals(0, 99_999_999, places=2)

@@ -18,7 +18,7 @@ from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_header import Header, read_whole
 from cardsync.inventory.parse import Rejected
 from cardsync.inventory.uncertain_records import MAX_RECORD_LINES
-from cardsync.table_text import NotATable, read_table, text_of_line
+from cardsync.table_text import NotATable, read_table, text_of_line, typed_whole, unwrapped
 from cardsync.web.csv_parts import PART
 from cardsync.web.safe_texts import as_it_was, encoded
 
@@ -140,7 +140,10 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
         if fault:
             raise InvalidCsv(f"line {number} of the corrected file cannot be read: {fault}")
         given = cells[at].strip() if at < len(cells) else ""
-        line = int(given[:9]) if given.isascii() and given.isdigit() else 0
+        try:
+            line = typed_whole(given, table.form.decimal)
+        except ValueError:
+            line = 0
         own = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
         found[line] = _Mended(number, given, own)
     if not found:
@@ -159,7 +162,7 @@ def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
     near = (text_of_line(part) + "\n" for part in lines.near())
     reader = csv.reader(near, delimiter=delimiter, strict=True)
     try:
-        cells = next(reader)
+        cells = unwrapped(next(reader), delimiter)
     except (csv.Error, StopIteration):
         cells = []
     swallowed = any("\n" in cell and cell.count(delimiter) >= width - 1 for cell in cells)
@@ -167,6 +170,6 @@ def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
         return cells, reader.line_num
     first = text_of_line(next(lines.near())).rstrip("\r")
     try:
-        return next(csv.reader([first], delimiter=delimiter)), 1
+        return unwrapped(next(csv.reader([first], delimiter=delimiter)), delimiter), 1
     except (csv.Error, StopIteration):
         return [first], 1
