@@ -320,9 +320,11 @@ def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> It
 
 def _loosely(line: str, delimiter: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=delimiter), [])
+        cells = next(csv.reader([f"{line}\n"], delimiter=delimiter), [])
     except csv.Error:
         return []
+    is_open = bool(cells) and cells[-1].endswith("\n")
+    return [] if is_open else cells
 
 
 def _fault(cells: list[str], width: int, fewest: int) -> str:
