@@ -22,6 +22,7 @@ from cardsync.buying.collections.app_words import (
 )
 from cardsync.buying.collections.collection_cells import RejectedRow, read_rows
 from cardsync.buying.collections.collection_text import TEXT_HEADER, read_text
+from cardsync.buying.collections.commands import _told as told_of
 from cardsync.buying.collections.file_formats import (
     BY_KEY,
     Recognized,
@@ -30,6 +31,7 @@ from cardsync.buying.collections.file_formats import (
     propose,
     recognize,
 )
+from cardsync.buying.collections.list_lines import read_line
 from cardsync.errors import InvalidCsv
 
 # A file of each app as it writes it, and what is read of it: copies, name, set, code, number, finish,

@@ -55,8 +55,8 @@ def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
             f"{found['rows']:,} rows, {found['copies']:,} cards; {found['matched']:,} rows matched,"
             f" {found['waiting']:,} wait for a choice, {found['rejected_count']:,} not read"
         ),
-        *(f"{one['rows']:,} rows left out: {one['reason']}" for one in found["left_out_for"]),
-        *([f"{found['empty']:,} lines have no copies"] if found["empty"] else []),
+        *(f"rows left out, {one['reason']}: {one['rows']:,}" for one in found["left_out_for"]),
+        *([f"lines of no copies, passed over: {found['empty']:,}"] if found["empty"] else []),
         *(
             f"  line {one['line']}, {one['column'] or 'whole row'}: {one['reason']}"
             for one in found["rejected"][:20]

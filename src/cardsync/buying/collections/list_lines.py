@@ -1,7 +1,7 @@
 """Reads a line of a list of cards as apps and people write it. Pure.
 
 `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
-`1x Name (set) 123 [Category] ^Have,#37d67a^`, `Name`. The copies count one where they are left out.
+`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name`. The copies count one where they are left out.
 """
 
 from __future__ import annotations
@@ -47,18 +47,20 @@ _COPIES_BEHIND: Final = re.compile(r"\s+(?:[x×]\s*(\d{1,4})|(\d{1,4})\s*[x×]|\
                                    re.IGNORECASE)  # fmt: skip
 _SET: Final = r"(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{2,6}(?:_[A-Za-z0-9]{1,10})?"
 _NUMBER: Final = (
-    r"#?(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
+    r"(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
 )
-_BEFORE: Final = re.compile(rf"\[({_SET})(?:#({_NUMBER[2:]}))?\]\s+")
+_BEFORE: Final = re.compile(rf"\[({_SET})(?:[#:]({_NUMBER}))?\]\s+")
 # What may stand behind a name, from the right.
-_TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?[A-Za-z][^#]*$|\s+//\s*#.*$")
+_TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?\s?[A-Za-z][^#]*$|\s+//\s*#.*$")
 _CATEGORY: Final = re.compile(r"\s+\[[^\]]*\]$|\s+`[^`]*`$")
 _FINISH: Final = re.compile(
-    r"\s+(?:\*(?P<star>[FEA]+)\*|[(\[](?P<mark>F|foil|etched|foil etched|etched foil|E|"
+    r"\s+(?:\*(?P<star>[A-Za-z-]{1,12})\*|[(\[](?P<mark>F|foil|etched|foil etched|etched foil|E|"
     r"nonfoil|[A-Za-z ]+ foil)[)\]]|(?P<word>(?:etched |surge |galaxy |rainbow |gilded |textured )?"
     r"foil|etched))$",
     re.IGNORECASE,
 )  # fmt: skip
+# Other stars say that a card is altered, or the commander.
+_STARRED: Final = {"f": "foil", "e": "etched"}
 _CONDITION: Final = re.compile(
     r"\s+(?:[(\[](?P<marked>NM|LP|MP|HP|DMG|EX|SP|NM/M|Near Mint|Lightly Played|Moderately Played|"
     r"Heavily Played|Damaged|Excellent|Poor)[)\]]|(?P<bare>NM|LP|MP|HP|DMG|NM/M|Near Mint|"
@@ -70,8 +72,9 @@ _LANGUAGE: Final = re.compile(
     r"Italian|Spanish|Portuguese|Japanese|Korean|Russian))$"
 )
 _IN_SET: Final = re.compile(
-    rf"\s+(?:[(\[](?P<set>{_SET})[)\]](?:\s+(?P<number>{_NUMBER}))?"
-    rf"|[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]])$"
+    rf"(?:\s+[(\[](?P<set>{_SET})[)\]](?:\s+#?(?P<number>{_NUMBER}))?"
+    rf"|\s+[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]]"
+    rf"|\|(?P<piped>{_SET})(?:\|\[?\w+\]?)?)$"
 )
 # The form of Pokemon TCG Live: the code and the number stand bare.
 _BARE: Final = re.compile(r"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{2,4}(?:-[A-Z]{2,4})?)\s+"
@@ -131,9 +134,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
         if hit := pattern.search(text):
             return text[: hit.start()]
     if not found["finish"] and (hit := _FINISH.search(text)):
-        marks = hit["star"] or ""
-        word = hit["mark"] or hit["word"] or {"E": "etched", "A": ""}.get(marks.upper()[:1], "foil")
-        found["finish"] = "foil" if "F" in marks.upper() else word
+        word = hit["mark"] or hit["word"] or _STARRED.get(hit["star"].casefold()[:1], "")
+        found["finish"] = _STARRED.get(word.casefold(), word)
         return text[: hit.start()]
     for pattern, field in ((_CONDITION, "condition"), (_LANGUAGE, "language")):
         if not found[field] and (hit := pattern.search(text)):
@@ -142,7 +144,7 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
     hit = _IN_SET.search(text) or _BARE.search(text)
     if hit and not found["set_code"] and _is_set(hit, text):
         parts = hit.groupdict("")
-        found["set_code"] = parts["set"] or parts["with"]
+        found["set_code"] = parts["set"] or parts.get("with") or parts["piped"]
         number = parts["number"] or parts.get("its", "")
         found["number"] = found["number"] or number.removeprefix("#")
         return text[: hit.start()]
