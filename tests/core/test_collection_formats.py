@@ -484,6 +484,44 @@ def test_a_list_of_names_with_commas_is_no_table(first):
     assert of_list(f"{first}\nSol Ring\n").frame["copies"].len() == 2
 
 
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("3 [M11:149] Bolt", ("3", "Bolt", "M11", "149", "")),
+        ("1x Bolt (M11:149) *F* *CMDR*", ("1", "Bolt", "M11", "149", "foil")),
+        ("1x Bolt (M11) *f-etch*", ("1", "Bolt", "M11", "", "foil")),
+        ("4 Bolt|M11|1", ("4", "Bolt", "M11", "", "")),
+        ("1 Bolt (M11) #149 # mine", ("1", "Bolt", "M11", "149", "")),
+        ("1 Bolt (M11) 149 (E)", ("1", "Bolt", "M11", "149", "etched")),
+        ("1 Bolt (M11) 149 *A*", ("1", "Bolt", "M11", "149", "")),
+        ("1 Bolt <extended> [M11] (F)", ("1", "Bolt", "M11", "", "foil")),
+        ("1 Bolt [Burn]", ("1", "Bolt", "", "", "")),
+        ("4 x Bolt", ("4", "Bolt", "", "", "")),
+        ("Bolt (4)", ("4", "Bolt", "", "", "")),
+        ("- 2 Bolt - $1.20", ("2", "Bolt", "", "", "")),
+        ("1 Mewtwo EX", ("1", "Mewtwo EX", "", "", "")),
+        (
+            "1 Erase (Not the Urza's Legacy One)",
+            ("1", "Erase (Not the Urza's Legacy One)", "", "", ""),
+        ),
+    ],
+)
+def test_a_line_is_read_as_apps_write_it(line, read):
+    found = read_line(line)
+    assert found is not None
+    assert found[:5] == read
+
+
+def test_the_command_says_what_is_left_out():
+    found = {
+        "id": 7, "format_label": "Moxfield", "read_as": "", "state": "done", "rows": 3, "copies": 2,
+        "matched": 1, "waiting": 1, "rejected_count": 0, "rejected": [], "empty": 2,
+        "left_out_for": [{"reason": "a proxy", "rows": 1}],
+    }  # fmt: skip
+    told = told_of(found, {"bought": 1, "cash": "1.00", "credit": "1.20"})
+    assert told[2:4] == ["rows left out, a proxy: 1", "lines of no copies, passed over: 2"]
+
+
 def test_a_line_that_says_no_card_waits_with_its_text():
     rows = of_list("1 Sol Ring\n--\n")
     assert rows.frame.select("row", "name", "copies", "reason", "text").rows() == [
