@@ -91,7 +91,7 @@ _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 # "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
 # What some apps write behind the name of a token, and catalogs do not.
-_TOKEN: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
+_SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 
 def _codes(code: str, set_name: str) -> list[str | None]:
@@ -131,9 +131,9 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     faced = lines.with_columns(pl.col("product_name").str.replace(_SLASH, "${1} // ${2}"))
     is_other = faced["product_name"] != lines["product_name"]
     numbered = (pl.col("number") != "") & ((pl.col("set_name") != "") | (pl.col("set_code") != ""))
-    tokens = lines.filter(numbered & pl.col("product_name").str.contains(_TOKEN)).with_columns(
-        pl.col("product_name").str.replace(_TOKEN, "")
-    )
+    tokens = lines.filter(
+        numbered & pl.col("product_name").str.contains(_SAID_OF_TOKENS)
+    ).with_columns(pl.col("product_name").str.replace(_SAID_OF_TOKENS, ""))
     lines = pl.concat([lines, faced.filter(is_other), tokens])
     return row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
 
