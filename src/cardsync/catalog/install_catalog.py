@@ -24,6 +24,7 @@ from cardsync.catalog import download, install_state
 from cardsync.catalog.install_state import Held
 from cardsync.catalog.load_catalog import Report, load
 from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.catalog.set_names import EDITION
 from cardsync.catalog.sources.declared import Source
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.database.session import Database
@@ -136,7 +137,9 @@ async def _install(
     say(f"{label}: downloading from {source.label} ({source.home})")
     fetched = await download.download(settings, source, held.game, _said(say, progress))
     seen_at = clock.now()
-    if held.was_installed and fetched.digest == held.digest:
+    # A newer version that knows other names of sets loads the same files again.
+    digest = f"{fetched.digest} {EDITION}"
+    if held.was_installed and digest == held.digest:
         await install_state.succeed(database, held, None, seen_at)
         return f"{label} is as {source.label} has it: {held.rows:,} printings"
     say(f"{label}: {fetched.bytes / 1e6:,.1f} MB in {_files(fetched.files)}; reading")
@@ -165,7 +168,7 @@ async def _install(
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
     loaded = {
-        "digest": fetched.digest,
+        "digest": digest,
         "rows": report.products,
         "skipped": len(report.broken),
         "bytes": fetched.bytes,

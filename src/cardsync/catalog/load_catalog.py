@@ -141,6 +141,7 @@ async def load(
     known = BY_NAME.get(form)
     alone = known is not None and known.ids_alone
     if not alone:
+        await _renew_sets(database, keyed, source)
         report.adopted = await _adopt(database, keyed)
     for at in range(0, keyed.height, _CHUNK):
         async with database.shared() as session:
@@ -202,6 +203,40 @@ def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
         .sort("identity")
         .select("identity", *_STORED, *IDS)
     )
+
+
+_STALE: Final = """
+    SELECT DISTINCT p.game, p.set_name FROM product p
+      JOIN of_file s ON s.game = p.game AND s.set_name = p.set_name
+     WHERE NOT p.provisional AND p.source = :source AND p.set_key <> s.set_key
+"""
+_TEXTS: Final = tuple(name for name in COLUMNS if name not in _BESIDE)
+_RENEW: Final = f"""
+    UPDATE product p SET set_key = i.set_key, identity = md5(i.identity) FROM {_INCOMING} i
+     WHERE NOT p.provisional AND p.source = :source AND p.set_key <> i.set_key
+       AND {" AND ".join(f"p.{name} IS NOT DISTINCT FROM i.{name}" for name in _TEXTS)}
+       AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
+"""
+
+
+async def _renew_sets(database: Database, keyed: pl.DataFrame, source: str) -> None:
+    """Give this source's products the keys that their sets have by now: a newer version knows other
+    names of sets, and a product keeps its id.
+    """
+    sets = keyed.select("game", "set_name", "set_key").unique()
+    async with database.shared() as session:
+        columns = "game text, set_name text, set_key text"
+        await session.execute(text(f"CREATE TEMP TABLE of_file ({columns}) ON COMMIT DROP"))
+        await copy_in(session, "of_file", sets.columns, encode(sets))
+        stale = (await session.execute(text(_STALE), {"source": source})).all()
+    if not stale:
+        return
+    named = pl.DataFrame(stale, schema={"game": pl.String, "set_name": pl.String}, orient="row")
+    rows = keyed.join(named, on=["game", "set_name"], how="semi", maintain_order="left")
+    for slab in rows.iter_slices(_CHUNK):
+        async with database.shared() as session:
+            await _incoming(session, slab)
+            await run(session, _RENEW, {"source": source})
 
 
 async def _record(session: AsyncSession, report: Report) -> None:

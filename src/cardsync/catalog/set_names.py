@@ -8,10 +8,11 @@ of a set are that a catalog splits or joins.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -46,6 +47,8 @@ _RULES = {
     ),
     "lorcana": ((r"^disney lorcana (?!promo cards)", ""),),
 }
+# A catalog that was loaded by other names has other keys.
+EDITION: Final = hashlib.sha256(repr((BY_GAME, _RULES)).encode()).hexdigest()[:12]
 
 
 class Part(NamedTuple):

@@ -324,6 +324,25 @@ def test_a_product_that_a_newer_edition_lacks_is_kept_and_marked(run, tmp_path, 
     assert not any(row[1] for row in products(marked))
 
 
+def test_a_set_that_has_another_key_by_now_keeps_its_products(
+    run, tmp_path, a_set, products, query, owner_url
+):
+    path = tmp_path / "AllPrintings.json"
+    path.write_text(json.dumps(mtgjson(a_set)))
+    done(run("import", path))
+    before = products("id, product_name, number, finish")
+    with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+        # As a version before this one stored them.
+        connection.execute(
+            "UPDATE product SET set_key = set_key || ' then', identity = md5(identity)"
+            " WHERE set_name = %s",
+            [a_set],
+        )
+    assert "0 new, 0 changed" in done(run("import", path))
+    assert products("id, product_name, number, finish") == before
+    assert products("set_key, vanished_at")[0] == (" ".join(sorted(a_set.lower().split())), None)
+
+
 def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, products):
     own = tmp_path / "own.csv"
     own.write_text(
