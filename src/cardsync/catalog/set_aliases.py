@@ -76,7 +76,7 @@ Jurassic World = Jurassic World Collection
 Jumpstart 2020 = Jumpstart
 Jumpstart 2025 = Foundations Jumpstart
 Secret Lair Drop Series = Secret Lair Drop
-Secret Lair Countdown Kit = Secret Lair Countdown
+Secret Lair Countdown Kit = Secret Lair 30th Anniversary Countdown Kit = Secret Lair Countdown
 SLX Cards = Universes Within
 Mystery Booster Cards = Mystery Booster
 Mystery Booster: Convention Edition Exclusives = Mystery Booster Playtest Cards 2019
@@ -117,6 +117,9 @@ Gift Boxes and Promos > 2017 Gift Pack, M19 Gift Pack
 MagicFest Promos > MagicFest 2019..2029
 MagicFest Cards > MagicFest 2019..2029
 Love Your LGS Promos > Love Your LGS 2020..2029
+Heroes of the Realm > 2016..2029 Heroes of the Realm
+Lunar New Year Promos > Year of the Ox 2021, Year of the Tiger 2022, Year of the Rabbit 2023, \
+Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
 30th Anniversary Promos > 30th Anniversary Play Promos, 30th Anniversary History Promos, \
 30th Anniversary Misc Promos
 Hero's Path Promos > Theros Hero's Path, Born of the Gods Hero's Path, \
@@ -130,7 +133,9 @@ Marvel Legends Series Inserts
 Unique and Miscellaneous Promos > Media and Collaboration Promos {-}, \
 San Diego Comic-Con 2013..2019, Magic 2015 Clash Pack, Fate Reforged Clash Pack, \
 Magic Origins Clash Pack, URL/Convention Promos, Open the Helvault, \
-Duels of the Planeswalkers 2009..2015 Promos
+Duels of the Planeswalkers 2009..2015 Promos, Regional Championship Qualifiers 2022, \
+Spotlight Series, Year of the Ox 2021, Year of the Tiger 2022, Year of the Rabbit 2023, \
+Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
 Prerelease Cards > Khans of Tarkir Promos {s}, Fate Reforged Promos {s}, \
 Dragons of Tarkir Promos {s}, Magic Origins Promos {s}, Battle for Zendikar Promos {s}, \
 Oath of the Gatewatch Promos {s}, Shadows over Innistrad Promos {s}, Eldritch Moon Promos {s}, \

@@ -32,6 +32,7 @@ _RULES = {
     "magic": (
         (r"^magic the gathering ", ""),
         (r"\buniverses beyond ", ""),
+        (r"^dungeons and dragons (?=adventures)", ""),
         (r"\beternal legal$", "eternal"),
         (r"^core (?=2[0-9]{3}$)", "core set "),
         (r"^magic (?=game night)", ""),
