@@ -265,9 +265,10 @@ async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(sho
         f"A,1,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,Klingon,,",
         f"A,two,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,English,,",
         f"A,0,0,Alacrian Jaguar,{code},{name},152,NearMint,Normal,English,,",
+        f"A,3,0,Alacrian Jaguar,{code},{name},152,Chewed,Normal,English,1.00,",
     ]
     found = await brought(shop, "\n".join([head, *lines]).encode())
-    assert (found["rows"], found["matched"], found["waiting"], found["empty"]) == (5, 1, 4, 1)
+    assert (found["rows"], found["matched"], found["waiting"], found["empty"]) == (6, 1, 5, 1)
     assert [one["line"] for one in found["rejected"]] == [6]
     path = f"/api/buying/collections/{found['id']}"
     waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
@@ -276,10 +277,12 @@ async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(sho
         (4, "Condition: 'Chewed' is not a known condition"),
         (5, "Language: 'Klingon' is not a known language"),
         (6, "Quantity: must be a whole number, not 'two'"),
+        (8, "Condition: 'Chewed' is not a known condition"),
     ]
+    assert [row["alike"] for row in waiting] == [1, 2, 1, 1, 2]
     assert waiting[0]["text"].startswith("A | 1 | 0 | Air Response Unit")
     unit, jaguar = products.ids["Air Response Unit 7"], products.ids["Alacrian Jaguar 152"]
-    assert [row["candidates"][0]["product_id"] for row in waiting] == [unit, *[jaguar] * 3]
+    assert [row["candidates"][0]["product_id"] for row in waiting] == [unit, *[jaguar] * 4]
     choices = [
         {"row": 3, "product_id": unit, "finish": "Foil"},
         {"row": 4, "product_id": jaguar},
@@ -287,15 +290,16 @@ async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(sho
         {"row": 6, "product_id": jaguar, "copies": 2},
     ]
     answer = await shop.post(f"{path}/choices", json={"choices": choices})
-    assert answer.json() == {"settled": 4, "waiting": 0}
+    assert answer.json() == {"settled": 5, "waiting": 0}
     rows = (await shop.get(f"{path}/rows")).json()["rows"]
     # The lowest condition stands for one that is not known, until another is chosen.
     said = [(row["finish"], row["condition"], row["language"], row["copies"]) for row in rows]
     assert said == [
         ("Foil", "NM", "English", 1), ("Foil", "NM", "English", 1),
         ("Normal", "DMG", "English", 1), ("Normal", "LP", "English", 1),
-        ("Normal", "NM", "English", 2),
+        ("Normal", "NM", "English", 2), ("Normal", "DMG", "English", 3),
     ]  # fmt: skip
+    assert {row["reason"] for row in rows} == {""}
 
 
 async def test_proxies_are_left_out_and_said_and_may_be_taken_after_all(shop, products):

@@ -47,7 +47,7 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
         "NM": ("", "m", "mint", "nm", "near mint", "nm/m", "nm-mt", "nm-m"),
         "LP": (
             "ex", "excellent", "lp", "sp", "lightly played", "light played", "light play",
-            "slightly played", "good (lightly played)", "very good", "vg",
+            "slightly played", "slighty played", "good (lightly played)", "very good", "vg",
         ),
         "MP": ("good", "gd", "mp", "moderately played", "moderate played", "moderate play",
                "medium played"),

@@ -26,23 +26,27 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.database.session import run
 from cardsync.work.jobs import enqueue, mark_due
 
+# What a choice corrects is of its row, and of those with the same word that is not known.
+_MEANT: Final = "(o.row = r.row OR r.reason <> '')"
 # A row that was settled before may be settled anew; rows like it follow while they wait. Words that
 # are not known give way to the product's finish, and to the lowest condition.
 _CHOOSE: Final = f"""
     UPDATE collection_row o
        SET product_id = CAST(:product AS bigint), left_out = :left_out, certainty = :certainty,
            how = :how, chosen_by = :actor, chosen_at = :now,
-           condition = CASE WHEN CAST(:condition AS text) IS NOT NULL THEN :condition
+           condition = CASE WHEN CAST(:condition AS text) IS NOT NULL AND {_MEANT} THEN :condition
                             WHEN :left_out OR o.condition = ANY (CAST(:conditions AS text[]))
                             THEN o.condition ELSE 'DMG' END,
-           finish = CASE WHEN CAST(:finish AS text) IS NOT NULL THEN :finish
+           finish = CASE WHEN CAST(:finish AS text) IS NOT NULL AND {_MEANT} THEN :finish
                          WHEN :left_out OR o.finish = ANY (CAST(:finishes AS text[]))
                          THEN o.finish
                          ELSE coalesce(p.finish, CASE WHEN o.finish ILIKE '%foil' THEN 'Foil'
                                                       ELSE 'Normal' END) END,
            language = CASE WHEN :left_out OR o.language = ANY (CAST(:languages AS text[]))
                            THEN o.language ELSE 'English' END,
-           copies = coalesce(CAST(:copies AS integer), o.copies)
+           copies = CASE WHEN o.row = r.row THEN coalesce(CAST(:copies AS integer), o.copies)
+                         ELSE o.copies END,
+           reason = CASE WHEN :left_out THEN o.reason ELSE '' END
       FROM collection_row r LEFT JOIN product p ON p.id = CAST(:product AS bigint)
      WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = :row
        AND o.seller_id = :seller AND o.collection_id = :collection

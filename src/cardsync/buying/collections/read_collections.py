@@ -74,7 +74,8 @@ _ROWS: Final = f"""
 ALIKE: Final = """
     o.name = r.name AND o.set_name = r.set_name AND o.set_code = r.set_code
     AND o.number = r.number AND o.finish = r.finish AND o.language = r.language
-    AND o.text = r.text
+    AND o.reason = r.reason AND (r.name <> '' OR o.text = r.text)
+    AND (r.reason = '' OR o.condition = r.condition)
 """
 _ALIKE_COUNT: Final = f"""
     SELECT r.row, count(*) FROM collection_row r

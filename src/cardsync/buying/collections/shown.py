@@ -142,8 +142,8 @@ class WaitingRows(msgspec.Struct):
 
 
 class Choice(msgspec.Struct, forbid_unknown_fields=True):
-    """Without a product the row is left out. The others correct what the file says, of this row and
-    those like it; a condition that is not known counts as Damaged until one is chosen.
+    """Without a product the row is left out. The others correct what the file says; a condition that
+    is not known counts as Damaged where none is chosen.
     """
 
     row: Annotated[int, msgspec.Meta(ge=1)]
