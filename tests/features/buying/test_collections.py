@@ -283,19 +283,24 @@ async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(sho
     assert waiting[0]["text"].startswith("A | 1 | 0 | Air Response Unit")
     unit, jaguar = products.ids["Air Response Unit 7"], products.ids["Alacrian Jaguar 152"]
     assert [row["candidates"][0]["product_id"] for row in waiting] == [unit, *[jaguar] * 4]
+    owner = await signed_in(shop)
+    page = (await owner.get(f"/buying/collections/{found['id']}")).text
+    assert "is not a known finish" in page
+    assert "A | 1 | 0 | Air Response Unit" in page
+    form = {"row": "3", "product_id": str(unit), "condition": "LP", "finish": "Foil"}
+    await owner.form(f"/buying/collections/{found['id']}/choose", **form)
     choices = [
-        {"row": 3, "product_id": unit, "finish": "Foil"},
         {"row": 4, "product_id": jaguar},
         {"row": 5, "product_id": jaguar, "condition": "LP"},
         {"row": 6, "product_id": jaguar, "copies": 2},
     ]
     answer = await shop.post(f"{path}/choices", json={"choices": choices})
-    assert answer.json() == {"settled": 5, "waiting": 0}
+    assert answer.json() == {"settled": 4, "waiting": 0}
     rows = (await shop.get(f"{path}/rows")).json()["rows"]
     # The lowest condition stands for one that is not known, until another is chosen.
     said = [(row["finish"], row["condition"], row["language"], row["copies"]) for row in rows]
     assert said == [
-        ("Foil", "NM", "English", 1), ("Foil", "NM", "English", 1),
+        ("Foil", "NM", "English", 1), ("Foil", "LP", "English", 1),
         ("Normal", "DMG", "English", 1), ("Normal", "LP", "English", 1),
         ("Normal", "NM", "English", 2), ("Normal", "DMG", "English", 3),
     ]  # fmt: skip
