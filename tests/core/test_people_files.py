@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
-from cardsync.buying.collections.collection_cells import read_rows
+from cardsync.buying.collections.collection_cells import read_rows as read_cards
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import BY_KEY, recognize
 from cardsync.inventory.parse import ProductLines, parse
@@ -28,7 +28,7 @@ from cardsync.market.observation_files import MarketFileError
 from cardsync.market.observation_files import slices as market_slices
 from cardsync.money import read_amount
 from cardsync.orders import rows as rows_of_orders
-from cardsync.table_text import typed_number
+from cardsync.table_text import AS_EXPORTED, Row, read_rows, typed_number
 from cardsync_agent import file_kinds
 from cardsync_agent.csv_records import Damaged
 from cardsync_agent.inbox import header_problem
@@ -126,7 +126,7 @@ def collection(data: bytes, folder: Path) -> Read:
     text = read_text(data)
     found = recognize(text.header)
     assert found is not None, text.header
-    read = read_rows(text.rows, found, text.header, text.form.decimal)
+    read = read_cards(text.rows, found, text.header, text.form.decimal)
     assert not read.rejected, read.rejected
     fees = {3: "3.27", 1003: "1003.50"}
     rows = read.frame.select("name", "copies").iter_rows()
@@ -380,6 +380,34 @@ def test_the_rejected_rows_of_every_form_are_corrected_in_any(form, sent_as):
     row[header.index("Total Quantity")] = "3"
     whole = merged(data, [rejected], FORMS[sent_as]([header, row]))
     assert inventory(whole, Path()) == RIGHT
+
+
+CELL = st.text(st.sampled_from('ab1,"; \0'), max_size=5)
+LINES = st.lists(
+    st.one_of(
+        CELL,
+        st.lists(CELL, min_size=3, max_size=3).map(",".join),
+        st.lists(CELL, min_size=3, max_size=3).map(lambda cells: table([cells]).rstrip("\n")),
+        st.just("7,good,1"),
+    ),
+    max_size=12,
+)
+
+
+@given(LINES, LINES, st.sampled_from([1, 3]), st.booleans())
+def test_a_record_is_read_alike_alone_and_among_others(before, after, fewest, strict):
+    """Many lines are read at once: the rows are those of each line after a line that is none."""
+    form = AS_EXPORTED
+    lines = ["a,b,c", *before, "99,survivor,1", *after]
+    rows = list(read_rows(lines, form, 3, fewest, strict=strict))
+    assert Row(len(before) + 2, ["99", "survivor", "1"]) in rows
+    apart = [one for line in lines[1:] for one in ("", " ", line)]
+    alone = {
+        (row.line + 2) // 3: row.cells
+        for row in read_rows(["a,b,c", *apart], form, 3, fewest, strict=strict)
+    }
+    once = [row for row in rows if not any("\n" in cell for cell in row.cells)]
+    assert all(alone.get(row.line, []) == row.cells for row in once)
 
 
 AMOUNTS = st.decimals(0, 99_999_999, places=2)

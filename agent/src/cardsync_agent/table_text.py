@@ -10,7 +10,7 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
 MOST_LINES: Final = 100  # of one record: comments may hold line breaks
@@ -270,7 +270,11 @@ def read_rows(
     fewest = width if fewest is None else fewest
     at = form.before + 1
     while at < len(lines):
-        line = lines[at]
+        for cells in _plain_records(lines, at, form.delimiter, width):
+            at += 1
+            if any(map(str.strip, cells)):
+                yield Row(at, cells)
+        line = lines[at] if at < len(lines) else ""
         if not line.strip():
             at += 1
             continue
@@ -278,6 +282,25 @@ def read_rows(
         if fault or any(cell.strip() for cell in cells):
             yield Row(at + 1, [*cells, *[""] * (width - len(cells))] if not fault else [], fault)
         at += used
+
+
+def _plain_records(
+    lines: Sequence[str], at: int, delimiter: str, width: int
+) -> Iterator[list[str]]:
+    """Yield the records from here on that are a line each, up to the first that is not."""
+    ahead = takewhile(_may_be_plain, map(lines.__getitem__, range(at, len(lines))))
+    reader = csv.reader(ahead, delimiter=delimiter, strict=True)
+    try:
+        for count, cells in enumerate(reader, 1):
+            if reader.line_num != count or len(cells) != width:
+                return
+            yield cells
+    except csv.Error:
+        return
+
+
+def _may_be_plain(line: str) -> bool:
+    return len(line) <= MOST_CELL and line.count('"') % 2 == 0 and "\0" not in line
 
 
 def _record(
