@@ -23,6 +23,7 @@ ODD = [
     "Bolt (", "Bolt [", "Unown [!]", "Nidoran ♀", "Charizard ☆", "Kingdra δ", "Pikachu & Zekrom-GX",
     "Daisy Duck – Pirate Captain", "Fire // Ice", "Trick or Treat // Now or Never", "5..6", "a|b", "\\",
     "100%", "リザードン ex", "Lim-Dûl's Vault", "Æther Vial", "Déjà Vu", "not:foyl", "price: 5", "v:",
+    "S:P Little Knight", "I:P Masquerena", "Number C39: Utopia Ray", "R: Reverse", "Rumors of My Death . . .",
 ]  # fmt: skip
 
 

@@ -56,6 +56,7 @@ def names_in(text: str) -> list[str]:
         ("or", ["or"]),
         ("Set: Base", ["Set: Base", "Set:"]),
         ("-(a) b", ["-(a) b"]),
+        ("S:P Little Knight cond:NM", ["S:P Little Knight"]),
         ("x" * 3_000 + " or b", []),
     ],
 )  # fmt: skip
@@ -84,6 +85,8 @@ def meaning(text: str, *names: str) -> Tree | None:
         ("Now or Never or Wooper -027/092", '"Now or Never" or "Wooper -027/092"'),
         ("Wooper -027/092 -is:foil", '"Wooper -027/092" -is:foil'),
         ("Wooper -027", "Wooper -027"),
+        ("S:P Little Knight price>1", '"S:P Little Knight" price>1'),
+        ("S:P Little", "S:P Little"),
         ("Now or", None),
         ("Delver of Secrets // Insectile Aberration",
          '(Delver of Secrets // Insectile Aberration or name="Delver of Secrets")'),
@@ -95,7 +98,7 @@ def meaning(text: str, *names: str) -> Tree | None:
 )  # fmt: skip
 def test_a_name_of_the_shop_is_read_as_a_name(text: str, same: str | None) -> None:
     shop = ("Now or Never", "Now or Never (Foil)", "Wooper -027/092", "Delver of Secrets")
-    shop += ("Fire // Ice", "Fire", "Night // Day", "Do  or  Die")
+    shop += ("S:P Little Knight", "Fire // Ice", "Fire", "Night // Day", "Do  or  Die")
     if same is None:
         assert meaning(text, *shop) is None
     else:

@@ -21,6 +21,8 @@ _LOOKED_AT = 2_000
 # The same splitting as in the function `catalog_words` of the database.
 _BETWEEN = re.compile(r"""[\s!"#$%&()*+,./:;<=>?@\\^_`{|}~\[\]-]+""")
 _FOLDED = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc", "’'")
+# Names are pasted with these signs around and between their words.
+_PASTED = "–—“”„"
 _FOUND = f"""
     WITH hits AS MATERIALIZED (
         SELECT id, game, product_name, set_name, set_code, number, number_key, rarity, finish,
@@ -71,4 +73,5 @@ async def products_like(
 def words(typed: str) -> list[str]:
     """The words as the index has them. Pure."""
     folded = unicodedata.normalize("NFC", typed).lower().translate(_FOLDED)
-    return [word for word in _BETWEEN.split(folded) if word][:12]
+    found = (word.strip(_PASTED) for word in _BETWEEN.split(folded))
+    return [word for word in found if word][:12]

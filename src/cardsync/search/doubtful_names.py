@@ -1,5 +1,5 @@
 """Finds the parts of a search that may be names of cards although the language reads them otherwise:
-`Now or Never`, `Wooper -027/092`, `NieR:Automata`, `Front // Back`; and writes those that are names
+`Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and writes those that are names
 so that they are read as names. Pure.
 """
 
@@ -22,6 +22,8 @@ _PIECES: Final = 8
 _PARTS: Final = 60
 _BAD_PARTS: Final = 6
 _SHOWN: Final = 20
+# These fields take any text: `S:P` has one.
+_OF_TEXT: Final = frozenset({"name", "set", "rarity", "printing", "v"})
 # Both faces have letters: `027/092` is a number.
 _FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
 # What may stand behind a name in the name of a printing.
@@ -98,12 +100,17 @@ def is_doubtful(tree: Tree, text: str) -> bool:
 def _may_differ(tree: Tree) -> bool:
     match tree:
         case And():
-            return any(map(_may_differ, tree.parts))
+            texts = any(map(_is_of_text, tree.parts)) and any(map(_has_words, tree.parts))
+            return texts or any(map(_may_differ, tree.parts))
         case Or():
             return any(map(_has_words, tree.parts))
         case Not():
             return _has_words(tree.part)
     return False
+
+
+def _is_of_text(tree: Tree) -> bool:
+    return isinstance(tree, Term) and tree.field in _OF_TEXT and len(tree.values) == 1
 
 
 def _has_words(tree: Tree) -> bool:
@@ -207,6 +214,8 @@ def _parts(text: str) -> list[_Part]:
 def _kind(tree: Tree | None) -> Kind:
     if tree is None:
         return "bad"
+    if _is_of_text(tree):
+        return "odd"
     inner = tree.part if isinstance(tree, Not) else tree
     return "field" if isinstance(inner, Term) else "odd" if isinstance(tree, Not) else "word"
 

@@ -82,4 +82,5 @@ async def test_what_was_found_is_drafted_by_its_id(a_seller, a_set):
 
 def test_words_are_split_as_the_index_splits_them():
     assert words("Jace, the Mind's—TG05/TG30") == ["jace", "the", "minds—tg05", "tg30"]
+    assert words("“Daisy” – Pirate & Captain") == ["daisy", "pirate", "captain"]
     assert words("  ") == []
