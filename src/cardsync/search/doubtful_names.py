@@ -18,7 +18,7 @@ from cardsync.search.tree import And, Not, Or, Phrase, Term, Tree, print_query
 _LONGEST: Final = 200
 _MOST: Final = 24
 _PIECES: Final = 8
-# A search of more parts, or of more parts that cannot be read, is no name.
+# A search of more parts, or of more parts that cannot be read, is not taken for a name.
 _PARTS: Final = 60
 _BAD_PARTS: Final = 6
 _SHOWN: Final = 20
