@@ -78,8 +78,8 @@ async def _need_orders(session: AsyncSession, seller_id: int, order_ids: Sequenc
     if unknown := sorted(set(order_ids).difference(found)):
         named = ", ".join(map(str, unknown[:_NAMED]))
         rest = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
-        what = "is no order" if len(unknown) == 1 else "are no orders"
-        raise errors.InvalidPayload(f"order_ids: there {what} {named}{rest}")
+        there = "there is no order" if len(unknown) == 1 else "there are no orders"
+        raise errors.InvalidPayload(f"order_ids: {there} {named}{rest}")
 
 
 async def _take(
