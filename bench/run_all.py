@@ -14,6 +14,7 @@ from pathlib import Path
 
 import accept_upload
 import agents
+import app_forms
 import assistants
 import backtest
 import backups
@@ -85,6 +86,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "spread": (spread.measure, {"most": 3, "sellers": 6}),
     "assistants": (assistants.measure, {"rounds": 300}),
     "backups": (backups.measure, {"rounds": 2}),
+    "app_forms": (app_forms.measure, {"cards": 2_400, "seed": 1}),
     "brought_collections": (brought_collections.measure, {"rounds": 5}),
     "buylist": (buylist.measure, {"products": 500_000, "rounds": 200, "visitors": 50}),
     "browser_cycle": (browser_cycle.measure, {"cards": 20_000, "rounds": 2}),
