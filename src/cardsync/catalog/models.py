@@ -82,7 +82,7 @@ class Product(Base):
 
 
 class ProductElsewhere(Base):
-    """What another project or market calls a product: `kind` is the name of the id without "_id"
+    """The id of a product at another project or market: `kind` is the name of the id without "_id"
     (`sources/source_record.py`). The finishes of a card often share an id.
     """
 

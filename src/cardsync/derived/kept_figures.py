@@ -183,7 +183,7 @@ async def forget(session: AsyncSession, due: WorkDue) -> None:
 
 
 async def give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why: str) -> None:
-    """What comes next marks it again."""
+    """Remove the mark; the next change marks the figure again."""
     async with work.database.tenant(due.seller_id) as session:
         await forget(session, due)
 

@@ -62,8 +62,8 @@ def read_mail_url(url: str) -> MailServer:
 
 @dataclass
 class _Relay:
-    """What this process knows of a mail server. All shops have the same one: where it hangs, one mail
-    at a time asks whether it answers again.
+    """The state of a mail server, as this process knows it. All shops have the same one: where it
+    hangs, one mail at a time asks whether it answers again.
     """
 
     in_hand: int = 0

@@ -78,8 +78,12 @@ async def _need_orders(session: AsyncSession, seller_id: int, order_ids: Sequenc
     if unknown := sorted(set(order_ids).difference(found)):
         named = ", ".join(map(str, unknown[:_NAMED]))
         rest = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
-        there = "there is no order" if len(unknown) == 1 else "there are no orders"
-        raise errors.InvalidPayload(f"order_ids: {there} {named}{rest}")
+        missing = (
+            f"order {named} does not exist"
+            if len(unknown) == 1
+            else f"orders {named}{rest} do not exist"
+        )
+        raise errors.InvalidPayload(f"order_ids: {missing}")
 
 
 async def _take(

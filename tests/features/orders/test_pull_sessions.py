@@ -287,7 +287,7 @@ async def test_orders_that_are_not_there_open_nothing_and_are_named(a_seller):
     answer = await seller.post("/api/pull_sessions", json={"order_ids": [own, *unknown]})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
     assert answer.json()["error"] == (
-        f"order_ids: there are no orders {', '.join(map(str, sorted(unknown)))}"
+        f"order_ids: orders {', '.join(map(str, sorted(unknown)))} do not exist"
     )
     many = await seller.post(
         "/api/pull_sessions", json={"order_ids": [*range(2**60, 2**60 + 1_500)]}
