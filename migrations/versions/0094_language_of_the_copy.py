@@ -56,18 +56,16 @@ JOINED = "product p JOIN product q ON q.id = p.adopted_by AND p.provisional AND 
 # Without the hash of its texts a card is held against the catalog again.
 CARDS = f"""
     WITH chosen AS MATERIALIZED (
-        SELECT c.id, c.product_id, j.joined
-          FROM card c
-          LEFT JOIN (SELECT p.id, q.id AS joined FROM {JOINED}) j ON j.id = c.product_id
-         WHERE c.seller_id = %(seller)s AND c.id > %(after)s AND c.match <> 'matched'
-           AND c.language <> 'English' AND c.product_line <> '{OF_ITS_OWN}'
-           AND (c.identity_hash <> 0 OR j.joined IS NOT NULL)
-         ORDER BY c.id LIMIT {AT_ONCE}),
+        SELECT id, product_id FROM card
+         WHERE seller_id = %(seller)s AND id > %(after)s AND match <> 'matched'
+           AND language <> 'English' AND product_line <> '{OF_ITS_OWN}'
+         ORDER BY id LIMIT {AT_ONCE}),
     changed AS (
-        UPDATE card c SET identity_hash = 0, product_id = coalesce(chosen.joined, c.product_id)
-          FROM chosen
+        UPDATE card c SET identity_hash = 0, product_id = coalesce(q.id, c.product_id)
+          FROM chosen JOIN product p ON p.id = chosen.product_id
+          LEFT JOIN product q ON q.id = p.adopted_by AND p.provisional AND q.provisional
          WHERE c.seller_id = %(seller)s AND c.id = chosen.id AND c.product_id = chosen.product_id
-           AND c.match <> 'matched')
+           AND c.match <> 'matched' AND (c.identity_hash <> 0 OR q.id IS NOT NULL))
     SELECT max(id) FROM chosen
 """
 NAMED = (
