@@ -442,7 +442,8 @@ def catalog_import(
 @catalog.command("install")
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @click.option(
-    "--source", help="Take this source, not the first one of the game (docs/catalogs.md)."
+    "--source",
+    help="Take this source. Else it is the one that is installed, or the first one of the game (docs/catalogs.md).",
 )
 @click.option("--fewer", is_flag=True, help="Take a catalog that has far fewer cards than before.")
 def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> None:
@@ -450,17 +451,20 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
     A download that ended early goes on where it was.
     """
     from cardsync.catalog.install_catalog import install
-    from cardsync.catalog.install_state import source_for
+    from cardsync.catalog.install_state import sources_for
     from cardsync.catalog.sources.source_record import CatalogError
     from cardsync.processes.command_line import say, settings_with, with_database
 
     settings = settings_with()
-    # A word that is no game is refused before the first download.
-    chosen = {game: source_for(game, source) for game in games}
 
     async def run(database: Database) -> list[str]:
         failures = []
-        for game, one in chosen.items():
+        # A word that is not a game is refused before the first download.
+        async with database.shared() as session:
+            chosen = [
+                (game, one) for game in games for one in await sources_for(session, game, source)
+            ]
+        for game, one in chosen:
             try:
                 click.echo(await install(database, settings, one, game, say, fewer=fewer))
             except CatalogError as e:

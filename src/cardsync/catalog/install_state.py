@@ -83,6 +83,10 @@ _ALL: Final = f"""
            t.failed_at, t.failure, t.next_at, NOT {_IS_FREE} AS runs, t.step, t.done, t.total
       FROM catalog_install t ORDER BY t.game, t.source
 """
+_SOURCES: Final = """
+    SELECT source FROM catalog_install WHERE game = :game AND installed_at IS NOT NULL
+     ORDER BY source
+"""
 _COUNTS: Final = """
     SELECT game, sum(printings) FROM catalog_name GROUP BY game HAVING sum(printings) > 0
 """
@@ -137,6 +141,16 @@ def source_for(game: str, name: str | None = None) -> Source:
         whose = f"{name} has no catalog of {game!r}" if name else f"no source has {game!r}"
         raise CatalogError(f"{whose}; catalogs can be installed of {', '.join(games)}")
     return found[0]
+
+
+async def sources_for(session: AsyncSession, game: str, name: str | None = None) -> list[Source]:
+    """Return the source that is named; else those that the game's catalog is installed from; else
+    the first one. Raises CatalogError.
+    """
+    first = source_for(game, name)
+    found = await session.scalars(text(_SOURCES), {"game": game})
+    kept = [BY_NAME[one] for one in found if one in BY_NAME]
+    return kept if kept and name is None else [first]
 
 
 async def claim(database: Database, game: str, source: str, holder: str) -> Held | None:

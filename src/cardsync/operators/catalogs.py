@@ -91,12 +91,16 @@ async def ask_for(
     """
     await _must(session, caller)
     try:
-        chosen = {game: install_state.source_for(game, source) for game in games}
+        chosen = [
+            (game, one)
+            for game in games
+            for one in await install_state.sources_for(session, game, source)
+        ]
     except CatalogError as e:
         raise errors.InvalidPayload(str(e)) from e
     asked = [
         f"{LABEL_BY_NAME[game]} from {one.label}"
-        for game, one in chosen.items()
+        for game, one in chosen
         if await install_state.ask(session, one, game, now)
     ]
     if asked:
