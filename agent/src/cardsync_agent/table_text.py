@@ -27,6 +27,7 @@ _ZIPPED: Final = (
     (b"xl/", "an Excel workbook (xlsx)"),
     (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)"),
     (b"Index/", "a Numbers spreadsheet"),
+    (b"word/", "a Word document"),
 )
 _OTHERS: Final = (
     (b"\xd0\xcf\x11\xe0", f"an Excel workbook (xls): {_SAVE}"),

@@ -24,6 +24,12 @@ from cardsync.table_text import (
 )
 
 REQUIRED = ("listing_id", "product_name", "condition_label", "quantity", "price")
+ONLY_ADDS = (
+    "this adds copies (Add to Quantity) and has no Total Quantity, so it is no inventory:"
+    " put it under Collections"
+)
+_ADDS = COLUMNS["add_to_quantity"].casefold()
+_FIRST_ROWS = 200
 MAX_HEADER_BYTES = 64 * 1024
 _READ = {
     name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"
@@ -68,6 +74,8 @@ def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
         raise InvalidCsv(app.told())
     form = form or _likeliest(lines, encoding)
     header = _header(lines, form)
+    if _only_adds(header, lines):
+        raise InvalidCsv(ONLY_ADDS)
     start = 0
     for _ in range(form.before + 1):
         start = (head.find(b"\n", start) + 1) or len(head)
@@ -79,6 +87,22 @@ def read_whole(data: bytes) -> tuple[Header, bytes]:
     header, _, _ = begin([data])
     _, others, head = as_utf8([data])
     return header, b"".join([head, *others])
+
+
+def _only_adds(header: Header, lines: Sequence[str]) -> bool:
+    """Return whether the first rows have copies to add and no stock: read as an inventory, every
+    card of the shop would be sold out.
+    """
+    names = [name.casefold() for name in header.names]
+    if _ADDS not in names:
+        return False
+    stock, adds = header.positions["quantity"], names.index(_ADDS)
+    first = lines[header.form.before + 1 :][:_FIRST_ROWS]
+    rows = [cells_of(line, header.form.delimiter) for line in first]
+    whole = [cells for cells in rows if len(cells) == len(names)]
+    return not any(cells[stock] for cells in whole) and any(
+        cells[adds].strip("0.,") for cells in whole
+    )
 
 
 def _fields(names: Iterable[str]) -> dict[str, int]:
