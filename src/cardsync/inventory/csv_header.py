@@ -25,7 +25,7 @@ from cardsync.table_text import (
 
 REQUIRED = ("listing_id", "product_name", "condition_label", "quantity", "price")
 ONLY_ADDS = (
-    "this adds copies (Add to Quantity) and has no Total Quantity, so it is no inventory:"
+    "this adds copies (Add to Quantity) and has no Total Quantity, so it is not an inventory:"
     " put it under Collections"
 )
 _ADDS = COLUMNS["add_to_quantity"].casefold()
