@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cardsync.catalog import download, install_catalog, install_state
+from cardsync.catalog import install_catalog, install_state, source_files
 from cardsync.catalog.sources.declared import SOURCES, Source, of_game
 from cardsync.settings import Settings
 
@@ -34,7 +34,7 @@ def test_the_page_shows_the_declarations() -> None:
 
 def test_the_page_has_the_figures_of_the_code() -> None:
     page = " ".join(PAGE.read_text().split())
-    assert f"within the last {download.ONCE.total_seconds() / 3600:.0f} hours" in page
+    assert f"within the last {source_files.ONCE.total_seconds() / 3600:.0f} hours" in page
     assert f"at least {install_catalog.KEPT_LEAST:.0%}".replace("%", " %") in page
     assert round(1 / install_catalog.BROKEN_MOST) == 10
     assert [pause.total_seconds() / 60 for pause in install_state.PAUSES] == [10, 60, 360, 1440]

@@ -20,7 +20,7 @@ import polars as pl
 import structlog
 
 from cardsync import clock
-from cardsync.catalog import download, install_state
+from cardsync.catalog import install_state, source_files
 from cardsync.catalog.install_state import Held
 from cardsync.catalog.load_catalog import Report, load
 from cardsync.catalog.product_lines import LABEL_BY_NAME
@@ -85,7 +85,7 @@ async def install(
     except HoldLost:
         raise CatalogError(f"another process installs {label} from {source.label} by now") from None
     except CatalogError as e:
-        away = isinstance(e, download.SourceAway)
+        away = isinstance(e, source_files.SourceAway)
         await install_state.fail(database, held, str(e), away=away)
         log.warning("catalog_not_installed", game=game, source=source.name, away=away)
         raise
@@ -135,7 +135,7 @@ async def _install(
 ) -> str:
     label = LABEL_BY_NAME[held.game]
     say(f"{label}: downloading from {source.label} ({source.home})")
-    fetched = await download.download(settings, source, held.game, _said(say, progress))
+    fetched = await source_files.download(settings, source, held.game, _said(say, progress))
     seen_at = clock.now()
     # A newer version that knows other names of sets loads the same files again.
     digest = f"{fetched.digest} {EDITION}"
@@ -164,7 +164,7 @@ async def _install(
         raise
     except (CatalogError, pl.exceptions.PolarsError, *_UNREADABLE) as e:
         # What was downloaded may be at fault, not its source.
-        download.forget(settings, source, held.game)
+        source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
     loaded = {
@@ -198,7 +198,7 @@ def _must_fit(report: Report, source: Source, before: int) -> None:
         )
 
 
-def _said(say: Callable[[str], None], progress: _Progress) -> download.Tell:
+def _said(say: Callable[[str], None], progress: _Progress) -> source_files.Tell:
     """Tell the progress, and say a line for each tenth of it."""
     last = 0
 

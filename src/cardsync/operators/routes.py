@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.operators import catalogs, installation, shops
-from cardsync.operators.catalogs import CatalogsShown
+from cardsync.operators import catalog_installs, installation, shops
+from cardsync.operators.catalog_installs import CatalogsShown
 from cardsync.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
@@ -103,7 +103,7 @@ async def list_catalogs(
     """Show the catalog of each game: source, license, age and counts, and what became of the newest
     try. The owner of the only shop may, too.
     """
-    return await catalogs.read_catalogs(session, caller, clock.now(), settings)
+    return await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
 
 
 @post(
@@ -122,8 +122,8 @@ async def install_catalogs(
     not asked for twice. The owner of the only shop may, too.
     """
     now = clock.now()
-    await catalogs.ask_for(session, caller, data.games, data.source, now)
-    return await catalogs.read_catalogs(session, caller, now, settings)
+    await catalog_installs.ask_for(session, caller, data.games, data.source, now)
+    return await catalog_installs.read_catalogs(session, caller, now, settings)
 
 
 router = Router(

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.catalog import download, install_catalog, install_state
+from cardsync.catalog import install_catalog, install_state, source_files
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.install_state import source_for
 from cardsync.catalog.renew_catalogs import renew_due
@@ -46,8 +46,8 @@ GROUP = f"{TCGCSV}/{CATEGORY}/7/ProductsAndPrices.csv"
 
 @pytest.fixture
 def site(monkeypatch):
-    monkeypatch.setattr(download, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(download, "_AGAIN_SECONDS", (0.01,))
+    monkeypatch.setattr(source_files, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(source_files, "_AGAIN_SECONDS", (0.01,))
     with a_catalog_site() as made:
         monkeypatch.setenv("CARDSYNC_CATALOG_MIRROR", made.address)
         yield made
@@ -268,7 +268,7 @@ def test_a_private_address_is_refused_where_no_setting_names_it(
     site.has_magic(some_cards(a_set, 5))
     monkeypatch.delenv("CARDSYNC_CATALOG_MIRROR")
     monkeypatch.setattr(
-        download, "opened", _with_resolver(download.opened, lambda host, port: ["10.0.0.1"])
+        source_files, "opened", _with_resolver(source_files.opened, lambda host, port: ["10.0.0.1"])
     )
     result = run("install", "magic")
     assert result.exit_code == 1

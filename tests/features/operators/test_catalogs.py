@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from browsers import joined, operates, signed_in
 from builders import a_csv, a_row
-from cardsync.catalog import download
+from cardsync.catalog import source_files
 from cardsync.catalog.renew_catalogs import renew_due
-from cardsync.operators import catalogs
+from cardsync.operators import catalog_installs
 from catalog_site import a_catalog_site
 
 PATH = "/operator/catalogs"
@@ -26,8 +26,8 @@ async def work(service, tmp_path, monkeypatch):
     """The work of a worker on a machine of its own; the server that stands for the sources is
     `work.site`.
     """
-    monkeypatch.setattr(download, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(download, "_AGAIN_SECONDS", ())
+    monkeypatch.setattr(source_files, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(source_files, "_AGAIN_SECONDS", ())
     await _sql(service, "DELETE FROM catalog_install")
     with a_catalog_site() as site:
         given = {"data_dir": tmp_path, "catalog_mirror": site.address}
@@ -129,7 +129,7 @@ async def test_an_owner_installs_where_there_is_no_other_shop_and_nobody_else_do
     assert "No catalog of Dragon Ball Super: Fusion World is installed" in page
     assert "An operator of this installation can install it" in page
     # Other tests made their shops in this database.
-    monkeypatch.setattr(catalogs, "_ONE_SHOP", "SELECT true")
+    monkeypatch.setattr(catalog_installs, "_ONE_SHOP", "SELECT true")
     page = (await owner.get(path)).text
     form = re.search(r'<form method="post" action="/operator/catalogs".*?</form>', page, re.S)[0]
     assert f'name="game" value="{OTHER}"' in form

@@ -172,7 +172,7 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
     Raises UnknownWord.
     """
     plain = squeezed(word)
-    code = own.get(plain) or (None if own else _LADDERS[ladder].get(plain))
+    code = own.get(plain) or _LADDERS[ladder].get(plain)
     if code is not None:
         return Condition(code)
     label = read_condition(word)

@@ -18,7 +18,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, show
 from cardsync.database.session import Database
-from cardsync.operators import catalogs
+from cardsync.operators import catalog_installs
 from cardsync.settings import Settings
 
 PATH: Final = "/operator/catalogs"
@@ -30,7 +30,7 @@ async def catalogs_page(
     request: PageRequest, caller: Caller, database: Database, settings: Settings
 ) -> Template:
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        found = await catalogs.read_catalogs(session, caller, clock.now(), settings)
+        found = await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
     own = {one.game: one for one in found.listed}
     rows = [one for one in found.catalogs if _is_shown(one, one.game in own)]
     described = {one.game for one in rows if one.printings}
@@ -67,7 +67,7 @@ def _is_shown(one: CatalogShown, is_own: bool) -> bool:
 async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     """Ask for the catalogs that the form names, of one source or of the first one of each game."""
     source = form["source"] or None
-    asked = await catalogs.ask_for(session, caller, form.all("game"), source, clock.now())
+    asked = await catalog_installs.ask_for(session, caller, form.all("game"), source, clock.now())
     done = message("catalogs_asked", asked) if asked else message("same")
     return back_to(form["back"] or PATH, done)
 

@@ -39,7 +39,7 @@ from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
 from cardsync.operations import offered_backups
-from cardsync.operators import catalogs
+from cardsync.operators import catalog_installs
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.changes_in_file import ChangesInFile
@@ -164,7 +164,7 @@ async def upload_page(
         look=await _look(database, caller, settings, heavy)
         if is_read and caller.role == "owner"
         else None,
-        no_catalog=await catalogs.without_catalog(session, caller, now, settings)
+        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings)
         if is_read
         else None,
     )

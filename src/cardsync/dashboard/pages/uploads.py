@@ -21,7 +21,7 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, sentenc
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, correct_rows, reviews
 from cardsync.inventory.upload_report import listed_reports, report_on
-from cardsync.operators import catalogs
+from cardsync.operators import catalog_installs
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
@@ -84,7 +84,7 @@ async def _shown(
         problem.status if problem else 200,
         report=report,
         under_way=under_way,
-        no_catalog=await catalogs.without_catalog(session, caller, now, settings)
+        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings)
         if report.stream == "inventory" and not under_way
         else None,
         problem=sentence(problem) if problem else "",
