@@ -40,11 +40,15 @@ _LOOK_SECONDS: Final = 2.0
 
 
 # What readers of files raise where these are not as they should be.
-_UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
+UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
 
 
 class NotTaken(CatalogError):
     """The files can be read, and what they hold is not taken."""
+
+
+class InstalledElsewhere(CatalogError):
+    """Another process is at this catalog."""
 
 
 class HoldLost(Exception):
@@ -52,7 +56,9 @@ class HoldLost(Exception):
 
 
 @dataclass
-class _Progress:
+class Progress:
+    """The step that is under way, and how far it is."""
+
     step: str = "download"
     done: int = 0
     total: int = 0
@@ -73,21 +79,39 @@ async def install(
     """Install or renew one catalog, and return the sentence of the result. `fewer` takes one that
     has far fewer cards than the last. Raises CatalogError.
     """
-    holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
     label = LABEL_BY_NAME[game]
-    held = await install_state.claim(database, game, source.name, holder)
+
+    async def work(held: Held, progress: Progress) -> str:
+        return await _install(database, settings, source, held, say, progress, fewer=fewer)
+
+    return await held_alone(database, game, source.name, f"{label} from {source.label}", work)
+
+
+async def held_alone(
+    database: Database,
+    game: str,
+    source: str,
+    what: str,
+    begin: Callable[[Held, Progress], Coroutine[Any, Any, str]],
+    *,
+    once: bool = False,
+) -> str:
+    """Do the work while nobody else does it, and note how it ended; what is done `once` is not tried
+    again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
+    """
+    holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
+    held = await install_state.claim(database, game, source, holder)
     if held is None:
-        raise CatalogError(f"{label} is being installed from {source.label} by another process")
-    progress = _Progress()
-    work = _install(database, settings, source, held, say, progress, fewer=fewer)
+        raise InstalledElsewhere(f"{what} is being installed by another process")
+    progress = Progress()
     try:
-        return await _holding(database, held, progress, work)
+        return await _holding(database, held, progress, begin(held, progress))
     except HoldLost:
-        raise CatalogError(f"another process installs {label} from {source.label} by now") from None
+        raise InstalledElsewhere(f"another process installs {what} by now") from None
     except CatalogError as e:
         away = isinstance(e, source_files.SourceAway)
-        await install_state.fail(database, held, str(e), away=away)
-        log.warning("catalog_not_installed", game=game, source=source.name, away=away)
+        await install_state.fail(database, held, str(e), away=away, for_good=once)
+        log.warning("catalog_not_installed", game=game, away=away)
         raise
     except Exception as e:
         # A database that is away takes no word of it either: then the hold ends by itself.
@@ -102,7 +126,7 @@ async def install(
 
 
 async def _holding(
-    database: Database, held: Held, progress: _Progress, work: Coroutine[Any, Any, str]
+    database: Database, held: Held, progress: Progress, work: Coroutine[Any, Any, str]
 ) -> str:
     """Do the work, and meanwhile renew the hold and note how far it is. Raises HoldLost."""
     task = asyncio.create_task(work)
@@ -129,7 +153,7 @@ async def _install(
     source: Source,
     held: Held,
     say: Callable[[str], None],
-    progress: _Progress,
+    progress: Progress,
     *,
     fewer: bool,
 ) -> str:
@@ -162,35 +186,38 @@ async def _install(
         )
     except NotTaken:
         raise
-    except (CatalogError, pl.exceptions.PolarsError, *_UNREADABLE) as e:
+    except (CatalogError, pl.exceptions.PolarsError, *UNREADABLE) as e:
         # What was downloaded may be at fault, not its source.
         source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
-    loaded = {
-        "digest": digest,
-        "rows": report.products,
-        "skipped": len(report.broken),
-        "bytes": fetched.bytes,
-    }
-    await install_state.succeed(database, held, loaded, seen_at)
+    await install_state.succeed(database, held, loaded(report, digest, fetched.bytes), seen_at)
     log.info("catalog_installed", game=held.game, source=source.name, rows=report.products)
     return report.sentence()
+
+
+def loaded(report: Report, digest: str, size: int) -> dict[str, Any]:
+    """Return what is kept of a catalog that was loaded."""
+    rows, skipped = report.products, len(report.broken)
+    return {"digest": digest, "rows": rows, "skipped": skipped, "bytes": size}
 
 
 def _files(count: int) -> str:
     return f"{count:,} file{'s' if count > 1 else ''}"
 
 
-def _must_fit(report: Report, source: Source, before: int) -> None:
-    """Raises NotTaken for a catalog that is not to be loaded."""
+def must_be_read(report: Report, why: str) -> None:
+    """Raises NotTaken where too few records could be read."""
     broken, good = len(report.broken), report.products
     if not good or broken > BROKEN_MOST * (good + broken):
         first = f" ({report.broken[0].where}: {report.broken[0].reason})" if broken else ""
-        raise NotTaken(
-            f"{source.label} has changed its form: {broken:,} of {good + broken:,} records cannot be"
-            f" read{first}"
-        )
+        raise NotTaken(f"{why}: {broken:,} of {good + broken:,} records cannot be read{first}")
+
+
+def _must_fit(report: Report, source: Source, before: int) -> None:
+    """Raises NotTaken for a catalog that is not to be loaded."""
+    must_be_read(report, f"{source.label} has changed its form")
+    good = report.products
     if good < KEPT_LEAST * before:
         raise NotTaken(
             f"{source.label} has {good:,} printings now and had {before:,}: the catalog stays as it"
@@ -198,7 +225,7 @@ def _must_fit(report: Report, source: Source, before: int) -> None:
         )
 
 
-def _said(say: Callable[[str], None], progress: _Progress) -> source_files.Tell:
+def _said(say: Callable[[str], None], progress: Progress) -> source_files.Tell:
     """Tell the progress, and say a line for each tenth of it."""
     last = 0
 

@@ -19,6 +19,10 @@ from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.database.session import Database, run
 
 HOLD_SECONDS: Final = 60
+# The game of a file that a person added: it may be of any games. Its source is the place of it.
+ANY_GAME: Final = ""
+# The state of such a file is kept so long after its end.
+FILES_KEPT: Final = timedelta(days=1)
 # After a failure a worker waits so long before its next try, the last one again and again.
 PAUSES: Final = (
     timedelta(minutes=10),
@@ -57,7 +61,7 @@ _LOADED: Final = """, installed_at = :now, digest = :digest, rows = :rows, skipp
 _FAILED: Final = f"""
     UPDATE catalog_install
        SET {_FREED}, failed_at = :now, failure = :failure, failures = failures + 1,
-           next_at = :next_at
+           next_at = :next_at, asked_at = CASE WHEN CAST(:for_good AS boolean) THEN NULL ELSE asked_at END
      WHERE game = :game AND source = :source AND holder = :holder
     RETURNING failures
 """
@@ -75,13 +79,21 @@ _DUE: Final = f"""
     SELECT t.game, t.source FROM catalog_install t
      WHERE {_IS_FREE} AND (t.next_at IS NULL OR t.next_at <= :now)
        AND (t.asked_at IS NOT NULL
-            OR CAST(:before AS timestamptz) IS NOT NULL AND t.checked_at < :before)
+            OR CAST(:before AS timestamptz) IS NOT NULL AND t.checked_at < :before
+               AND t.game <> '{ANY_GAME}')
      ORDER BY t.asked_at, t.checked_at
 """
 _ALL: Final = f"""
     SELECT t.game, t.source, t.asked_at, t.installed_at, t.checked_at, t.rows, t.skipped, t.bytes,
            t.failed_at, t.failure, t.next_at, NOT {_IS_FREE} AS runs, t.step, t.done, t.total
       FROM catalog_install t ORDER BY t.game, t.source
+"""
+_ADD: Final = """
+    INSERT INTO catalog_install (game, source, asked_at, bytes) VALUES (:game, :source, :now, :bytes)
+"""
+_DROP: Final = f"""
+    DELETE FROM catalog_install t WHERE t.game = :game AND t.asked_at IS NULL AND {_IS_FREE}
+       AND coalesce(t.checked_at, t.failed_at) < :before
 """
 _SOURCES: Final = """
     SELECT source FROM catalog_install WHERE game = :game AND installed_at IS NOT NULL
@@ -180,10 +192,17 @@ async def succeed(
         await run(session, statement, held.key | {"now": checked_at} | (loaded or {}))
 
 
-async def fail(database: Database, held: Held, failure: str, *, away: bool) -> None:
-    """End with a reason; what was installed before stays."""
+async def fail(
+    database: Database, held: Held, failure: str, *, away: bool, for_good: bool = False
+) -> None:
+    """End with a reason; what was installed before stays. What failed for good is not tried again."""
     now = clock.now()
-    values = held.key | {"now": now, "failure": failure[:1000], "next_at": now + _CHANGED}
+    values = held.key | {
+        "now": now,
+        "failure": failure[:1000],
+        "next_at": None if for_good else now + _CHANGED,
+        "for_good": for_good,
+    }
     async with database.shared() as session:
         failures = await session.scalar(text(_FAILED), values)
         if away and failures:
@@ -206,11 +225,20 @@ async def ask(session: AsyncSession, source: Source, game: str, now: datetime) -
     return await run(session, _ASK, values) > 0
 
 
+async def add_file(session: AsyncSession, place: str, size: int, now: datetime) -> None:
+    """Let a worker load a file that a person added; forget those that ended long ago."""
+    values = {"game": ANY_GAME, "source": place, "bytes": size, "now": now}
+    await run(session, _DROP, values | {"before": now - FILES_KEPT})
+    await run(session, _ADD, values)
+
+
 async def due(session: AsyncSession, now: datetime, renewal_days: int) -> list[tuple[str, str]]:
-    """Return the games and sources that a worker has to install or renew now."""
+    """Return the games and sources that a worker has to install or renew now, with the files to
+    load.
+    """
     before = now - timedelta(days=renewal_days) if renewal_days else None
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
-    return [(game, source) for game, source in rows if source in BY_NAME]
+    return [(game, source) for game, source in rows if source in BY_NAME or game == ANY_GAME]
 
 
 async def installs(session: AsyncSession) -> list[Install]:

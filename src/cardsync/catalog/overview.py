@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import install_state
-from cardsync.catalog.install_state import Install
+from cardsync.catalog.install_state import ANY_GAME, Install
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
 from cardsync.clock import rfc3339
@@ -63,6 +63,62 @@ class CatalogShown(msgspec.Struct):
     """How much the step has to do; 0: nobody knows"""
     others: list[str]
     """The other sources of this game that can be installed"""
+
+
+class AddedFile(msgspec.Struct):
+    """A catalog's file that a person added. It is listed for a day after its end."""
+
+    name: str
+    state: Literal["waiting", "running", "added", "failed"]
+    bytes: int
+    rows: int
+    """The printings that were loaded"""
+    skipped: int
+    """The records of it that could not be read"""
+    ended_at: str | None
+    failure: str | None
+    """Why it was not added; nothing was changed"""
+    step: str
+    """The step that is under way: download (fetch it from the store), read or write; empty: none"""
+    done: int
+    """How much of the step is done"""
+    total: int
+    """How much the step has to do; 0: nobody knows"""
+
+
+async def added_files(session: AsyncSession, now: datetime) -> list[AddedFile]:
+    """Return the files that are waiting or under way, or ended within the day; the newest last."""
+    found = [one for one in await install_state.installs(session) if one.game == ANY_GAME]
+    since = now - install_state.FILES_KEPT
+    ended = {one.source: one.checked_at or one.failed_at for one in found}
+    recent = [one for one in found if one.runs or one.asked_at or _later(ended[one.source], since)]
+    recent.sort(key=lambda one: ended[one.source] or now)
+    return [_added(one, None if one.asked_at else ended[one.source]) for one in recent]
+
+
+def _later(at: datetime | None, since: datetime) -> bool:
+    return at is not None and at >= since
+
+
+def _added(one: Install, ended_at: datetime | None) -> AddedFile:
+    return AddedFile(
+        one.source.rpartition("/")[2],
+        "running"
+        if one.runs
+        else "waiting"
+        if one.asked_at
+        else "failed"
+        if one.failure
+        else "added",
+        one.bytes,
+        one.rows,
+        one.skipped,
+        rfc3339(ended_at) if ended_at else None,
+        one.failure,
+        one.step.partition(" ")[0] if one.runs else "",
+        one.done,
+        one.total,
+    )
 
 
 async def overview(session: AsyncSession, now: datetime, renewal_days: int) -> list[CatalogShown]:

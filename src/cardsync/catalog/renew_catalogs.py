@@ -1,5 +1,5 @@
-"""The worker's part of catalogs: it installs those that were asked for, and renews the installed ones
-when they are old.
+"""The worker's part of catalogs: it installs those that were asked for, loads the files that were
+added, and renews the installed ones when they are old.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 
 from cardsync import clock
 from cardsync.catalog import install_state
+from cardsync.catalog.add_catalog_file import add_catalog_file
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
@@ -45,7 +46,10 @@ async def renew_due(work: Work) -> int:
     found = await _due(work)
     for game, source in found:
         with suppress(CatalogError):
-            await install(work.database, work.settings, BY_NAME[source], game, _quiet)
+            if game == install_state.ANY_GAME:
+                await add_catalog_file(work, source)
+            else:
+                await install(work.database, work.settings, BY_NAME[source], game, _quiet)
     return len(found)
 
 

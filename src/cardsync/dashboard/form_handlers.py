@@ -34,6 +34,8 @@ from cardsync.web.request import provide_bounded_session
 # The field by which a form says that its sender has seen the figures of a large change.
 CONFIRM: Final = "confirm"
 _TOKEN: Final = "csrf_token"  # noqa: S105 (the name of a field)
+# The other fields of a form, and its boundaries, are around its file.
+AROUND_BYTES: Final = 100_000
 _FIELDS_MOST: Final = 2_000
 
 

@@ -36,7 +36,8 @@ _HELD_GAMES: Final = (
     "SELECT game FROM catalog_name GROUP BY game HAVING sum(printings) > 0 ORDER BY game"
 )
 _INSTALLED: Final = """
-    SELECT game, source, checked_at, failed_at, failure FROM catalog_install ORDER BY game, source
+    SELECT game, source, checked_at, failed_at, failure FROM catalog_install WHERE game <> ''
+     ORDER BY game, source
 """
 State = Literal["ok", "note", "bad"]
 CheckMail = Callable[[str], Coroutine[None, None, None]]

@@ -28,8 +28,9 @@ from cardsync.operations.base_backup import BaseFiles
 
 # Backups of one database are made one at a time.
 LOCK: Final = 0x6261636B  # "back"
-# Uploads that nobody has claimed, and bodies that are being received, are no data yet.
-_PASSING: Final = ("incoming", "syncs", "health")
+# Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
+# received are no data yet.
+_PASSING: Final = ("incoming", "syncs", "catalogs", "health")
 Say = Callable[[str], None]
 
 

@@ -1,12 +1,14 @@
 """Shows the catalogs of the installation, beside what the caller's own shop lists of each game, and
-lets a worker install or renew one.
+lets a worker install or renew one, or load one from a file.
 
 That is for operators; and for the owner of the only shop there is, who has no operator to ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import uuid
+from collections.abc import AsyncIterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,15 +16,21 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.catalog import install_state
-from cardsync.catalog.overview import CatalogShown, overview
+from cardsync.catalog.add_catalog_file import key_of, name_of
+from cardsync.catalog.overview import AddedFile, CatalogShown, added_files, overview
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.storage import Store, spool_body
 
+# So few characters that the name is a name of a file, whatever they are.
+_NAME_MOST: Final = 60
+_FILE: Final = re.compile(r".\.(json|csv)(\.gz|\.xz)?$", re.IGNORECASE)
 _ONE_SHOP: Final = "SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few"
 _LISTED: Final = """
     SELECT c.product_line, count(*), count(*) FILTER (WHERE c.match = 'matched')
@@ -44,6 +52,8 @@ class ListedGame(msgspec.Struct):
 class CatalogsShown(msgspec.Struct):
     catalogs: list[CatalogShown]
     """The catalog of each game, in the order of the product lines"""
+    files: list[AddedFile]
+    """The files that were added, or are to be"""
     listed: list[ListedGame]
     """The games of your own shop"""
     renewal_days: int
@@ -58,7 +68,8 @@ async def may_install(session: AsyncSession, caller: Caller) -> bool:
     return is_owner and bool(await session.scalar(text(_ONE_SHOP)))
 
 
-async def _must(session: AsyncSession, caller: Caller) -> None:
+async def need_installer(session: AsyncSession, caller: Caller) -> None:
+    """Raises OperatorRequired."""
     if not await may_install(session, caller):
         raise errors.OperatorRequired
 
@@ -73,9 +84,14 @@ async def read_catalogs(
     session: AsyncSession, caller: Caller, now: datetime, settings: Settings
 ) -> CatalogsShown:
     """Raises OperatorRequired."""
-    await _must(session, caller)
+    await need_installer(session, caller)
     days = settings.catalog_renewal_days
-    return CatalogsShown(await overview(session, now, days), await listed(session, caller), days)
+    return CatalogsShown(
+        await overview(session, now, days),
+        await added_files(session, now),
+        await listed(session, caller),
+        days,
+    )
 
 
 async def ask_for(
@@ -89,7 +105,7 @@ async def ask_for(
 
     Raises OperatorRequired, InvalidPayload.
     """
-    await _must(session, caller)
+    await need_installer(session, caller)
     try:
         chosen = [
             (game, one)
@@ -108,6 +124,40 @@ async def ask_for(
         note(session, caller, "operator.catalogs_asked", summary, now)
         await session.flush()
     return len(asked)
+
+
+async def add_file(
+    database: Database, caller: Caller, store: Store, name: str, body: AsyncIterable[bytes]
+) -> None:
+    """Take a catalog's file, which a worker checks and loads. Raises OperatorRequired,
+    InvalidPayload, PayloadTooLarge.
+    """
+    async with database.tenant(caller.seller_id) as session:
+        await need_installer(session, caller)
+    place = f"{uuid.uuid4()}/{_file_name(name)}"
+    with store.spool() as (path, file):
+        size = await spool_body(file, body, limits.CATALOG_FILE_BYTES, limits.CATALOG_FILE_BYTES)
+        if not size:
+            raise errors.InvalidPayload("choose a file that is not empty first")
+        file.flush()
+        await store.write(key_of(place), path)
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        await install_state.add_file(session, place, size, now)
+        summary = f"catalog file added: {name_of(place)}, {size / 1e6:,.1f} MB"
+        note(session, caller, "operator.catalog_file_added", summary, now)
+
+
+def _file_name(given: str) -> str:
+    """Return a name that a file may have here. Raises InvalidPayload."""
+    name = re.split(r"[/\\]", given)[-1]
+    name = "".join(letter for letter in name if letter.isprintable())[-_NAME_MOST:].lstrip(". ")
+    if not _FILE.search(name):
+        raise errors.InvalidPayload(
+            f"{name or 'The file'} cannot be a catalog: its name must end in .json or .csv"
+            " (.gz or .xz after it, if it is packed)"
+        )
+    return name
 
 
 class NoCatalog(msgspec.Struct):

@@ -9,22 +9,26 @@ from typing import Annotated
 
 import msgspec
 from litestar import Router, get, patch, post
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import Parameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.access.rate_limits.groups import UPLOADS, WRITES
+from cardsync.database.session import Database
 from cardsync.operators import catalog_installs, installation, shops
 from cardsync.operators.catalog_installs import CatalogsShown
 from cardsync.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.settings import Settings
-from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
+from cardsync.storage import Store
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 READ = (*BEHIND_A_KEY, errors.SessionRequired, errors.OperatorRequired)
 WRITTEN = (*FOR_MEMBERS, errors.OperatorRequired)
 Search = Annotated[str, Parameter(max_length=limits.SEARCHED_CHARACTERS)]
+FileName = Annotated[str, Parameter(max_length=300)]
 PageNumber = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
 
 
@@ -126,6 +130,40 @@ async def install_catalogs(
     return await catalog_installs.read_catalogs(session, caller, now, settings)
 
 
+class _CatalogFile(Operation):
+    def __post_init__(self) -> None:
+        text = Schema(type=OpenAPIType.STRING, content_media_type="application/octet-stream")
+        self.request_body = RequestBody(
+            required=True,
+            description="The file itself, at most 500 MB. No Content-Type is needed.",
+            content={"application/octet-stream": OpenAPIMediaType(schema=text)},
+        )
+
+
+@post(
+    "/catalogs/files",
+    status_code=202,
+    opt=UPLOADS,
+    operation_class=_CatalogFile,
+    request_max_body_size=limits.CATALOG_FILE_BYTES + 1,
+    responses=problems(*WRITTEN, errors.PayloadTooLarge, errors.InvalidPayload),
+)
+async def add_catalog_file(
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+    name: FileName = "",
+) -> CatalogsShown:
+    """Add a catalog from a file, JSON or CSV, of the given name: a worker checks it and loads it, and
+    a file that is at fault changes nothing. The owner of the only shop may, too.
+    """
+    await catalog_installs.add_file(database, caller, store, name, request.stream())
+    async with database.tenant(caller.seller_id) as session:
+        return await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
+
+
 router = Router(
     path="/operator",
     route_handlers=[
@@ -135,6 +173,7 @@ router = Router(
         read_installation,
         list_catalogs,
         install_catalogs,
+        add_catalog_file,
     ],
     tags=["operator"],
 )

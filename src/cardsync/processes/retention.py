@@ -79,6 +79,7 @@ def _steps(work: Work, now: datetime) -> dict[str, Callable[[], Awaitable[int]]]
     return {
         "unclaimed": partial(sweep, "syncs/", unclaimed),
         "incoming": partial(sweep, "incoming/", unclaimed),
+        "catalog_files": partial(sweep, "catalogs/", unclaimed),
         "uploads": partial(sweep, "accepted/", before(settings.upload_retention_days)),
         "receipts": partial(sweep, "receipts/", before(settings.receipt_retention_days)),
         # Their rows go by the stream "screenshots" of work_due, a transaction a seller.

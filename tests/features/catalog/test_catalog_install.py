@@ -367,6 +367,59 @@ def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(
     assert len(names()) == 1000
 
 
+# The command of people, but for its slices: thousands of cards would be one.
+IN_SLICES = """
+from cardsync.catalog import load_catalog
+from cardsync.cli import program
+load_catalog._CHUNK = 50
+program()
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_every_product_and_the_next_one_ends_it(
+    run, site, here, query, owner_url, a_set, names
+):
+    """It alone kills a real process in the middle of a load, some slices of which are stored."""
+    old = some_cards(a_set, 100)
+    site.has_magic(old)
+    done(run("install", "magic"))
+    rows = "SELECT id, product_name, vanished_at FROM product WHERE set_name = %s ORDER BY id"
+    before = query(rows, a_set)
+    assert len(before) == 100
+    newer = [*old[:90], *(a_card(a_set, f"Newer {at}", at) for at in range(101, 501))]
+    site.has_magic(newer)
+    forget_the_day(here)
+    command = [sys.executable, "-c", IN_SLICES, "catalog", "install", "magic"]
+    child = subprocess.Popen(command, env=os.environ.copy(), stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as ours:
+        # Each slice waits for this lock, and so do we: no two of them pass us.
+        lock = "SELECT pg_advisory_{}(hashtext('cardsync catalog'))"
+        while True:
+            ours.execute(lock.format("lock"))
+            if len(query(rows, a_set)) > 200:
+                break
+            ours.execute(lock.format("unlock"))
+            assert time.monotonic() < until
+            assert child.poll() is None, child.stderr.read()
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    child.stderr.close()
+    half = query(rows, a_set)
+    assert half[:100] == before
+    assert 200 < len(half) < 500
+    assert "being installed" in done(run("list"))
+    query("UPDATE catalog_install SET held_until = now()")
+    assert f"{500 - len(half)} new" in done(run("install", "magic"))
+    after = query(rows, a_set)
+    assert [one[:2] for one in after[:100]] == [one[:2] for one in before]
+    lost = {name for _, name, vanished_at in after if vanished_at}
+    assert lost == {card["name"] for card in old[90:]}
+    assert sorted(names()) == sorted(card["name"] for card in newer)
+    assert "Magic is as Scryfall has it: 490 printings" in done(run("install", "magic"))
+
+
 async def test_a_worker_installs_what_was_asked_for_and_renews_it_weekly(
     service, here, site, a_set, names, query
 ):

@@ -1,8 +1,10 @@
 """The page Operator → Card catalogs and its operations: what each game's catalog is, what the own shop
-lists of it, and the buttons that let a worker install one.
+lists of it, the buttons that let a worker install one, and the files that people add.
 """
 
+import json
 import re
+import uuid
 from dataclasses import replace
 
 import pytest
@@ -10,10 +12,13 @@ from sqlalchemy import text
 
 from browsers import joined, operates, signed_in
 from builders import a_csv, a_row
-from cardsync.catalog import source_files
+from cardsync import clock, limits
+from cardsync.catalog import install_state, source_files
+from cardsync.catalog.add_catalog_file import FOLDER, add_catalog_file
+from cardsync.catalog.install_catalog import InstalledElsewhere
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.operators import catalog_installs
-from catalog_site import a_catalog_site
+from catalog_site import a_card, a_catalog_site
 
 PATH = "/operator/catalogs"
 # Games that no other test loads a catalog of; the second one gets none here either.
@@ -140,3 +145,187 @@ async def test_an_owner_installs_where_there_is_no_other_shop_and_nobody_else_do
     assert (await owner.get(PATH)).status_code == 200
     assert (await staff.get(PATH)).status_code == 403
     assert (await seller.get("/api/operator/catalogs")).status_code == 403
+
+
+FILES = f"{PATH}/files"
+FILES_API = "/api/operator/catalogs/files"
+
+
+def a_file(set_name, *names, game=OTHER):
+    lines = ["game,set_name,product_name,number"]
+    lines += [f"{game},{set_name},{name},UA02-{at:03}" for at, name in enumerate(names)]
+    return "\n".join(lines).encode()
+
+
+@pytest.fixture
+def a_set():
+    return f"Set {uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def names(service, a_set):
+    async def found():
+        async with service.database.shared() as session:
+            sql = "SELECT product_name FROM product WHERE set_name = :set ORDER BY id"
+            return [*await session.scalars(text(sql), {"set": a_set})]
+
+    return found
+
+
+async def send(browser, body, name="cards.csv", **fields):
+    token = {"csrf_token": browser.session["csrf_token"]}
+    return await browser.http.post(FILES, data=token | fields, files={"file": (name, body)})
+
+
+async def shown_files(browser):
+    return (await browser.get("/api/operator/catalogs")).json()["files"]
+
+
+async def waiting_objects(work):
+    return await work.store.keys(f"{FOLDER}/")
+
+
+async def test_an_operator_adds_a_catalog_as_a_file_and_sees_how_it_ends(
+    service, a_seller, work, a_set, names
+):
+    _, browser = await an_operator(a_seller)
+    sent = await send(browser, a_file(a_set, "One", "Two", ""), "C:\\my cards.csv")
+    assert sent.status_code == 303
+    assert sent.headers["location"].startswith(PATH)
+    page = (await browser.get(sent.headers["location"])).text
+    assert "File received." in page
+    assert "Adding my cards.csv" in page
+    assert 'data-hx-trigger="every 2s"' in page
+    assert await names() == []
+    # One record of three is too many; one of eleven is left out.
+    await renew_due(work)
+    page = " ".join((await browser.get(PATH)).text.split())
+    assert "my cards.csv: 1 of 3 records cannot be read (row 3: product_name is missing)" in page
+    assert "Nothing was changed." in page
+    await send(browser, a_file(a_set, *"abcdefghij", ""))
+    assert await renew_due(work) == 1
+    assert await names() == [*"abcdefghij"]
+    page = " ".join((await browser.get(PATH)).text.split())
+    assert "10 printings, and 1 record left out" in page
+    [first, second] = await shown_files(browser)
+    assert (first["name"], first["state"], first["rows"]) == ("my cards.csv", "failed", 0)
+    assert (second["name"], second["state"]) == ("cards.csv", "added")
+    assert (second["rows"], second["skipped"]) == (10, 1)
+    assert await waiting_objects(work) == []
+    # It is nobody's to renew, and a day later it is no news.
+    for column in ("checked_at", "failed_at"):
+        earlier = f"UPDATE catalog_install SET {column} = {column} - interval '8 days'"
+        await _sql(service, earlier)
+    assert await renew_due(work) == 0
+    assert await shown_files(browser) == []
+
+
+def scryfall_like(set_name, count):
+    return [a_card(set_name, f"Card {at}", at) for at in range(count)]
+
+
+BAD = {
+    "cut.json": (
+        lambda set_name: json.dumps(scryfall_like(set_name, 30)).encode()[:-40],
+        "cut.json is no whole JSON file",
+    ),
+    "other.json": (lambda _: b'[{"a": 1}]', "the format of other.json is unknown"),
+    "list.csv": (lambda _: b"Name,Price\nOne,1\n", "list.csv lacks the columns game, set_name"),
+    "none.csv": (lambda set_name: a_file(set_name), "none.csv: 0 of 0 records cannot be read"),
+    "game.csv": (lambda set_name: a_file(set_name, "One", game="chess"), "chess is not a known"),
+    "no text.csv": (lambda _: bytes(range(256)) * 50, "no text.csv"),
+    "cut.csv.gz": (lambda _: b"\x1f\x8b\x08\0\0\0", "cut.csv.gz cannot be read as csv"),
+    "cut.json.xz": (lambda _: b"\xfd7zXZ", "cut.json.xz"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_file_changes_nothing_and_is_not_tried_again(
+    a_seller, work, a_set, names, name
+):
+    make, why = BAD[name]
+    _, browser = await an_operator(a_seller)
+    assert (await send(browser, make(a_set), name)).status_code == 303
+    assert await renew_due(work) == 1
+    [file] = await shown_files(browser)
+    assert (file["state"], file["rows"]) == ("failed", 0)
+    assert why in file["failure"]
+    assert await names() == []
+    assert await waiting_objects(work) == []
+    assert await renew_due(work) == 0
+
+
+async def test_what_is_no_catalog_by_its_name_or_size_is_refused_at_once(
+    a_seller, work, a_set, monkeypatch
+):
+    _, browser = await an_operator(a_seller)
+    monkeypatch.setattr(limits, "CATALOG_FILE_BYTES", 1_000)
+    for name, body, status, why in (
+        (
+            "photo.png",
+            b"x",
+            422,
+            "photo.png cannot be a catalog: its name must end in .json or .csv",
+        ),
+        (".csv", b"x", 422, "cannot be a catalog"),
+        ("empty.csv", b"", 422, "choose a file that is not empty"),
+        ("large.csv", a_file(a_set, *["x" * 50] * 50), 413, "larger than 1,000 bytes"),
+    ):
+        answer = await browser.post(FILES_API, params={"name": name}, content=body)
+        assert answer.status_code == status
+        assert why in answer.json()["error"]
+        page = await send(browser, body, name)
+        assert page.status_code == status
+        assert why.lower() in page.text.lower()
+    token = {"csrf_token": browser.session["csrf_token"]}
+    nothing = await browser.http.post(FILES, data=token, files={"other": ("a.csv", b"x")})
+    assert "Choose a catalog file first" in nothing.text
+    assert await shown_files(browser) == []
+    assert await waiting_objects(work) == []
+
+
+async def test_who_may_not_install_adds_no_file(a_seller, work, a_set, names, monkeypatch):
+    seller = await a_seller(lines=[OTHER])
+    owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
+    for member in (owner, staff):
+        assert (await send(member, a_file(a_set, "One"))).status_code == 403
+        refused = await member.post(FILES_API, params={"name": "a.csv"}, content=b"x")
+        assert refused.status_code == 403
+    by_key = await seller.post(FILES_API, params={"name": "a.csv"}, content=b"x")
+    assert by_key.status_code == 403
+    assert await waiting_objects(work) == []
+    # Other tests made their shops in this database.
+    monkeypatch.setattr(catalog_installs, "_ONE_SHOP", "SELECT true")
+    forged = await owner.http.post(FILES, data={}, files={"file": ("a.csv", a_file(a_set, "One"))})
+    assert forged.status_code == 403
+    taken = await owner.post(FILES_API, params={"name": "a.csv"}, content=a_file(a_set, "One"))
+    assert taken.status_code == 202
+    assert [file["state"] for file in taken.json()["files"]] == ["waiting"]
+    assert (await staff.post(FILES_API, params={"name": "a.csv"}, content=b"x")).status_code == 403
+    await renew_due(work)
+    assert await names() == ["One"]
+
+
+async def test_a_worker_that_dies_with_a_file_is_followed_by_another(
+    service, a_seller, work, a_set, names
+):
+    _, browser = await an_operator(a_seller)
+    await send(browser, a_file(a_set, "One", "Two"))
+    [(game, place)] = await _due(service)
+    held = await install_state.claim(service.database, game, place, "a worker that died")
+    assert held
+    # Nobody else is at it, and the one who comes too soon takes nothing away.
+    assert await renew_due(work) == 0
+    with pytest.raises(InstalledElsewhere):
+        await add_catalog_file(work, place)
+    assert [file["state"] for file in await shown_files(browser)] == ["running"]
+    assert len(await waiting_objects(work)) == 1
+    await _sql(service, "UPDATE catalog_install SET held_until = now()")
+    assert await renew_due(work) == 1
+    assert await names() == ["One", "Two"]
+    assert await waiting_objects(work) == []
+
+
+async def _due(service):
+    async with service.database.shared() as session:
+        return await install_state.due(session, clock.now(), 7)

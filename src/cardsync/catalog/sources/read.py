@@ -57,7 +57,7 @@ def form_of(path: Path) -> str:
         if b'"meta"' in start and b'"data"' in start:
             return "mtgjson"
     raise CatalogError(
-        f"the format of {path.name} is unknown; name it with --format ({', '.join(FORMS[1:])})"
+        f"the format of {path.name} is unknown; `cardsync catalog import --format` names it ({', '.join(FORMS[1:])})"
     )
 
 

@@ -1,33 +1,48 @@
 """The operators' page of card catalogs: how fresh each game's is, what is wrong with it, and the
-buttons that install or renew one.
+buttons that install or renew one, or load one from a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Final
 
-from litestar import Response, get
+from litestar import Response, get, post
+from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.catalog.overview import CatalogShown
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, back_to, show
+from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.operators import catalog_installs
 from cardsync.settings import Settings
+from cardsync.storage import Store
 
 PATH: Final = "/operator/catalogs"
+_PIECE: Final = 1 << 20
 _BUSY: Final = ("waiting", "running")
 
 
 @get(PATH, opt=BY_FORM)
 async def catalogs_page(
     request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    return await _shown(request, caller, database, settings)
+
+
+async def _shown(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    problem: errors.Problem | None = None,
 ) -> Template:
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         found = await catalog_installs.read_catalogs(session, caller, clock.now(), settings)
@@ -44,6 +59,9 @@ async def catalogs_page(
         request,
         caller,
         "operator_catalogs.html",
+        problem.status if problem else 200,
+        problem=sentence(problem) if problem else "",
+        files=found.files,
         rows=rows,
         others=others,
         own=own,
@@ -54,6 +72,7 @@ async def catalogs_page(
         undescribed=sum(one.listings for one in found.listed if one.game not in described),
         installed=[one.game for one in rows if one.installed_at],
         busy=[one for one in rows if one.state in _BUSY],
+        busy_files=[one for one in found.files if one.state in _BUSY],
         renewal_days=found.renewal_days,
     )
 
@@ -72,4 +91,30 @@ async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
     return back_to(form["back"] or PATH, done)
 
 
-ROUTES: Final = [catalogs_page, install_by_form]
+@post(
+    f"{PATH}/files",
+    opt=BY_FORM | UPLOADS,
+    request_max_body_size=limits.CATALOG_FILE_BYTES + AROUND_BYTES,
+)
+async def add_by_form(
+    request: PageRequest, caller: Caller, database: Database, store: Store, settings: Settings
+) -> Template | Response[str]:
+    # Nobody else's half a gigabyte is received first.
+    async with database.tenant(caller.seller_id) as session:
+        await catalog_installs.need_installer(session, caller)
+    file = await read_file(request)
+    try:
+        if file is None:
+            raise errors.InvalidPayload("choose a catalog file first")
+        await catalog_installs.add_file(database, caller, store, file.filename, _pieces(file))
+    except (errors.InvalidPayload, errors.PayloadTooLarge) as e:
+        return await _shown(request, caller, database, settings, e)
+    return see(PATH, message("catalog_file_added"))
+
+
+async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
+    while piece := await file.read(_PIECE):
+        yield piece
+
+
+ROUTES: Final = [catalogs_page, install_by_form, add_by_form]

@@ -15,7 +15,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
-from cardsync.dashboard.form_handlers import Form, post_form, read_file
+from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, sentence, show
 from cardsync.database.session import Database
@@ -27,8 +27,7 @@ from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 
-# The form's other fields are around the file.
-MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + 100_000
+MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES
 UNDER_WAY: Final = ("queued", "processing")
 
 

@@ -1,0 +1,123 @@
+"""Loads a catalog from a file that a person added on a page or through the API: it is fetched from
+the object store, checked, and loaded like any other; a file that is at fault changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import uuid
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+import structlog
+
+from cardsync import clock
+from cardsync.catalog import install_state
+from cardsync.catalog.install_catalog import (
+    UNREADABLE,
+    InstalledElsewhere,
+    Progress,
+    held_alone,
+    loaded,
+    must_be_read,
+)
+from cardsync.catalog.install_state import ANY_GAME, Held
+from cardsync.catalog.load_catalog import load
+from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.storage import ObjectMissing, Store
+from cardsync.work.jobs import Work
+
+log = structlog.get_logger(__name__)
+
+# Objects lie in this folder of the store until they are loaded.
+FOLDER: Final = "catalogs"
+# A process that was killed leaves its copy of the file behind.
+_LEFT_SECONDS: Final = 86_400
+
+
+async def add_catalog_file(work: Work, place: str) -> str:
+    """Load the file, and return the sentence of the result. Raises CatalogError."""
+    name = name_of(place)
+
+    async def begin(held: Held, progress: Progress) -> str:
+        return await _load(work, held, progress, name)
+
+    try:
+        done = await held_alone(work.database, ANY_GAME, place, name, begin, once=True)
+    except InstalledElsewhere:
+        raise
+    except CatalogError:
+        await work.store.delete(key_of(place))
+        raise
+    await work.store.delete(key_of(place))
+    return done
+
+
+def key_of(place: str) -> str:
+    """Return the object that holds a file."""
+    return f"{FOLDER}/{place}"
+
+
+def name_of(place: str) -> str:
+    """Return a file's own name."""
+    return place.rpartition("/")[2]
+
+
+async def _load(work: Work, held: Held, progress: Progress, name: str) -> str:
+    folder = _new_folder(work.settings.catalogs_folder / "added")
+    path = folder / name
+    try:
+        size, digest = await _fetch(work.store, key_of(held.source), path, progress)
+        progress.tell("read", 0, 0)
+        report = await load(
+            work.database,
+            path,
+            "auto",
+            None,
+            _quiet,
+            check=lambda report: must_be_read(report, name),
+            tell=progress.tell,
+        )
+    except (pl.exceptions.PolarsError, *UNREADABLE) as e:
+        reason = " ".join(str(e).split())[:300]
+        raise CatalogError(f"{name} cannot be read as a catalog: {reason}") from e
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    kept = loaded(report, digest, size)
+    await install_state.succeed(work.database, held, kept, clock.now())
+    log.info("catalog_file_loaded", rows=report.products)
+    return report.sentence()
+
+
+def _new_folder(above: Path) -> Path:
+    """Make a folder for one file, and delete those that processes left behind."""
+    old = clock.now().timestamp() - _LEFT_SECONDS
+    for left in above.glob("*"):
+        if left.stat().st_mtime < old:
+            shutil.rmtree(left, ignore_errors=True)
+    folder = above / uuid.uuid4().hex
+    folder.mkdir(parents=True)
+    return folder
+
+
+async def _fetch(store: Store, key: str, path: Path, progress: Progress) -> tuple[int, str]:
+    """Write the object to the file; return its size and its digest. Raises CatalogError."""
+    digest = hashlib.sha256()
+    try:
+        size, done = await store.size(key), 0
+        with path.open("wb") as file:
+            async for piece in store.read_range(key, 0, size):
+                await asyncio.to_thread(file.write, piece)
+                digest.update(piece)
+                done += len(piece)
+                progress.tell("download bytes", done, size)
+    except ObjectMissing:
+        raise CatalogError(f"{path.name} is no longer there; add it again") from None
+    return size, digest.hexdigest()
+
+
+def _quiet(line: str) -> None:
+    """People see the progress on the page."""
