@@ -137,6 +137,21 @@ SAMPLES = {
             (2, "Bolt", "Magic 2011", "M11", "149", "Rainbow Foil", "NM", "English"),
         ],
     ),
+    "deckstats": (
+        ("amount,card_name,is_foil,is_pinned,is_signed,set_id,set_code,collector_number,language,"
+        'condition,comment,added\n1,"Bolt",1,,,147,"M11","149","de",NM,,\n'),
+        [(1, "Bolt", "", "M11", "149", "Foil", "NM", "German")],
+    ),
+    "mtg_manager": (
+        ("Quantity,Name,Code,PurchasePrice,Foil,Condition,Language,PurchaseDate\n"
+        '1,"Bolt",M11,18.04,0,2,0,5/6/2018\n'),
+        [(1, "Bolt", "", "M11", "", "Normal", "LP", "English")],
+    ),
+    "mtgstocks": (
+        ('"Card","Set","Quantity","Price","Condition","Language","Foil","Signed"\n'
+        '"Bolt","Magic 2011",3,0.35,M,en,Yes,No\n'),
+        [(3, "Bolt", "Magic 2011", "", "", "Foil", "NM", "English")],
+    ),
     "dreamborn": (
         ("Set Number,Card Number,Variant,Count,Name,Color,Rarity\n"
         '011,191,foil,1,"Angel - Experiment 624",Amber,Rare\n011,191,normal,4,,,\n'),
@@ -496,6 +511,11 @@ def test_a_list_of_names_with_commas_is_no_table(first):
         ("1 Bolt (M11) 149 *A*", ("1", "Bolt", "M11", "149", "")),
         ("1 Bolt <extended> [M11] (F)", ("1", "Bolt", "M11", "", "foil")),
         ("1 Bolt [Burn]", ("1", "Bolt", "", "", "")),
+        ("1 Bolt [Magic 2011] (F)", ("1", "Bolt", "", "", "foil")),
+        ("1 Bolt (Magic 2011) #149", ("1", "Bolt (Magic 2011)", "", "149", "")),
+        ("1 Bolt - 125/197", ("1", "Bolt", "", "125/197", "")),
+        ("1 Bolt <149> [M11] (FE)", ("1", "Bolt", "M11", "149", "etched")),
+        ("1 Hymn to Tourach [FE]", ("1", "Hymn to Tourach", "FE", "", "")),
         ("4 x Bolt", ("4", "Bolt", "", "", "")),
         ("Bolt (4)", ("4", "Bolt", "", "", "")),
         ("- 2 Bolt - $1.20", ("2", "Bolt", "", "", "")),

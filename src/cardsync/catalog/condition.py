@@ -51,9 +51,10 @@ LANGUAGES = {
     "Sanskrit": "sa",
     "Ancient Greek": "grc",
     "Arabic": "ar",
+    "Quenya": "qya",
 }
 # No SKU of the marketplace has these: a printing in one is listed like any other.
-WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar")
+WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar", "qya")
 _LANGUAGE_BY_LABEL = {name.lower(): name for name in LANGUAGES}
 
 _LABEL = re.compile(rf"({'|'.join(CODES)})(?: (.+))?", re.ASCII | re.IGNORECASE)

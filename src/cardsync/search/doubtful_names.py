@@ -51,7 +51,11 @@ class Span(NamedTuple):
     front: str
 
     def is_name_of(self, name: str) -> bool:
-        return _begins(name, self.text)
+        """Return whether the name begins so; what cannot be read otherwise may have other spaces:
+        `Type:Null` is `Type: Null`.
+        """
+        same = self.bad and _plain(name).replace(" ", "") == _plain(self.text).replace(" ", "")
+        return same or _begins(name, self.text)
 
     def has_front(self, name: str) -> bool:
         """Return whether this is the name of the front face alone."""

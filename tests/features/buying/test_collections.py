@@ -345,9 +345,9 @@ async def test_columns_of_an_unknown_file_are_proposed_and_kept(shop, products):
     found = await brought(shop, data)
     assert (found["state"], found["columns"]) == (
         "needs_columns",
-        {"copies": "Menge", "name": "Titel der Karte"},
+        {"copies": "Menge", "name": "Titel der Karte", "number": "Nr"},
     )
-    named = found["columns"] | {"set_name": "serie", "number": "Nr"}
+    named = found["columns"] | {"set_name": "serie"}
     path = f"/api/buying/collections/{found['id']}/columns"
     wrong = await shop.http.put(path, json={"columns": {"name": "Nobody"}})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_payload")

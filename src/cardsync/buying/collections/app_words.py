@@ -32,8 +32,13 @@ class Condition(NamedTuple):
 
 
 def squeezed(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text)
-    return re.sub(r"[^a-z0-9*]", "", plain.lower())
+    """Return a word's letters and digits of any script, its stars and its pictures."""
+    plain = unicodedata.normalize("NFKD", text).lower()
+    return "".join(
+        sign
+        for sign in plain
+        if sign.isalnum() or sign == "*" or unicodedata.category(sign) == "So"
+    )
 
 
 def _table(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
@@ -57,8 +62,8 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
     # Cardmarket's, which ManaBox and Dragon Shield have, too.
     "european": {
         "NM": ("", "mt", "m", "mint", "nm", "near mint"),
-        "LP": ("ex", "exc", "excellent"),
-        "MP": ("gd", "good", "lp", "light played", "light_played", "lightly played"),
+        "LP": ("ex", "exc", "excellent", "sp", "slightly played"),
+        "MP": ("gd", "good", "lp", "light played", "lightly played", "mp", "moderately played"),
         "HP": ("pl", "played", "hp", "heavily played"),
         "DMG": ("po", "poor", "damaged", "dmg"),
     },
@@ -95,12 +100,15 @@ _NORMAL: Final = (
     "no foil",
     "standard",
     "none",
+    "nein",
+    "non",
     "-",
 )
 _FOIL: Final = (
     "foil", "yes", "true", "1", "y", "x", "f", "etched", "foil etched", "etched foil", "foil_etched",
-    "*f*", "*e*", "glossy", "premium", "ja",
+    "*f*", "*e*", "glossy", "premium", "ja", "oui", "si", "foils",
 )  # fmt: skip
+_FOIL_AND_MORE: Final = re.compile(r"foil\s*[(\[,;:/-]", re.IGNORECASE)
 _FINISHES: Final = _table(
     {name: (name,) for name in PRINTINGS}
     | {"Normal": _NORMAL, "Foil": _FOIL}
@@ -111,11 +119,11 @@ _FINISHES: Final = _table(
 )
 _SIMPLIFIED: Final = (
     "Simplified Chinese", "Chinese Simplified", "S-Chinese", "Chinese (S)", "Chinese", "zh", "zhs",
-    "zh_CN", "zh-Hans", "cn", "cs", "sc",
+    "zh_CN", "zh-Hans", "cn", "cs", "sc", "中文", "简体中文", "chinesisch", "chinois", "chino", "cinese",
 )  # fmt: skip
 _TRADITIONAL: Final = (
     "Traditional Chinese", "Chinese Traditional", "T-Chinese", "Chinese (T)", "zht", "zh_TW",
-    "zh_HK", "zh-Hant", "tw", "ct", "tc",
+    "zh_HK", "zh_MO", "zh-Hant", "tw", "ct", "tc", "繁體中文",
 )  # fmt: skip
 _LANGUAGES: Final = _table(
     {name: (name, code) for name, code in LANGUAGES.items() if "Chinese" not in name}
@@ -128,18 +136,26 @@ _LANGUAGES: Final = _table(
         "Arabic": ("arabic", "ar"),
         "Simplified Chinese": _SIMPLIFIED,
         "Traditional Chinese": _TRADITIONAL,
-        "English": ("", "english", "en", "eng", "us", "gb"),
-        "Japanese": ("japanese", "ja", "jp", "jpn"),
-        "Korean": ("korean", "ko", "kr", "kor"),
-        "Spanish": ("spanish", "es", "sp", "esp"),
-        "German": ("german", "de", "ge", "ger", "deu", "deutsch", "deutsche"),
-        "French": ("french", "fr", "fra", "fre", "francais"),
-        "Italian": ("italian", "it", "ita", "italiano"),
-        "Portuguese": ("portuguese", "pt", "pt-br", "br", "por", "portuguese (brazil)",
-                       "brazilian portuguese"),
-        "Russian": ("russian", "ru", "rus"),
+        "English": ("", "english", "en", "eng", "us", "gb", "englisch", "anglais", "inglés",
+                    "inglese", "inglês"),
+        "Japanese": ("japanese", "ja", "jp", "jpn", "japan", "日本語", "japanisch", "japonais",
+                     "japonés", "giapponese", "japonês"),
+        "Korean": ("korean", "ko", "kr", "kor", "한국어", "koreanisch", "coréen", "coreano"),
+        "Spanish": ("spanish", "es", "sp", "esp", "español", "spanisch", "espagnol", "spagnolo",
+                    "espanhol"),
+        "German": ("german", "de", "ge", "ger", "deu", "deutsch", "deutsche", "allemand", "alemán",
+                   "tedesco", "alemão"),
+        "French": ("french", "fr", "fra", "fre", "français", "französisch", "francés", "francese",
+                   "francês"),
+        "Italian": ("italian", "it", "ita", "italiano", "italienisch", "italien"),
+        "Portuguese": ("portuguese", "pt", "pt-br", "br", "por", "brazilian portuguese",
+                       "português", "portugiesisch", "portugais", "portugués", "portoghese"),
+        "Russian": ("russian", "ru", "rus", "русский", "russisch", "russe", "ruso", "russo"),
     }
 )  # fmt: skip
+# "2xGood" has the copies once more.
+_COPIES: Final = re.compile(r"^[0-9]+x(?=[a-z])")
+_REGION: Final = re.compile(r"(?<=\w)\s*[-_(][^-_(]*$")
 _GAMES: Final = _table({line.name: (line.name, line.label) for line in LINES} | {"": ("",)})
 _GAMES_TOO: Final = {
     "mtg": "magic",
@@ -172,7 +188,7 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
     Raises UnknownWord.
     """
     plain = squeezed(word)
-    code = own.get(plain) or _LADDERS[ladder].get(plain)
+    code = own.get(plain) or _LADDERS[ladder].get(_COPIES.sub("", plain))
     if code is not None:
         return Condition(code)
     label = read_condition(word)
@@ -182,8 +198,8 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word. One that ends in "foil" is a foil, which a number or a game's
-    own table tells more of. Raises UnknownWord.
+    """Return the printing of a word. One that ends in "foil", or has it in front of more words, is a
+    foil, which a number or a game's own table tells more of. Raises UnknownWord.
     """
     plain = squeezed(word)
     found = own.get(plain)
@@ -192,6 +208,8 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
         return found
     if plain.endswith("foil") and not plain.endswith("nonfoil"):
         return " ".join(word.split())
+    if _FOIL_AND_MORE.match(word.strip()) and "proxy" not in plain:
+        return "Foil"
     raise UnknownWord(f"{word[:SHOWN]!r} is not a known finish")
 
 
@@ -208,12 +226,18 @@ def printings_of_word(finish: str, game: str) -> list[str]:
 
 
 def language_of(word: str, own: Mapping[str, str]) -> str:
-    """Raises UnknownWord."""
-    plain = squeezed(word)
-    found = own.get(plain) or _LANGUAGES.get(plain)
-    if found is None:
-        raise UnknownWord(f"{word[:SHOWN]!r} is not a known language")
-    return found
+    """Return the language of a word, which a region may follow: "de-AT", "Spanish (Mexico)". Raises
+    UnknownWord.
+    """
+    said = word
+    while True:
+        plain = squeezed(said)
+        if found := own.get(plain) or _LANGUAGES.get(_COPIES.sub("", plain)):
+            return found
+        shorter = _REGION.sub("", said)
+        if shorter == said:
+            raise UnknownWord(f"{word[:SHOWN]!r} is not a known language")
+        said = shorter
 
 
 def game_of(word: str) -> str:

@@ -201,7 +201,8 @@ def _columns(
     for field, places in found.columns.items():
         name = header[places[0]] if places[0] < len(header) else field
         if field in ("copies", "foil_copies"):
-            columns[field] = _counted(table, places, name, problems, decimal)
+            alone = "foil_copies" not in found.columns and len(places) == 1
+            columns[field] = _counted(table, places, name, problems, decimal, alone)
             continue
         written = _written(table, places)
         read = _reader(field, written, app)
@@ -244,8 +245,11 @@ def _counted(
     name: str,
     problems: _Problems,
     decimal: str,
+    alone: bool,
 ) -> list[int]:
-    """Return the copies of each row; those that cannot be read count one until they are settled."""
+    """Return the copies of each row; those that cannot be read count one until they are settled. A
+    blank is none, unless no other column has copies.
+    """
     counts = [0] * len(table)
     for place in places:
         written = [cells[place] for cells in table]
@@ -255,7 +259,7 @@ def _counted(
                 counts[at] += values[cell]
             elif at in problems.broken:
                 counts[at] = 1
-            elif cell.strip() or len(places) == 1:
+            elif cell.strip() or alone:
                 problems.broken[at] = (name, faults[cell])
                 counts[at] = 1
     return counts
@@ -331,7 +335,10 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
         language=pl.coalesce(
             pl.when(pl.col(name) != "").then(name) for name in ("language", "of_language")
         ).fill_null("English"),
-        number=pl.when(numbered).then(varied).otherwise("number"),
+        # A spreadsheet writes "222.0".
+        number=pl.when(numbered)
+        .then(varied)
+        .otherwise(pl.col("number").str.replace(r"^([0-9]+)\.0+$", "${1}")),
         name=pl.when(named).then(pl.format("{} ({})", "name", varied)).otherwise("name"),
         game=pl.lit(game) if game else pl.col("game"),
         left_out=pl.col("proxy") | pl.col("grade"),

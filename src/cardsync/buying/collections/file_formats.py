@@ -109,20 +109,29 @@ _NAMES: Final[Mapping[Field, str]] = {
     "listing_id": "product id|tcgplayer product id|tcgplayer id|tcgplayerid|tcg id|tcgid",
     "copies": (
         "quantity|count|qty|copies|amount|number of copies|quantityx|menge|anzahl|reg qty|normal qty"
-        "|regular qty|have"
+        "|regular qty|have|quantité|quantite|cantidad|quantità|quantidade|stück"
     ),
     "foil_copies": "foil qty|foil quantity|foil count|foil copies|foils",
-    "name": "name|card name|card|product name|cardname|title|simple name|item name|english name",
+    "name": (
+        "name|card name|card|product name|cardname|title|simple name|item name|english name"
+        "|kartenname|karte|nom|nombre|nome"
+    ),
     "set_code": "set code|edition code|expansion code|setcode|set id|code|set prefix",
-    "set_name": "set name|edition name|expansion name|expansion|edition|set|setname",
+    "set_name": (
+        "set name|edition name|expansion name|expansion|edition|set|setname|erweiterung|ausgabe"
+        "|édition|extension|edición|edizione|espansione|edição"
+    ),
     "number": (
         "collector number|collector's number|collectors number|card number|number|cardnumber"
-        "|collector #|card #|no.|collector no.|card no."
+        "|collector #|card #|no.|collector no.|card no.|nr.|nr|nummer|sammlernummer|numéro|número"
+        "|numero"
     ),
     "variation": "variation",
     "finish": "finish|foil|printing|variance|foil/non-foil|is foil|isfoil|variant",
-    "condition": "condition|card condition|grade condition|cond|zustand",
-    "language": "language|lang|language code|sprache|languages",
+    "condition": (
+        "condition|card condition|grade condition|cond|zustand|état|etat|estado|condizione|condição"
+    ),
+    "language": "language|lang|language code|sprache|languages|langue|idioma|lingua",
     "rarity": "rarity",
     "game": "game|product line|category|tcg",
     "grade": "grade",
@@ -131,9 +140,15 @@ _NAMES: Final[Mapping[Field, str]] = {
 _BY_NAME: Final = {
     name: field for field, names in _NAMES.items() for name in names.split("|")
 }  # fmt: skip
+# Of two columns for one field the better name counts.
+_RANKS: Final = {
+    name: rank for names in _NAMES.values() for rank, name in enumerate(names.split("|"))
+}
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # A set's code has no space; a set's name of one word is not written in capitals or with digits.
-_CODE: Final = re.compile(r"[A-Z0-9]{2,8}(_[A-Z0-9]{1,10})?|[a-z0-9]{2,4}")
+_CODE: Final = re.compile(
+    r"[A-Z0-9]{2,8}([_-][A-Z0-9]{1,10})?|[a-z0-9]{2,4}|(?=[a-z.]*[0-9])[a-z][a-z0-9.]{1,7}"
+)
 
 
 class Recognized(NamedTuple):
@@ -162,6 +177,8 @@ def recognize(header: Sequence[str]) -> Recognized | None:
         return None
     key = max(fitting)[-1]
     found = _found(BY_KEY[key], places)
+    if "proxy" not in found and (proxy := _named(places, "proxy")):
+        found["proxy"] = proxy
     known = "copies" in found and says_card(found)
     return Recognized(key, found, BY_KEY[key].game) if known else None
 
@@ -188,6 +205,11 @@ def _found(one: Format, places: Mapping[str, int]) -> dict[str, list[int]]:
     return {field: at for field, at in found.items() if at}
 
 
+def _named(places: Mapping[str, int], field: Field) -> list[int]:
+    """Return where the columns are that people name so, the best name first."""
+    return [places[name] for name in _NAMES[field].split("|") if name in places]
+
+
 def is_column(name: str) -> bool:
     """Return whether some app or person names a column so."""
     return plain_name(name) in _BY_NAME
@@ -197,8 +219,8 @@ def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str
     """Propose which column is which, by their names, and by what some rows hold."""
     columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
-    for at, name in enumerate(header):
-        field = _BY_NAME.get(plain_name(name))
+    for at in sorted(range(len(header)), key=lambda at: _RANKS.get(plain_name(header[at]), 0)):
+        field = _BY_NAME.get(plain_name(header[at]))
         if field == "set_name" and at < len(columns) and _are_codes(columns[at]):
             field = "set_code"
         if field is not None:

@@ -1,7 +1,8 @@
 """Reads a line of a list of cards as apps and people write it. Pure.
 
 `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
-`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name`. The copies count one where they are left out.
+`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. The copies
+count one where they are left out; a set's whole name stays with the card's, where the catalog tells it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,22 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-FIELDS: Final = ("copies", "name", "set_code", "number", "finish", "condition", "language")
+FIELDS: Final = (
+    "copies",
+    "name",
+    "set_code",
+    "number",
+    "finish",
+    "condition",
+    "language",
+    "set_name",
+)
 
 
 class ListLine(NamedTuple):
-    """The cells of a line, as its writer has them."""
+    """The cells of a line, as its writer has them. `set_name` is in brackets: "[Ramp]" is a category,
+    "[Magic 2011]" a set, and the catalog tells which.
+    """
 
     copies: str = "1"
     name: str = ""
@@ -22,6 +34,7 @@ class ListLine(NamedTuple):
     finish: str = ""
     condition: str = ""
     language: str = ""
+    set_name: str = ""
 
 
 _PARTS: Final = frozenset(
@@ -52,15 +65,15 @@ _NUMBER: Final = (
 _BEFORE: Final = re.compile(rf"\[({_SET})(?:[#:]({_NUMBER}))?\]\s+")
 # What may stand behind a name, from the right.
 _TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?\s?[A-Za-z][^#]*$|\s+//\s*#.*$")
-_CATEGORY: Final = re.compile(r"\s+\[[^\]]*\]$|\s+`[^`]*`$")
+_CATEGORY: Final = re.compile(r"\s+\[(?P<category>[^\]]*)\]$|\s+`[^`]*`$")
 _FINISH: Final = re.compile(
     r"\s+(?:\*(?P<star>[A-Za-z-]{1,12})\*|[(\[](?P<mark>F|foil|etched|foil etched|etched foil|E|"
     r"nonfoil|[A-Za-z ]+ foil)[)\]]|(?P<word>(?:etched |surge |galaxy |rainbow |gilded |textured )?"
-    r"foil|etched))$",
+    r"foil|etched)|(?<=[\]>]\s)\((?P<behind>FE)\))$",
     re.IGNORECASE,
 )  # fmt: skip
 # Other stars say that a card is altered, or the commander.
-_STARRED: Final = {"f": "foil", "e": "etched"}
+_STARRED: Final = {"f": "foil", "e": "etched", "fe": "etched"}
 _CONDITION: Final = re.compile(
     r"\s+(?:[(\[](?P<marked>NM|LP|MP|HP|DMG|EX|SP|NM/M|Near Mint|Lightly Played|Moderately Played|"
     r"Heavily Played|Damaged|Excellent|Poor)[)\]]|(?P<bare>NM|LP|MP|HP|DMG|NM/M|Near Mint|"
@@ -80,6 +93,7 @@ _IN_SET: Final = re.compile(
 _BARE: Final = re.compile(r"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{2,4}(?:-[A-Z]{2,4})?)\s+"
                           r"(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?:\s+PH)?$")  # fmt: skip
 _ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
+_BEHIND: Final = re.compile(rf"(?:\s+(?:#|[-–]\s+#?)|(?<=[)\]])\s+)(?P<number>{_NUMBER})$")
 _MARKED: Final = re.compile(r"\s+\((?P<number>#?\d{1,4}[a-z]?)\)$")
 _PRICE: Final = re.compile(r"\s+[-–@]?\s*[$€£]\s?\d[\d.,]*$")
 
@@ -113,6 +127,8 @@ def read_line(line: str) -> ListLine | None:
     if not found["copies"] and (behind := _COPIES_BEHIND.search(rest)):
         found["copies"] = behind[1] or behind[2] or behind[3]
         rest = _from_the_right(rest[: behind.start()], found)
+    if found["set_code"]:
+        found["set_name"] = ""
     name = rest.strip(" \t,;-–")
     if not re.search(r"[^\W_]|^_+", name) or len(name) > 200:
         return None
@@ -134,7 +150,12 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
         if hit := pattern.search(text):
             return text[: hit.start()]
     if not found["finish"] and (hit := _FINISH.search(text)):
-        word = hit["mark"] or hit["word"] or _STARRED.get(hit["star"].casefold()[:1], "")
+        word = (
+            hit["mark"]
+            or hit["word"]
+            or hit["behind"]
+            or _STARRED.get(hit["star"].casefold()[:1], "")
+        )
         found["finish"] = _STARRED.get(word.casefold(), word)
         return text[: hit.start()]
     for pattern, field in ((_CONDITION, "condition"), (_LANGUAGE, "language")):
@@ -152,18 +173,29 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
         if not found["number"] and any(sign.isdigit() for sign in hit["number"]):
             found["number"] = hit["number"]
         return text[: hit.start()] + text[hit.end() :]
+    if not found["number"] and (hit := _BEHIND.search(text)):
+        found["number"] = hit["number"]
+        return text[: hit.start()]
     # Without copies in front of the name a number behind it may be theirs.
     if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
         found["number"] = hit["number"].removeprefix("#")
         return text[: hit.start()]
     if hit := _CATEGORY.search(text):
+        category = hit["category"] or ""
+        if category.casefold() not in _PARTS and "{" not in category:
+            found["set_name"] = found["set_name"] or f"[{category}]"
         return text[: hit.start()]
     return None
 
 
 def _is_set(hit: re.Match[str], text: str) -> bool:
-    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set."""
-    code = hit.groupdict("")["set"]
+    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set. The first
+    word of a set's name is no code: "(Magic 2011)".
+    """
+    parts = hit.groupdict("")
+    code = parts["set"] or parts.get("with", "")
+    if re.fullmatch("[A-Z][a-z]+", parts.get("with", "")):
+        return False
     if not hit[0].lstrip().startswith("["):
         return True
     return code in (code.upper(), code.lower()) and not re.search(

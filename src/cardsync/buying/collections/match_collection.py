@@ -88,21 +88,27 @@ _OTHER_CODES: Final = {
     "p2": "p02", "pk": "ptk", "ch": "chr", "ug": "ugl",
 }  # fmt: skip
 _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
+_ADDED: Final = re.compile(r"(?<=[a-z0-9]{2})(?:_|[ -](?=[a-z0-9]{3})).*")
 # "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
 # What some apps write behind the name of a token, and catalogs do not.
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 
+# "Lightning Bolt (Magic 2011)", "Lightning Bolt - Magic 2011": what stands behind may be the set.
+_SET_BEHIND: Final = r"^(.+?)\s+(?:[(\[]([^()\[\]]+)[)\]]|[-–]\s+([^-–]+))$"
+
+
 def _codes(code: str, set_name: str) -> list[str | None]:
     """Return the codes that a row's set may have: the app's, ours for it, the part before what an
-    app adds ("GK2_AZORIU"), and a set's name that can be a code.
+    app adds ("GK2_AZORIU", "gk2-azorius"), and a set's name that can be a code.
     """
     plain = code.strip().lower()
-    if not plain:
-        named = set_name.strip().lower()
-        return [named if _CODE.fullmatch(named) else None]
-    before = plain.partition("_")[0]
+    named = set_name.strip().lower()
+    if not plain and not _CODE.fullmatch(named):
+        return [None]
+    plain = plain or named
+    before = _ADDED.sub("", plain)
     found = (plain, _OTHER_CODES.get(plain, ""), before, plain.lstrip("0"))
     return list(dict.fromkeys(filter(None, found)))
 
@@ -116,8 +122,8 @@ def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.
 
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
-    """Return a line for each row, and for each game, printing, code of a set and name that it may be
-    of, with the matcher's keys; `row` is the number of the line, `of_row` the row's.
+    """Return a line for each row, and for each game, printing, set and name that it may be of, with
+    the matcher's keys; `row` is the number of the line, `of_row` the row's.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -135,6 +141,16 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         numbered & pl.col("product_name").str.contains(_SAID_OF_TOKENS)
     ).with_columns(pl.col("product_name").str.replace(_SAID_OF_TOKENS, ""))
     lines = pl.concat([lines, faced.filter(is_other), tokens])
+    setless = (pl.col("set_name") == "") & (pl.col("set_code") == "")
+    said = lines.filter(setless & pl.col("product_name").str.contains(_SET_BEHIND))
+    # A list's brackets are a set or a category.
+    doubtful = pl.col("code").is_null() & pl.col("set_name").str.starts_with("[")
+    bare = lines.filter(doubtful).with_columns(set_name=pl.lit(""))
+    in_set = said.with_columns(
+        product_name=pl.col("product_name").str.extract(_SET_BEHIND, 1),
+        set_name=pl.coalesce(pl.col("product_name").str.extract(_SET_BEHIND, at) for at in (2, 3)),
+    )
+    lines = pl.concat([lines, bare, in_set])
     return row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
 
 
@@ -188,15 +204,17 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
     named = pl.col("product_name") != ""
     unnumbered = keyed.filter(has_set & named & (pl.col("number_key") == ""))
     nameless = keyed.filter(has_set & ~named & (pl.col("number_key") != ""))
-    return pl.concat(
+    in_sets = pl.concat(
         [
             *by_ids,
             matched,
             _alone(unnumbered, catalog, ["game", "set_key", "name_key"]),
             _alone(nameless, catalog, ["game", "set_key", "number_key"]),
-            _alone(keyed.filter(~has_set & named), catalog, ["game", "name_key"]),
         ]
     )
+    # A name that holds its set's is read with it, if it is one.
+    setless = keyed.filter(~has_set & named).join(in_sets, on="of_row", how="anti")
+    return pl.concat([in_sets, _alone(setless, catalog, ["game", "name_key"])])
 
 
 def _certainty() -> pl.Expr:
@@ -234,16 +252,25 @@ def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) 
 
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
     """Return the lines by a part of their identity: what one product has is its, several are a tie.
-    Of several, those of the line's own variant count.
+    Of several, those of the line's own number and variant count.
     """
-    known = catalog.select("id", *on, finish="finish_key", spoken="language_key", own="variant_key")
-    keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key"}
+    known = catalog.select(
+        "id",
+        *on,
+        finish="finish_key",
+        spoken="language_key",
+        own="variant_key",
+        its_number="number_key",
+    )
+    keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key", "number_key"}
     pairs = lines.select(sorted(keys)).join(known, on=on)
     fits = (pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))) & (
         language_fits(pl.col("language_key"), pl.col("spoken"))
     )
     varied = (pl.col("variant_key") != "") & (pl.col("variant_key") == pl.col("own"))
-    nearest = pairs.filter(fits).filter(varied | ~varied.any().over("of_row"))
+    numbered = (pl.col("number_key") != "") & (pl.col("number_key") == pl.col("its_number"))
+    nearest = pairs.filter(fits).filter(numbered | ~numbered.any().over("of_row"))
+    nearest = nearest.filter(varied | ~varied.any().over("of_row"))
     ids = nearest.group_by(_OF_LINE, maintain_order=True).agg(pl.col("id").unique().alias("ids"))
     sole = pl.col("ids").list.len() == 1
     return ids.select(

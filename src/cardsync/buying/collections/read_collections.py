@@ -250,7 +250,8 @@ def _keys(row: Any, games: list[str]) -> dict[str, Any] | None:
     keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)
     if keyed.is_empty():
         return None
-    found = keyed.row(0, named=True)
+    # The last line has the shortest name.
+    found = keyed.row(-1, named=True)
     return {
         "name": found["name_key"],
         "set": found["set_key"],
