@@ -142,7 +142,7 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     ).with_columns(pl.col("product_name").str.replace(_SAID_OF_TOKENS, ""))
     lines = pl.concat([lines, faced.filter(is_other), tokens])
     setless = (pl.col("set_name") == "") & (pl.col("set_code") == "")
-    said = lines.filter(setless & pl.col("product_name").str.contains(_SET_BEHIND))
+    said = lines.filter(setless).filter(pl.col("product_name").str.contains(_SET_BEHIND))
     # A list's brackets are a set or a category.
     doubtful = pl.col("code").is_null() & pl.col("set_name").str.starts_with("[")
     bare = lines.filter(doubtful).with_columns(set_name=pl.lit(""))
