@@ -161,6 +161,7 @@ async def _install(
     say(f"{label}: downloading from {source.label} ({source.home})")
     fetched = await source_files.download(settings, source, held.game, _said(say, progress))
     seen_at = clock.now()
+    await install_state.note_size(database, held, fetched.bytes)
     # A newer version that knows other names of sets loads the same files again.
     digest = f"{fetched.digest} {EDITION}"
     if held.was_installed and digest == held.digest:

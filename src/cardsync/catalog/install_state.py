@@ -49,6 +49,10 @@ _RENEW: Final = """
            step = :step, done = :done, total = :total
      WHERE game = :game AND source = :source AND holder = :holder
 """
+_SIZE: Final = """
+    UPDATE catalog_install SET bytes = :bytes
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
 _FREED: Final = "holder = NULL, held_until = NULL, step = '', done = 0, total = 0"
 _WELL: Final = f"""
     UPDATE catalog_install
@@ -181,6 +185,12 @@ async def renew(database: Database, held: Held, step: str, done: int, total: int
     values = held.key | {"seconds": HOLD_SECONDS, "step": step, "done": done, "total": total}
     async with database.shared() as session:
         return await run(session, _RENEW, values) > 0
+
+
+async def note_size(database: Database, held: Held, size: int) -> None:
+    """Note how much was downloaded: people see it before the next time, whatever becomes of it."""
+    async with database.shared() as session:
+        await run(session, _SIZE, held.key | {"bytes": size})
 
 
 async def succeed(

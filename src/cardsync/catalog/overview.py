@@ -46,6 +46,7 @@ class CatalogShown(msgspec.Struct):
     skipped: int
     """The records of it that could not be read"""
     bytes: int
+    """How much was downloaded last; 0: nothing yet"""
     installed_at: str | None
     """When it was loaded last"""
     checked_at: str | None

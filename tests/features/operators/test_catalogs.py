@@ -105,6 +105,20 @@ async def test_a_failure_is_on_the_page_and_what_is_there_stays(a_seller, work):
     assert await renew_due(work) == 1
 
 
+async def test_a_button_says_how_much_is_downloaded_once_that_is_known(a_seller, work):
+    seller, browser = await an_operator(a_seller)
+    await seller.import_csv(a_csv(row(1, "One", OTHER_LABEL)))
+    assert " MB<" not in (await browser.get(PATH)).text
+    # It came, and was not taken: too much of it could not be read.
+    work.site.has_groups(80, (7, "Rising", ["x,y,80,9,z,C,Normal"] * 90_000))
+    await browser.post("/api/operator/catalogs", json={"games": [OTHER]})
+    await renew_due(work)
+    page = (await browser.get(PATH)).text
+    buttons = [re.sub(r"<.*?>", "", one) for one in re.findall(r"<button.*?</button>", page, re.S)]
+    assert any("2 MB" in one and "Install" in one for one in buttons), buttons
+    assert page.count("2 MB") == 2
+
+
 async def test_games_and_sources_that_there_are_not_are_refused(a_seller, work):
     _, browser = await an_operator(a_seller)
     for body, why in (

@@ -70,6 +70,7 @@ async def _shown(
         lacking=lacking,
         lacking_listings=sum(own[one.game].listings for one in lacking),
         undescribed=sum(one.listings for one in found.listed if one.game not in described),
+        printings=sum(one.rows or one.printings for one in rows),
         installed=[one.game for one in rows if one.installed_at],
         busy=[one for one in rows if one.state in _BUSY],
         busy_files=[one for one in found.files if one.state in _BUSY],
