@@ -25,8 +25,8 @@ TCGCSV = "/tcgcsv.com/tcgplayer"
 class CatalogSite:
     """`files` are the bodies by path, hosts before the paths; `asked` are the requests in their
     order, each with its headers in lower case. `cut` ends the next answer of a path after so many
-    bytes, `slow` pauses so long after each kilobyte, `status` answers a path with a refusal,
-    `marks` sends marks of the edition, `ranges` takes ranges, and `packs` sends gzip to who takes it.
+    bytes, `slow` pauses so long after each kilobyte, `status` answers a path with a refusal, `moved`
+    redirects it, `marks` sends marks of the edition, `ranges` takes ranges, and `packs` sends gzip to who takes it.
     """
 
     port: int = 0
@@ -34,6 +34,7 @@ class CatalogSite:
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     cut: dict[str, int] = field(default_factory=dict)
     status: dict[str, int] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     slow: float = 0
     marks: bool = True
     ranges: bool = True
@@ -88,6 +89,9 @@ def a_catalog_site() -> Iterator[CatalogSite]:
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             site.asked.append((self.path, headers))
+            if self.path in site.moved:
+                self._head(302, {"Location": site.moved[self.path], "Content-Length": "0"})
+                return
             body = site.files.get(self.path)
             if self.path in site.status or body is None:
                 self._head(site.status.get(self.path, 404), {"Content-Length": "0"})

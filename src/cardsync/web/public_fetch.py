@@ -2,7 +2,8 @@
 and reaches nothing but the public internet.
 
 The host is looked up once, and the connection goes to the address that was checked: a second
-look-up may lead elsewhere. Redirects are not followed, and proxies of the environment not used.
+look-up may lead elsewhere. Proxies of the environment are not used. Redirects are followed for a
+large file alone, and each is checked like the first address.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from cardsync.telemetry import spans
 
@@ -33,6 +34,8 @@ Resolver = Callable[[str, int], Awaitable[list[Address]]]
 _UNICAST: Final = ip_network("2000::/3")
 # These answers say something of the host's state, and nothing of the file.
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_MOVES_MOST: Final = 3
 
 
 class NotFetched(Exception):
@@ -154,12 +157,17 @@ async def opened(
     """Open an answer, which is httpx's: the caller judges its status, and reads its body part by
     part. It ends after so many seconds, and after a shorter silence. Raises NotFetched.
     """
-    async with _answer(
-        "GET", url, headers, b"", seconds, development, look_up, silence=silence, mirror=mirror
-    ) as answer:
-        if answer.status_code in _BUSY:
-            raise HostAway(f"it was answered with status {answer.status_code}")
-        yield answer
+    for _ in range(_MOVES_MOST + 1):
+        async with _answer(
+            "GET", url, headers, b"", seconds, development, look_up, silence=silence, mirror=mirror
+        ) as answer:
+            if answer.status_code in _BUSY:
+                raise HostAway(f"it was answered with status {answer.status_code}")
+            if answer.status_code not in _MOVED:
+                yield answer
+                return
+            url = urljoin(url, answer.headers.get("location", ""))
+    raise NotFetched(f"it was redirected more than {_MOVES_MOST} times")
 
 
 @cache

@@ -277,6 +277,24 @@ def test_a_private_address_is_refused_where_no_setting_names_it(
     assert names() == []
 
 
+def test_a_redirect_is_followed_and_checked_like_the_address(run, site, here, a_set, names):
+    site.has_magic(some_cards(a_set, 5), path="/data.scryfall.io/moved.json")
+    index = {"object": "bulk_data", "download_uri": f"https:/{SCRYFALL_FILE}"}
+    site.files[SCRYFALL] = json.dumps(index).encode()
+    site.moved[SCRYFALL_FILE] = "http://10.0.0.1/data.scryfall.io/moved.json"
+    refused = run("install", "magic")
+    assert refused.exit_code == 1
+    assert "it must begin with https://" in refused.output
+    site.moved[SCRYFALL_FILE] = SCRYFALL_FILE
+    again = run("install", "magic")
+    assert again.exit_code == 1
+    assert "it was redirected more than 3 times" in again.output
+    assert names() == []
+    site.moved[SCRYFALL_FILE] = "/data.scryfall.io/moved.json"
+    assert run("install", "magic").exit_code == 0
+    assert len(names()) == 5
+
+
 def _with_resolver(opened, found):
     from ipaddress import ip_address
 
