@@ -292,7 +292,7 @@ async def test_orders_that_are_not_there_open_nothing_and_are_named(a_seller):
     many = await seller.post(
         "/api/pull_sessions", json={"order_ids": [*range(2**60, 2**60 + 1_500)]}
     )
-    assert many.json()["error"].endswith(f"{2**60 + 99} and 1,400 more")
+    assert many.json()["error"].endswith(f"{2**60 + 99} and 1,400 more do not exist")
     assert (await opened(seller, order_ids=[own]))["order_count"] == 1
 
 
