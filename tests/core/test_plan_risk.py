@@ -111,7 +111,7 @@ RULE = {"5": {"name": "R", "floor": None}}
         (
             {"lists": {"3": {"name": "A", "cards": 1}}},
             {"lists": {"3": {"name": "A", "cards": 2}}},
-            "with 1 cards and is now “A” with 2",
+            "with 1 card and is now “A” with 2",
         ),
     ],
 )

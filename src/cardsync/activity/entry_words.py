@@ -203,6 +203,7 @@ AREAS: Final[Mapping[str, str]] = {
     "buylist": "Buying: public buylist",
     "card": "Cards: product chosen",
     "cards": "Cards: table columns",
+    "catalog": "Catalogs",
     "contribution": "Contributed cards",
     "credits": "Credits",
     "customer": "Customers",

@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from cardsync.concurrency import beside
 from cardsync.processes.worker import (
+    CATALOG_QUEUES,
     NOTICE_QUEUES,
     PICTURE_QUEUES,
     QUEUES,
@@ -122,5 +123,5 @@ async def test_jobs_run_inline_end_as_with_a_real_worker(service, seen):
 
 def test_a_worker_serves_the_queue_of_each_task():
     ours = {name: task for name, task in jobs.tasks.items() if task.queue != "builtin"}
-    served = {*QUEUES, *PICTURE_QUEUES, *NOTICE_QUEUES, *SENDING_QUEUES}
+    served = {*QUEUES, *PICTURE_QUEUES, *CATALOG_QUEUES, *NOTICE_QUEUES, *SENDING_QUEUES}
     assert {task.queue for task in ours.values()} == served
