@@ -81,7 +81,7 @@ def test_the_newest_usable_file_is_taken(inbox: Path) -> None:
     drop(inbox, "orders.csv", b"Order #,Buyer Name\n", OLD + timedelta(hours=1))
     drop(inbox, ".hidden.csv", mtime=OLD + timedelta(hours=2))
     drop(inbox, "export.csv.crdownload", mtime=OLD + timedelta(hours=2))
-    drop(inbox, "notes.txt", mtime=OLD + timedelta(hours=2))
+    drop(inbox, "notes.md", mtime=OLD + timedelta(hours=2))
     (inbox / "folder.csv").mkdir()
     found = take(inbox)
     assert found.path == wanted
@@ -106,6 +106,27 @@ def test_nothing_to_take_has_a_reason(
     with pytest.raises(NoExport) as none:
         take(inbox, known=frozenset({hashlib.sha256(FILE).hexdigest()}))
     assert str(none.value) == reason
+
+
+@pytest.mark.parametrize("name", ["export.xlsx", "Export.XLS", "export.ods", "export.csv"])
+def test_a_newer_file_that_cannot_be_read_is_told(inbox: Path, name: str) -> None:
+    drop(inbox, "old.csv")
+    drop(inbox, name, b"\xd0\xcf\x11\xe0", OLD + timedelta(hours=1))
+    workbook = f"{name} is an Excel workbook (xls): open it and save it as CSV"
+    with pytest.raises(NoExport) as none:
+        take(inbox, known=frozenset({hashlib.sha256(FILE).hexdigest()}))
+    assert str(none.value) == f"no new export in inbox ({workbook}; old.csv was imported before)"
+    (inbox / "old.csv").unlink()
+    with pytest.raises(NoExport) as none:
+        take(inbox)
+    assert str(none.value) == f"no usable export in inbox: {workbook}"
+
+
+def test_the_text_that_a_spreadsheet_saves_is_taken(inbox: Path) -> None:
+    drop(inbox, "old.csv")
+    text = FILE.decode().replace(",", "\t").encode("utf-16")
+    wanted = drop(inbox, "export.txt", text, OLD + timedelta(hours=1))
+    assert take(inbox).path == wanted
 
 
 def test_a_missing_inbox_is_an_empty_one(inbox: Path) -> None:

@@ -1,8 +1,8 @@
 """Finds the files to upload in DIR/inbox: a private copy of the newest pricing export and its
 facts, or the contents of order files of a kind. Without one it raises NoExport with the reason.
 
-A file is usable if it is `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), and has the
-marketplace's header; its name means nothing. The copy of a pricing export is uploaded, so that a
+A file is usable if it ends as a table does (TABLES), is whole (unchanged for 2 s), and has the
+marketplace's header; the rest of its name means nothing. The copy of a pricing export is uploaded, so that a
 file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files are not
 copied: they may hold streets, and their rows may be sent twice.
 """
@@ -27,6 +27,8 @@ from cardsync_agent.table_text import cells_of
 HEAD_BYTES = 65_536
 GZIP_FROM_BYTES = 4_096  # a smaller file saves too little
 MOST_LOOKS = 5
+# Workbooks, too: they cannot be read, and that is said.
+TABLES = (".csv", ".csv.gz", ".txt", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 
 class NoExport(Exception):
@@ -68,7 +70,7 @@ def take_newest(
     Files whose hashes are in `known` are not taken again.
     """
     for _ in range(MOST_LOOKS):
-        look = _newest_usable(inbox, settle, sleep)
+        look, newer = _newest_usable(inbox, settle, sleep)
         content = look.path.read_bytes()
         if _look(look.path) == look:
             break
@@ -76,7 +78,8 @@ def take_newest(
         raise NoExport(f"{look.path.name} keeps changing")
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 in known:
-        raise NoExport(f"no new export in inbox ({look.path.name} was imported before)")
+        why = [*newer[:3], f"{look.path.name} was imported before"]
+        raise NoExport(f"no new export in inbox ({'; '.join(why)})")
     durable.write(spool, as_sent(content))
     return InventoryExport(
         look.path, sha256, len(content), min(clock.moment(look.mtime_ns / 1e9), clock.now())
@@ -157,13 +160,16 @@ def _is_known(header: Sequence[str]) -> bool:
     return file_kinds.kind_of(header) is not None or is_known(header)
 
 
-def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -> _Look:
+def _newest_usable(
+    inbox: Path, settle: float, sleep: Callable[[float], None]
+) -> tuple[_Look, list[str]]:
+    """Return the file, and why newer ones are not it."""
     looks, unsettled = _settled(inbox, settle, sleep)
     problems = [f"{path.name} is still being written" for path in unsettled]
     for look in looks:
         problem = header_problem(look.path)
         if problem is None:
-            return look
+            return look, problems
         if _kind_at(look.path) is None:  # an order list is no failed attempt at a pricing export
             problems.append(f"{look.path.name} {problem}")
     raise NoExport(
@@ -198,9 +204,7 @@ def _settled(
 def _looks(inbox: Path) -> list[_Look]:
     paths = inbox.iterdir() if inbox.is_dir() else ()
     named = (
-        path
-        for path in paths
-        if path.name.lower().endswith((".csv", ".csv.gz")) and path.name[0] not in ".~"
+        path for path in paths if path.name.lower().endswith(TABLES) and path.name[0] not in ".~"
     )
     looks = [look for path in named if (look := _look(path)) is not None]
     return sorted(looks, key=lambda look: (look.mtime_ns, look.path.name), reverse=True)

@@ -171,7 +171,7 @@ async def _install(
     progress.tell("read", 0, held.rows)
 
     def check(report: Report) -> None:
-        _must_fit(report, source, 0 if fewer else held.rows)
+        _must_fit(report, source, held.game, 0 if fewer else held.rows)
 
     try:
         report = await load(
@@ -215,14 +215,14 @@ def must_be_read(report: Report, why: str) -> None:
         raise NotTaken(f"{why}: {broken:,} of {good + broken:,} records cannot be read{first}")
 
 
-def _must_fit(report: Report, source: Source, before: int) -> None:
+def _must_fit(report: Report, source: Source, game: str, before: int) -> None:
     """Raises NotTaken for a catalog that is not to be loaded."""
     must_be_read(report, f"{source.label} has changed its form")
     good = report.products
     if good < KEPT_LEAST * before:
         raise NotTaken(
             f"{source.label} has {good:,} printings now and had {before:,}: the catalog stays as it"
-            " was; `cardsync catalog install --fewer` takes the smaller one"
+            f" was; `cardsync catalog install {game} --fewer` takes the smaller one"
         )
 
 

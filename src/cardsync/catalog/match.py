@@ -56,6 +56,9 @@ _TREATMENTS = (
     "(?:attack|defense|normal|speed) forme",
     "team plasma",
     "ace spec",
+    # Whom a supporter shows.
+    "professor (?:burnet|juniper|kukui|magnolia|oak|rowan|sada|sycamore|turo)",
+    "cyrus|ghetsis|giovanni|lysandre",
     "prime",
     "shiny",
     "special",

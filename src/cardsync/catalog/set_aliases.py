@@ -49,6 +49,7 @@ Commander: Adventures in the Forgotten Realms = Forgotten Realms Commander
 Commander: Innistrad: Crimson Vow = Crimson Vow Commander
 Commander: Innistrad: Midnight Hunt = Midnight Hunt Commander
 Commander: Kamigawa: Neon Dynasty = Neon Dynasty Commander
+Commander: Teenage Mutant Ninja Turtles = Teenage Mutant Ninja Turtles Eternal
 Commander: Streets of New Capenna = New Capenna Commander
 Commander: The Lord of the Rings: Tales of Middle-earth = Tales of Middle-earth Commander
 Warhammer 40,000 = Warhammer 40,000 Commander
@@ -76,6 +77,7 @@ Jurassic World = Jurassic World Collection
 Jumpstart 2020 = Jumpstart
 Jumpstart 2025 = Foundations Jumpstart
 Secret Lair Drop Series = Secret Lair Drop
+Secret Lair Promo = Secret Lair Showdown
 Secret Lair Countdown Kit = Secret Lair 30th Anniversary Countdown Kit = Secret Lair Countdown
 SLX Cards = Universes Within
 Mystery Booster Cards = Mystery Booster

@@ -18,6 +18,7 @@ from cardsync.catalog.match import explained
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAME_BY_LABEL, NAMES
 from cardsync.catalog.products import offered, printings
 from cardsync.catalog.report import write_csv
+from cardsync.catalog.sources.declared import of_game
 from cardsync.database.session import Database
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.web import bodies
@@ -69,9 +70,10 @@ async def examine(
     if missing := games.value_counts(sort=True)["product_line"].to_list():
         say(
             f"{games.len():,} rows have no catalog to match them with: no catalog is installed of"
-            f" {', '.join(missing)}; `cardsync catalog install {' '.join(missing)}` installs"
-            f" {'it' if len(missing) == 1 else 'them'}"
+            f" {', '.join(missing)}"
         )
+    if had := [game for game in missing if any(one.downloads for one in of_game(game))]:
+        say(f"`cardsync catalog install {' '.join(had)}` downloads what can be had of these")
     unknown = [*_unknown_sets(found)]
     shown = unknown if report is not None else unknown[:_SETS]
     for line in shown:

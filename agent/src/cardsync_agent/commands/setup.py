@@ -25,6 +25,7 @@ from cardsync_agent.commands.options import (
 )
 from cardsync_agent.commands.questions import NoAnswer, Questions
 from cardsync_agent.events import Reporter
+from cardsync_agent.inbox import TABLES
 from cardsync_agent.marketplace.adapters import ADAPTERS, adapter_of
 from cardsync_agent.shops.found_browser import find_browser
 from cardsync_agent.shops.quiet_hours import read_span
@@ -250,7 +251,7 @@ def _has_files(shop: Shop) -> bool:
     """A run without any export would only report a failed sync."""
     inbox = shop.folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
-    return any(path.name.endswith((".csv", ".csv.gz")) for path in inbox.iterdir())
+    return any(path.name.lower().endswith(TABLES) for path in inbox.iterdir())
 
 
 def _offer_service(arguments: argparse.Namespace, config: Path) -> None:

@@ -55,6 +55,7 @@ _NAMED: Final = re.compile(
     r"(?:name\s|(?:about|layout|format|author|date|deck)\s*:).*", re.IGNORECASE
 )
 _BOARD: Final = re.compile(r"^(?:SB|MB|CMDR|COMMANDER|SIDEBOARD|MAYBE)\s*:\s*", re.IGNORECASE)
+_BULLET: Final = re.compile(r"^[-•*]\s+")
 _COPIES: Final = re.compile(r"[x×]?\s*(\d{1,6})\s*[x×]?\s+(?=\S)", re.IGNORECASE)
 _COPIES_BEHIND: Final = re.compile(r"\s+(?:[x×]\s*(\d{1,4})|(\d{1,4})\s*[x×]|\((\d{1,4})x?\))$",
                                    re.IGNORECASE)  # fmt: skip
@@ -116,7 +117,7 @@ def is_no_card(line: str) -> bool:
 def read_line(line: str) -> ListLine | None:
     """Return the card of a line; None where it cannot be one."""
     rest = _BOARD.sub("", line.strip(), count=1)
-    rest = rest.removeprefix("- ").removeprefix("• ").strip()
+    rest = _BULLET.sub("", rest, count=1)
     found = dict.fromkeys(FIELDS, "")
     if counted := _COPIES.match(rest):
         found["copies"], rest = counted[1], rest[counted.end() :]

@@ -21,6 +21,7 @@ from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.buying.collections.told_by_number import told_by_number
 from cardsync.catalog.match import language_fits, match, row_keys
+from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
@@ -123,7 +124,8 @@ def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     """Return a line for each row, and for each game, printing, set and name that it may be of, with
-    the matcher's keys; `row` is the number of the line, `of_row` the row's.
+    the matcher's keys; `row` is the number of the line, `of_row` the row's. `in_parts` says whether
+    catalogs may have the set's cards in others.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -151,12 +153,19 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         set_name=pl.coalesce(pl.col("product_name").str.extract(_SET_BEHIND, at) for at in (2, 3)),
     )
     lines = pl.concat([lines, bare, in_set])
-    return row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
+    keyed = row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
+    whole = part_columns(keyed.filter(pl.col("set_name") != "")).select("game", "set_key").unique()
+    return keyed.join(
+        whole.with_columns(in_parts=pl.lit(True)),
+        on=["game", "set_key"],
+        how="left",
+        maintain_order="left",
+    ).with_columns(pl.col("in_parts").fill_null(False))
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
     """Give each line the set of its code where the catalog lacks the set's name, if the code belongs
-    to one set alone. `has_set` says whether the line names a set.
+    to one set alone, and the name does not stand for several. `has_set` says whether the line names a set.
     """
     coded = (
         catalog.drop_nulls("code")
@@ -176,7 +185,8 @@ def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
         how="left",
         maintain_order="left",
     ).join(named, on=["game", "set_key"], how="left", maintain_order="left")
-    by_name = (pl.col("set_name") != "") & pl.col("named").fill_null(False)
+    is_named = pl.col("named").fill_null(False) | pl.col("in_parts")
+    by_name = (pl.col("set_name") != "") & is_named
     return known.with_columns(
         set_key=pl.when(by_name).then("set_key").otherwise(pl.coalesce("coded", "set_key")),
         has_set=(pl.col("set_name") != "") | pl.col("code").is_not_null(),

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.match import CATALOG_KEYS
+from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database
@@ -128,11 +129,15 @@ def _ids(keyed: pl.DataFrame, column: str) -> pl.Series:
 
 
 def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the products of the lines' sets, and those that have the name of a line without."""
+    """Return the products of the lines' sets or of these sets' parts, and those that have the name
+    of a line without a set.
+    """
     named = pl.col("set_name") != ""
     without = keyed.filter(~named & pl.col("code").is_null())
+    in_parts = part_columns(keyed.filter(named)).select("game", set_key="part_key")
     parts = [
         found.join(keyed.filter(named), on=["game", "set_key"], how="semi"),
+        found.join(in_parts, on=["game", "set_key"], how="semi"),
         found.join(keyed, on=["game", "code"], how="semi"),
         found.join(without, on=["game", "name_key"], how="semi"),
     ]
@@ -150,8 +155,9 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
     """Return the keys of the products that the lines can be, by their kind."""
     named = pl.col("set_name") != ""
     in_set = named | pl.col("code").is_not_null()
-    # A line without a number can be any product of its name in its set.
-    number = pl.when(pl.col("number_key") != "").then("number_key")
+    # A line without a number can be any product of its name in its set; in the parts of a set, which
+    # other catalogs have, numbers are written otherwise.
+    number = pl.when((pl.col("number_key") != "") & ~pl.col("in_parts")).then("number_key")
     names = pl.concat(
         [
             keyed.select("game", pl.when(in_set).then(number).alias("number_key"), key="name_key"),
