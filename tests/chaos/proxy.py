@@ -43,8 +43,16 @@ class Proxy:
     def close(self) -> None:
         self._call(self._server.close)
         self._call(self._reset_all)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(30)
         self._call(self._loop.stop)
         self._thread.join(30)
+
+    async def _end(self) -> None:
+        """End what still serves a connection: no task outlives its loop."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @contextmanager
     def faulty(self, fault: Fault) -> Iterator[None]:
