@@ -21,8 +21,8 @@ from cardsync.processes.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
 MOST = 4096 << 20
-# Imports, pictures and notices have a row each.
-ROWS_OF_A_WORKER = 3
+# Imports, pictures, catalogs, notices and what is sent have a row each.
+ROWS_OF_A_WORKER = 5
 
 
 @pytest.fixture(scope="module")
