@@ -34,6 +34,8 @@ from cardsync.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
 
 _CHUNK = 50_000
+# A file with so many broken records, and fewer good ones, is not read to its end.
+_BROKEN_MOST = 100_000
 _STORED = (
     "game",
     "set_name",
@@ -171,13 +173,16 @@ def _gathered(
         frames.append(frame)
         report.broken += broken
         rows += frame.height
+        if len(report.broken) > max(rows, _BROKEN_MOST):
+            break
         tell("read", rows, 0)
         if len(frames) > 2:
             say(f"{rows:,} printings read")
-    if not rows and report.broken:
+    if report.broken and (not rows or len(report.broken) > max(rows, _BROKEN_MOST)):
         first = report.broken[0]
         raise CatalogError(
-            f"{report.name} holds no record that can be used; {first.where}: {first.reason}"
+            f"{report.name} holds {'no record' if not rows else 'too few records'} that can be used;"
+            f" {first.where}: {first.reason}"
         )
     return pl.concat(frames)
 

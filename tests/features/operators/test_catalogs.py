@@ -246,6 +246,10 @@ BAD = {
     "other.json": (lambda _: b'[{"a": 1}]', "the format of other.json is unknown"),
     "list.csv": (lambda _: b"Name,Price\nOne,1\n", "list.csv lacks the columns game, set_name"),
     "none.csv": (lambda set_name: a_file(set_name), "none.csv: 0 of 0 records cannot be read"),
+    "long.csv": (
+        lambda set_name: a_file(set_name, "One", *[""] * 250_000),
+        "long.csv holds too few records that can be used; row 2: product_name is missing",
+    ),
     "game.csv": (lambda set_name: a_file(set_name, "One", game="chess"), "chess is not a known"),
     "no text.csv": (lambda _: bytes(range(256)) * 50, "no text.csv"),
     "cut.csv.gz": (lambda _: b"\x1f\x8b\x08\0\0\0", "cut.csv.gz cannot be read as csv"),
