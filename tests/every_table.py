@@ -40,11 +40,13 @@ def fill(owner_url: str, seller_id: int, mark: str) -> list[str]:
     filled = []
     with engine.begin() as connection:
         connection.execute(sa.text(f"SELECT set_config('app.seller_id', '{seller_id}', true)"))
+        product = connection.scalar(sa.text("SELECT min(id) FROM product"))
         known = {
             "member_id": connection.scalar(
                 sa.text(f"SELECT min(id) FROM member WHERE seller_id = {seller_id}")
             ),
-            "product_id": connection.scalar(sa.text("SELECT min(id) FROM product")),
+            "product_id": product,
+            "was_product_id": product,
             **{name: f"accepted/u{seller_id}/{mark.replace('@', '-')}" for name in KEYS},
         }
         for table in seller_tables():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,7 +16,8 @@ from cardsync.database.urls import libpq_url
 CATALOGS = Path(__file__).parent / "catalogs"
 _TABLES = """
     SELECT table_name FROM information_schema.tables
-     WHERE table_schema = 'public' AND (table_name = 'product' OR table_name LIKE 'catalog\\_%')
+     WHERE table_schema = 'public'
+       AND (table_name IN ('product', 'product_elsewhere') OR table_name LIKE 'catalog\\_%')
 """
 _loaded: list[Path] = []
 
@@ -33,14 +34,25 @@ def catalog(
             if path is not None and _loaded == [path]:
                 connection.execute("DELETE FROM product WHERE provisional")
                 return
-            tables = [table for (table,) in connection.execute(_TABLES)]
-            connection.execute(f"TRUNCATE {', '.join(tables)}")
-        _loaded.clear()
+            _empty(connection)
         if path is not None:
             await load(service.database, path, "auto", None, lambda _: None)
             _loaded.append(path)
 
     return only
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_catalog_for_other_files(owner_url: str) -> Iterator[None]:
+    yield
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as connection:
+        _empty(connection)
+
+
+def _empty(connection: psycopg.Connection) -> None:
+    tables = [table for (table,) in connection.execute(_TABLES)]
+    connection.execute(f"TRUNCATE {', '.join(tables)}")
+    _loaded.clear()
 
 
 def _path(name: str, request: pytest.FixtureRequest) -> Path:

@@ -18,6 +18,7 @@ from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
 UNSAFE = {route for route in ROUTES if route.split(" ")[0] not in ("GET", "HEAD")}
+CATALOGS = "a catalog is the installation's; a matched card leaves the entry"
 READS_ONLY = "it changes nothing"
 # The writes that leave no entry, and the reason.
 EXEMPT = {
@@ -44,7 +45,8 @@ EXEMPT = {
     "POST /api/pricing/rule_tests/check": READS_ONLY,
     "POST /api/buying/preview": READS_ONLY,
     "POST /api/buying/rule_tests/check": READS_ONLY,
-    "POST /api/operator/catalogs": "a catalog is the installation's; a matched card leaves the entry",
+    "POST /api/operator/catalogs": CATALOGS,
+    "POST /api/operator/catalogs/files": CATALOGS,
 }
 
 
