@@ -166,7 +166,9 @@ async def test_the_report_of_an_upload_has_exactly_its_fields(a_seller):
         "duplicates", "rejected_count",
         "rejected", "error", "matched", "provisional", "ambiguous", "changed", "gone",
     }  # fmt: skip
-    additive = {"priced", "noted", "noted_count", "blocked", "review", "catalog_loaded"}
+    additive = {
+        "priced", "noted", "noted_count", "blocked", "review", "catalog_loaded", "new_printing",
+    }  # fmt: skip
     assert set(report) == decided | additive
     assert (report["error"], report["rejected"]) == (None, [])
     assert report["received_at"] <= report["finished_at"]
