@@ -240,7 +240,7 @@ def judge_shared(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     keyed = row_keys(rows.hstack(condition_columns(rows["label"])))
     found = match(keyed, products.rename({"their_id": "marketplace_product_id"}))
     card = ["set_key", "name_key", "number_key"]
-    # What each says of the id that was found, and of the row's own.
+    # The cards of the id that was found, and of the id of the row itself.
     of_found = keyed.select(*card, their_id="product_id").unique()
     of_own = products.select(*card, product_id="their_id").unique()
     has_finish = products.select(

@@ -16,6 +16,7 @@ from cardsync.access.activity import note_by
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import Figure, OneAtATime, forget, give_up, mark, mark_of
 from cardsync.pictures.ask import ask_for_pictures
+from cardsync.plurals import counted
 from cardsync.work import runner
 from cardsync.work.jobs import REMATCHED_CARDS, Work, WorkDue, jobs
 
@@ -42,8 +43,8 @@ async def _rematch(work: Work, hold: WorkDue, due: WorkDue) -> None:
             values = {"seller": seller_id, "now": now, "slab": slab}
             matched = await run(session, _ADOPT, values)
             if matched:
-                count = f"{matched:,} card{'' if matched == 1 else 's'}"
-                note_by(session, seller_id, ACTOR, ACTION, f"{count} matched by a catalog", now)
+                summary = f"{counted(matched, 'card', 'cards')} matched by a catalog"
+                note_by(session, seller_id, ACTOR, ACTION, summary, now)
                 # What is kept by product is out of date.
                 await mark(session, seller_id, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
                 await ask_for_pictures(session, seller_id)

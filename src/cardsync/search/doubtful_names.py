@@ -26,7 +26,7 @@ _SHOWN: Final = 20
 _OF_TEXT: Final = frozenset({"name", "set", "rarity", "printing", "v"})
 # Both faces have letters: `027/092` is a number.
 _FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
-# What may stand behind a name in the name of a printing.
+# Signs that may follow a name in the name of a printing.
 _MORE: Final = (" (", " [", " - ", " //", "//")
 
 Kind = Literal["word", "odd", "bad", "or", "(", ")", "field"]

@@ -26,7 +26,7 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.database.session import run
 from cardsync.work.jobs import enqueue, mark_due
 
-# What a choice corrects is of its row, and of those with the same word that is not known.
+# A choice corrects its row, and the rows with the same unknown word.
 _MEANT: Final = "(o.row = r.row OR r.reason <> '')"
 # A row that was settled before may be settled anew; rows like it follow while they wait. Words that
 # are not known give way to the product's finish, and to the lowest condition.

@@ -49,7 +49,7 @@ class ReadRows(NamedTuple):
     empty: int
 
 
-# What a card is found by. `row` is its line; where a line is two cards, the second has a number
+# Columns by which a card is found. `row` is its line; where a line is two cards, the second has a number
 # behind the last line.
 SCHEMA: Final[dict[str, Any]] = {
     "row": pl.Int64,

@@ -27,7 +27,7 @@ from cardsync.table_text import (
 )
 
 TEXT_HEADER: Final = FIELDS
-# So many lines tell a list from a table whose columns have no known name.
+# This many lines are enough to know a list from a table without a known column.
 _TOLD_BY: Final = 10
 
 

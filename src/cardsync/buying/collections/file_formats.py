@@ -140,7 +140,7 @@ _NAMES: Final[Mapping[Field, str]] = {
 _BY_NAME: Final = {
     name: field for field, names in _NAMES.items() for name in names.split("|")
 }  # fmt: skip
-# Of two columns for one field the better name counts.
+# The better name counts where two columns fit one field.
 _RANKS: Final = {
     name: rank for names in _NAMES.values() for rank, name in enumerate(names.split("|"))
 }

@@ -64,7 +64,7 @@ _NUMBER: Final = (
     r"(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
 )
 _BEFORE: Final = re.compile(rf"\[({_SET})(?:[#:]({_NUMBER}))?\]\s+")
-# What may stand behind a name, from the right.
+# Marks that may follow a name, read from the right.
 _TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?\s?[A-Za-z][^#]*$|\s+//\s*#.*$")
 _CATEGORY: Final = re.compile(r"\s+\[(?P<category>[^\]]*)\]$|\s+`[^`]*`$")
 _FINISH: Final = re.compile(

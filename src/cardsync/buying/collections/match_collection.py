@@ -38,7 +38,7 @@ _SKU_SCHEMA: Final[dict[str, Any]] = {
     "of_finish": pl.String,
     "of_language": pl.String,
 }
-# What a line tells of its row.
+# Columns that a line of the match takes from its row.
 _OF_LINE: Final = ("of_row", "game", "printing")
 
 
@@ -92,7 +92,7 @@ _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 _ADDED: Final = re.compile(r"(?<=[a-z0-9]{2})(?:_|[ -](?=[a-z0-9]{3})).*")
 # "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
-# What some apps write behind the name of a token, and catalogs do not.
+# Some apps write these words behind the name of a token; catalogs do not.
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 

@@ -26,6 +26,7 @@ from cardsync.buying.collections.models import Collection
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import OneAtATime, forget, give_up, mark_of
+from cardsync.plurals import counted
 from cardsync.storage import ObjectMissing
 from cardsync.work import runner
 from cardsync.work.jobs import REMATCHED_COLLECTIONS, Work, WorkDue, jobs
@@ -104,8 +105,7 @@ async def _take(work: Work, collection: Collection, found: pl.DataFrame) -> None
         await copy_in(session, "found_row", found.columns, data)
         taken = await run(session, _TAKE, values)
         if taken:
-            count = f"{taken:,} card{'' if taken == 1 else 's'}"
-            summary = f"{count} of the collection “{collection.name}” found in a catalog"
+            summary = f"{counted(taken, 'card', 'cards')} of the collection “{collection.name}” found in a catalog"
             note_by(session, collection.seller_id, ACTOR, ACTION, summary, now)
     log.info("collection_matched_again", seller_id=collection.seller_id, rows=taken)
 
