@@ -1,9 +1,11 @@
-"""`python bench/app_forms.py [--cards 2400] [--seed 1]`: cards of the shared catalogs, written as six
-apps write them, and read back as collections: how many rows are matched, wrong, waiting and not read.
+"""`python bench/app_forms.py [--cards 2400] [--seed 1]`: cards of the shared catalogs, written as
+six apps write them, and read back as collections: how many rows are matched, wrong, waiting and not
+read.
 
-Each app's own ways are kept: codes in its case, its words of conditions, finishes and languages, the
-front of a card with two faces, foils of every kind, codes of its own. Two fifths are not English. A
-row is wrong where its product is another card, set, number or finish than the one it was written from.
+Each app's own ways are kept: codes in its case, its words of conditions, finishes and languages,
+the front of a card with two faces, foils of every kind, codes of its own. Two fifths are not
+English. A row is wrong where its product is another card, set, number or finish than the one it was
+written from.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ A generated row is right if its product has the truth's game, set, name, number 
 is the truth's or not recorded, or if it is unmatched and the catalogs hold no such product.
 
 FOLDER has a folder for each game, named like its product line, with one catalog of each source
-(`flesh_and_blood/fab_cube.csv`) in any form that `cardsync catalog import` reads; the shared catalogs
-that have the marketplace's product ids belong to it. Each card as one source writes it must lead to
-the product with its id in the other. It is *wrong* where it leads to another id, *waiting* where
-several products fit, *missed* where the other source has the id in its printing and nothing fits,
-*lacking* where it has the id in other printings alone, and *disputed* where the two sources call the
-row's id, or the one that was found, two different cards: one of them is mistaken.
+(`flesh_and_blood/fab_cube.csv`) in any form that `cardsync catalog import` reads; the shared
+catalogs that have the marketplace's product ids belong to it. Each card as one source writes it
+must lead to the product with its id in the other. It is *wrong* where it leads to another id,
+*waiting* where several products fit, *missed* where the other source has the id in its printing and
+nothing fits,
+*lacking* where it has the id in other printings alone, and *disputed* where the two sources call
+the row's id, or the one that was found, two different cards: one of them is mistaken.
 """
 
 from __future__ import annotations
@@ -227,8 +228,8 @@ def by_shared_ids(data: Path, vendors: Path | None, *, listing: bool) -> pl.Data
 
 
 def judge_shared(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
-    """Match the cards of one source, as rows of an inventory, in the catalog of another: those whose
-    ids both have. A source that records no finish says the plain one.
+    """Match the cards of one source, as rows of an inventory, in the catalog of another: those
+    whose ids both have. A source that records no finish says the plain one.
     """
     products = catalog_keys(theirs.rename({"product_id": "their_id"})).with_row_index("id", 1)
     rows = (

@@ -1,5 +1,5 @@
-"""A row of a collection that was not read, or is left out, keeps its text and the reason; a line of a
-file can be two cards.
+"""A row of a collection that was not read, or is left out, keeps its text and the reason; a line of
+a file can be two cards.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""A copy in another language is the same product: provisional products that differ by language alone
-are one, which whatever named another of them names now. Cards in other languages are held against
-the catalog again at the next upload of their shop.
+"""A copy in another language is the same product: provisional products that differ by language
+alone are one, which whatever named another of them names now. Cards in other languages are held
+against the catalog again at the next upload of their shop.
 
 A thousand rows are changed at a time, each thousand by itself, so that a migration that was killed
 goes on and nobody waits. What a program before this one writes meanwhile, the next upload finds.

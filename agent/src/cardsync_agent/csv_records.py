@@ -38,8 +38,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Record:
-    """`cells` are by column name, stripped; a column beyond the end of the row is blank. `decimal` is
-    the sign before decimals in its file.
+    """`cells` are by column name, stripped; a column beyond the end of the row is blank. `decimal`
+    is the sign before decimals in its file.
     """
 
     line: int

@@ -2,9 +2,9 @@
 facts, or the contents of order files of a kind. Without one it raises NoExport with the reason.
 
 A file is usable if it ends as a table does (TABLES), is whole (unchanged for 2 s), and has the
-marketplace's header; the rest of its name means nothing. The copy of a pricing export is uploaded, so that a
-file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files are not
-copied: they may hold streets, and their rows may be sent twice.
+marketplace's header; the rest of its name means nothing. The copy of a pricing export is uploaded,
+so that a file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files
+are not copied: they may hold streets, and their rows may be sent twice.
 """
 
 from __future__ import annotations

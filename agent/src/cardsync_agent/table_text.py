@@ -374,8 +374,8 @@ _MOST_NUMBER: Final = 60
 
 
 def typed_number(text: str, decimal: str = ".") -> str:
-    """Return a number as people and spreadsheets write it as a plain decimal, if it is one: $1,234.50,
-    1.234,50 €, (2,5), −3.
+    """Return a number as people and spreadsheets write it as a plain decimal, if it is one:
+    $1,234.50, 1.234,50 €, (2,5), −3.
 
     A comma before exactly three digits groups thousands, any other one comes before decimals; where
     `decimal` is the comma, it always does, and a point groups.

@@ -22,7 +22,8 @@ _NAMED: Final = re.compile(r" “.*”", re.DOTALL)
 class Entry(msgspec.Struct):
     """`actor` is key N, token N, grant N (an assistant), member N, operator or a part of the
     service, and `actor_name` the name of that key, token, assistant or member; old entries of keys
-    say key alone. `before` and `after` hold what differs, for owners. `undone_by` is the entry that undid this one.
+    say key alone. `before` and `after` hold what differs, for owners. `undone_by` is the entry that
+    undid this one.
     """
 
     id: int

@@ -3,7 +3,8 @@ Pure.
 
 The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
 stand before the printing. A printing that no table knows is its text. What has another condition or
-language is unreadable: its code is None. A label of a known printing alone still says that printing.
+language is unreadable: its code is None. A label of a known printing alone still says that
+printing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Installs a game's catalog from its source: downloads it, checks it, and loads it; or finds that the
-source has nothing new.
+"""Installs a game's catalog from its source: downloads it, checks it, and loads it; or finds that
+the source has nothing new.
 
 Nothing is changed before the files are whole, have their source's form, and hold about as much as
 the last ones. Where something is wrong, the catalog that is there stays, and its state says why.
@@ -96,8 +96,8 @@ async def held_alone(
     *,
     once: bool = False,
 ) -> str:
-    """Do the work while nobody else does it, and note how it ended; what is done `once` is not tried
-    again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
+    """Do the work while nobody else does it, and note how it ended; what is done `once` is not
+    tried again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
     """
     holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
     held = await install_state.claim(database, game, source, holder)

@@ -114,8 +114,8 @@ def read_printing(text: str, game: str | None = None) -> str:
 
 
 class Meant(NamedTuple):
-    """The printings, in lower case, of which a person's word is the name, and those that it may mean
-    as well: "foil" is Foil and Holofoil, and may be the foil of any edition.
+    """The printings, in lower case, of which a person's word is the name, and those that it may
+    mean as well: "foil" is Foil and Holofoil, and may be the foil of any edition.
     """
 
     named: tuple[str, ...]

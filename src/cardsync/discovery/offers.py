@@ -15,8 +15,8 @@ from cardsync.database.session import run
 from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
-# without any price it says only that the seller holds the card. Who asks for a printing gets no copy
-# in another language.
+# without any price it says only that the seller holds the card. Who asks for a printing gets no
+# copy in another language.
 _HELD = """
     SELECT product_id, coalesce(condition, '') AS condition,
            min(price) FILTER (WHERE price > 0) AS price,
@@ -53,8 +53,8 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
             SELECT h.product_id, :seller, h.condition, h.price, h.quantity FROM held h
               LEFT JOIN network_offer f ON f.product_id = h.product_id AND f.seller_id = :seller
                                        AND f.condition = h.condition
-             WHERE f.product_id IS NULL OR (f.price, f.quantity) IS DISTINCT FROM (h.price, h.quantity)
-             ORDER BY h.product_id, h.condition
+             WHERE f.product_id IS NULL OR (f.price, f.quantity) IS DISTINCT FROM (h.price,
+             h.quantity) ORDER BY h.product_id, h.condition
             ON CONFLICT (product_id, seller_id, condition) DO UPDATE
                SET price = excluded.price, quantity = excluded.quantity
         """,

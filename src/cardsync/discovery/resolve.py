@@ -34,8 +34,8 @@ _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
      OR (p.variant_key = '' AND p.name_key = a.full_name))
 """
-# A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu (Master
-# Ball Pattern)".
+# A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu
+# (Master Ball Pattern)".
 _SAME_PATTERN = """
     (a.finish <> '' AND p.variant_key <> '' AND
      concat_ws(' ', p.name_key, p.back_key, p.variant_key) = a.full_name || ' ' || a.finish)

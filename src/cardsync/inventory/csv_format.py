@@ -32,9 +32,9 @@ class Block(NamedTuple):
     """Consecutive records: `line` and one String column per known column of the header, and the
     faults between them.
 
-    `faults` lists the first ones, as many as the reader asked for; `tried` counts the records that were not certain; `named` are
-    the ids at the beginning of unreadable records; `unnamed` counts the records whose id cannot be
-    read. `shaped` says that every cell has the requested shape.
+    `faults` lists the first ones, as many as the reader asked for; `tried` counts the records that
+    were not certain; `named` are the ids at the beginning of unreadable records; `unnamed` counts
+    the records whose id cannot be read. `shaped` says that every cell has the requested shape.
     """
 
     frame: pl.DataFrame
@@ -56,8 +56,8 @@ def read(
     """Return a file's header, and its records behind it, in file order, each block as soon as its
     bytes are there.
 
-    `shapes` gives the pattern that cells of a field usually have, by the sign before decimals. `fast=False` leaves polars out and
-    gives the same cells. A block lists at most `listed` faults.
+    `shapes` gives the pattern that cells of a field usually have, by the sign before decimals.
+    `fast=False` leaves polars out and gives the same cells. A block lists at most `listed` faults.
     """
     header, rest, others = begin(pieces)
     return header, _read_blocks(

@@ -56,9 +56,9 @@ class Header:
 
 
 def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
-    """Read the header of a file that comes in pieces. Return it, the text behind it as far as it has
-    come, and the other pieces, all in an encoding of bytes. Raises InvalidCsv, which says what the
-    file is or which columns are missing.
+    """Read the header of a file that comes in pieces. Return it, the text behind it as far as it
+    has come, and the other pieces, all in an encoding of bytes. Raises InvalidCsv, which says what
+    the file is or which columns are missing.
     """
     try:
         encoding, others, head = as_utf8(pieces)

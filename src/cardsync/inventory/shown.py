@@ -76,8 +76,9 @@ class UploadReport(msgspec.Struct, kw_only=True):
 
 
 class InventoryReport(UploadReport, kw_only=True):
-    """`blocked` counts why cards got no price. Without a catalog (`catalog_loaded`) no card is matched
-    to a product; prices need none. `cycle_cancelled`: the seller cancelled the sync that brought it.
+    """`blocked` counts why cards got no price. Without a catalog (`catalog_loaded`) no card is
+    matched to a product; prices need none. `cycle_cancelled`: the seller cancelled the sync that
+    brought it.
     """
 
     catalog_loaded: bool | msgspec.UnsetType = msgspec.UNSET

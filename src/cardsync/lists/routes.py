@@ -165,8 +165,8 @@ async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded
 async def open_add_cards_url(
     request: Request[Any, Any, Any], caller: Caller, list_id: int
 ) -> Redirect:
-    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards. For
-    programs there is no such address: the list's cards are what its `query` finds.
+    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards.
+    For programs there is no such address: the list's cards are what its `query` finds.
     """
     if caller.member_id is None:
         raise errors.MethodNotAllowed(

@@ -200,9 +200,9 @@ async def read_profit(
     last: Last = None,
     by: ProfitBy = "day",
 ) -> ProfitSummary:
-    """The money that orders brought, less fees, postage and what their copies cost, by day, week, month or
-    game; or what each buy rule's copies brought. A copy of unknown cost has no profit: `costed` of
-    `pieces` says how many have one.
+    """The money that orders brought, less fees, postage and what their copies cost, by day, week,
+    month or game; or what each buy rule's copies brought. A copy of unknown cost has no profit:
+    `costed` of `pieces` says how many have one.
     """
     return await _profit(request, by, first, last)
 

@@ -1,8 +1,8 @@
 """Sends mail: all that is due for a member in one letter, and no letter without anything to say.
 
 Notices are claimed by setting their next try, as if this one failed. A letter that is sent again
-after a kill has the same notices and the same Message-ID, by which mail programs know it. A member's
-role and choices count at the moment of sending.
+after a kill has the same notices and the same Message-ID, by which mail programs know it. A
+member's role and choices count at the moment of sending.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks an installation, one line a part: the database and its roles, the clock, the object store,
-the disk, backups, catalogs, mail, the receiver of telemetry, the address that browsers use, and versions. A
-line that is not ok says what to do.
+the disk, backups, catalogs, mail, the receiver of telemetry, the address that browsers use, and
+versions. A line that is not ok says what to do.
 """
 
 from __future__ import annotations

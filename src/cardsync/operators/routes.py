@@ -156,8 +156,8 @@ async def add_catalog_file(
     settings: Settings,
     name: FileName = "",
 ) -> CatalogsShown:
-    """Add a catalog from a file, JSON or CSV, of the given name: a worker checks it and loads it, and
-    a file that is at fault changes nothing. The owner of the only shop may, too.
+    """Add a catalog from a file, JSON or CSV, of the given name: a worker checks it and loads it,
+    and a file that is at fault changes nothing. The owner of the only shop may, too.
     """
     await catalog_installs.add_file(database, caller, store, name, request.stream())
     async with database.tenant(caller.seller_id) as session:

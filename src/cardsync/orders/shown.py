@@ -133,8 +133,8 @@ class ItemBody(msgspec.Struct, gc=False):
 
 class OrderBody(msgspec.Struct):
     """`buyer_name`, `refund_note` and `feedback_comment` are null for a caller who may not see
-    buyers. `shipping_item_count`, `product_weight` and `refund_total_amt` are as they were uploaded:
-    `item_count` and `refund_amt` are there without them, too.
+    buyers. `shipping_item_count`, `product_weight` and `refund_total_amt` are as they were
+    uploaded: `item_count` and `refund_amt` are there without them, too.
     """
 
     id: int

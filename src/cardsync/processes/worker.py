@@ -96,8 +96,9 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # A worker works off one job at a time. Beside it pictures are fetched, one at a time, shops are
-# looked at for notices, a few at a time, notices are sent, and catalogs are downloaded: so no import
-# waits for another machine. Sending is waiting, so there are many slots for it, of which a shop has one for each task.
+# looked at for notices, a few at a time, notices are sent, and catalogs are downloaded: so no
+# import waits for another machine. Sending is waiting, so there are many slots for it, of which a
+# shop has one for each task.
 QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
 CATALOG_QUEUES = ["catalogs"]

@@ -1,5 +1,5 @@
-"""The shapes of holds and recommendations: operations return them, the API sends them and pages show
-them. Pure.
+"""The shapes of holds and recommendations: operations return them, the API sends them and pages
+show them. Pure.
 """
 
 from __future__ import annotations

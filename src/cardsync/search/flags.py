@@ -90,8 +90,8 @@ _OTHERS = """CROSS JOIN LATERAL (
     FROM price_observation o
    WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity
    ORDER BY o.observed_at DESC LIMIT 20) other"""
-# A card that was missing in a pull is settled by a count of its place since then, whatever the count
-# saw.
+# A card that was missing in a pull is settled by a count of its place since then, whatever the
+# count saw.
 _COUNTED_SINCE = """EXISTS (
    SELECT FROM shelf_count s
      JOIN shelf_count_line l ON l.seller_id = :seller AND l.count_id = s.id

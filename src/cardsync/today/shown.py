@@ -135,8 +135,8 @@ class RunMoves(msgspec.Struct):
 
 
 class ToShip(msgspec.Struct):
-    """Orders that are still to be shipped: those that wait to be pulled, and those of the open pull.
-    `money` is null for staff who may not see revenue.
+    """Orders that are still to be shipped: those that wait to be pulled, and those of the open
+    pull. `money` is null for staff who may not see revenue.
     """
 
     orders: int

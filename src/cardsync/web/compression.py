@@ -1,7 +1,7 @@
 """Sends answers of text as gzip to who takes it: pages, styles, scripts and JSON over a kilobyte.
 
-A body that is sent in pieces (an event stream, a file) stays as it is, and so does one with a strong
-ETag, which names these bytes.
+A body that is sent in pieces (an event stream, a file) stays as it is, and so does one with a
+strong ETag, which names these bytes.
 
 BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
 a secret of that page, byte by byte. Three measures prevent it. What another site makes a browser

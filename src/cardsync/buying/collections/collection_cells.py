@@ -1,5 +1,5 @@
-"""Reads the cells of a collection's rows into one frame. A row with a word that is not known, or that
-cannot be read at all, keeps its text and the reason, and waits; a proxy is left out. Pure.
+"""Reads the cells of a collection's rows into one frame. A row with a word that is not known, or
+that cannot be read at all, keeps its text and the reason, and waits; a proxy is left out. Pure.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RejectedRow(msgspec.Struct):
 
 
 class ReadRows(NamedTuple):
-    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those of them that cannot
-    be read as a card: they wait with their text. `empty` counts lines of no copies.
+    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those of them that
+    cannot be read as a card: they wait with their text. `empty` counts lines of no copies.
     """
 
     frame: pl.DataFrame
@@ -49,8 +49,8 @@ class ReadRows(NamedTuple):
     empty: int
 
 
-# Columns by which a card is found. `row` is its line; where a line is two cards, the second has a number
-# behind the last line.
+# Columns by which a card is found. `row` is its line; where a line is two cards, the second has a
+# number behind the last line.
 SCHEMA: Final[dict[str, Any]] = {
     "row": pl.Int64,
     "copies": pl.Int64,

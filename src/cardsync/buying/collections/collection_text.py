@@ -1,5 +1,5 @@
-"""Reads a collection's bytes as a header and rows of cells, or as lines like `4 Name (SET) 123 *F*`.
-Pure.
+"""Reads a collection's bytes as a header and rows of cells, or as lines like `4 Name (SET) 123
+*F*`. Pure.
 """
 
 from __future__ import annotations

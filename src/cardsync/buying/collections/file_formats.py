@@ -55,12 +55,14 @@ Mapped = Mapping[str, Sequence[int]]
 
 
 class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`signs` has the columns by which a header is known: all of one of its lists. `columns` has the
-    file's names of ours; of several, copies are added up, and else the first with a text counts.
+    """`signs` has the columns by which a header is known: all of one of its lists. `columns` has
+    the file's names of ours; of several, copies are added up, and else the first with a text
+    counts.
 
     `seen` names the public projects where the header was seen; `game` is the game of its cards, if
-    they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by ours.
-    With `number_holds_code` the number begins with the set's code. `note` is what the docs add.
+    they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by
+    ours. With `number_holds_code` the number begins with the set's code. `note` is what the docs
+    add.
     """
 
     label: str

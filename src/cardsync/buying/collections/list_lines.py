@@ -1,8 +1,9 @@
 """Reads a line of a list of cards as apps and people write it. Pure.
 
 `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
-`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. The copies
-count one where they are left out; a set's whole name stays with the card's, where the catalog tells it.
+`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. The
+copies count one where they are left out; a set's whole name stays with the card's, where the
+catalog tells it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ FIELDS: Final = (
 
 
 class ListLine(NamedTuple):
-    """The cells of a line, as its writer has them. `set_name` is in brackets: "[Ramp]" is a category,
-    "[Magic 2011]" a set, and the catalog tells which.
+    """The cells of a line, as its writer has them. `set_name` is in brackets: "[Ramp]" is a
+    category, "[Magic 2011]" a set, and the catalog tells which.
     """
 
     copies: str = "1"
@@ -190,8 +191,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
 
 
 def _is_set(hit: re.Match[str], text: str) -> bool:
-    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set. The first
-    word of a set's name is no code: "(Magic 2011)".
+    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set. The
+    first word of a set's name is no code: "(Magic 2011)".
     """
     parts = hit.groupdict("")
     code = parts["set"] or parts.get("with", "")

@@ -1,5 +1,5 @@
-"""Finds the product of each row of a collection: by SKU, by the id of the marketplace or of a source
-of catalogs, by set and number, and last by name. Nothing is guessed: a row that fits several
+"""Finds the product of each row of a collection: by SKU, by the id of the marketplace or of a
+source of catalogs, by set and number, and last by name. Nothing is guessed: a row that fits several
 products has none.
 
 The catalog's matcher judges sets, numbers and names; no provisional product is made of a
@@ -164,8 +164,9 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
-    """Give each line the set of its code where the catalog lacks the set's name, if the code belongs
-    to one set alone, and the name does not stand for several. `has_set` says whether the line names a set.
+    """Give each line the set of its code where the catalog lacks the set's name, if the code
+    belongs to one set alone, and the name does not stand for several. `has_set` says whether the
+    line names a set.
     """
     coded = (
         catalog.drop_nulls("code")

@@ -155,8 +155,8 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
     """Return the keys of the products that the lines can be, by their kind."""
     named = pl.col("set_name") != ""
     in_set = named | pl.col("code").is_not_null()
-    # A line without a number can be any product of its name in its set; in the parts of a set, which
-    # other catalogs have, numbers are written otherwise.
+    # A line without a number can be any product of its name in its set; in the parts of a set,
+    # which other catalogs have, numbers are written otherwise.
     number = pl.when((pl.col("number_key") != "") & ~pl.col("in_parts")).then("number_key")
     names = pl.concat(
         [

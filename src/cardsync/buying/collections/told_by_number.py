@@ -1,5 +1,6 @@
-"""Finds the product of rows whose name the catalog does not know, as that of a back face, a reskin or
-a flavor name: the number tells the card of a set. A name that is another card's is never passed over.
+"""Finds the product of rows whose name the catalog does not know, as that of a back face, a reskin
+or a flavor name: the number tells the card of a set. A name that is another card's is never passed
+over.
 """
 
 from __future__ import annotations

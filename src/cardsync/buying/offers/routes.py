@@ -90,8 +90,8 @@ class OfferAcceptance(msgspec.Struct):
 
 
 class Came(msgspec.Struct):
-    """The lines that came otherwise than offered. Other accepted lines came as they were offered, or
-    as they were counted before.
+    """The lines that came otherwise than offered. Other accepted lines came as they were offered,
+    or as they were counted before.
     """
 
     revision: Revision

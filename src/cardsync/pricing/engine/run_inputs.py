@@ -105,8 +105,8 @@ class Run:
 
     @property
     def reads_market(self) -> bool:
-        """Return whether some step looks at market evidence where there is any: the undercut does so,
-        and otherwise takes the upload's low price.
+        """Return whether some step looks at market evidence where there is any: the undercut does
+        so, and otherwise takes the upload's low price.
         """
         return self.evidenced or self.undercut
 

@@ -1,5 +1,5 @@
-"""Finds the rules, promotions and settings as they were before keys and tokens changed them, without
-a member's click since: what a run asks beyond them is due to those writers.
+"""Finds the rules, promotions and settings as they were before keys and tokens changed them,
+without a member's click since: what a run asks beyond them is due to those writers.
 
 It is read from the activity, whose entries hold what each change was made of. A change of the last
 day is compared by itself. An older one counts where the run moves a card far from what was asked

@@ -1,5 +1,6 @@
-"""The previews as web processes ask for them, each in a snapshot of its own: these functions may run
-in a process beside the web process (`web/heavy_work.py`), so what they take and return is pickled.
+"""The previews as web processes ask for them, each in a snapshot of its own: these functions may
+run in a process beside the web process (`web/heavy_work.py`), so what they take and return is
+pickled.
 """
 
 from __future__ import annotations

@@ -216,8 +216,8 @@ async def _choices_at(
     earlier: Choices | None,
     at: datetime,
 ) -> tuple[Choices, bool]:
-    """Return which rule selects each card at a moment, and whether that was read anew: it is for the
-    first moment, and when a sale has begun or ended since the earlier one.
+    """Return which rule selects each card at a moment, and whether that was read anew: it is for
+    the first moment, and when a sale has begun or ended since the earlier one.
     """
     run = replace(asked, now=at)
     if earlier is not None and earlier.run.active_sales == run.active_sales:

@@ -139,7 +139,8 @@ async def asked(
     given_sales: Sequence[Mapping[str, Any]] | None,
     live: Run,
 ) -> Run:
-    """Return a run of the live rules with drafts, with the given rules and sales in place of its own.
+    """Return a run of the live rules with drafts, with the given rules and sales in place of its
+    own.
 
     Raises InvalidRule, InvalidQuery.
     """

@@ -151,8 +151,8 @@ async def preview_prices(
     format: Literal["csv", "parquet"] | None = None,
 ) -> Response[Preview | bytes]:
     """The prices that `rules` and `sales` would ask in place of the live ones, for the cards that
-    `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written. `format=csv` or
-    `parquet` downloads every card.
+    `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written.
+    `format=csv` or `parquet` downloads every card.
     """
     given = data or PricesAsked()
     if format is None:

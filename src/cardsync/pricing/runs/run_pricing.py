@@ -1,5 +1,5 @@
-"""Prices the stored cards for one run, and ends it: what it found, what follows from its prices, and
-the lease in one last transaction.
+"""Prices the stored cards for one run, and ends it: what it found, what follows from its prices,
+and the lease in one last transaction.
 """
 
 from __future__ import annotations
@@ -227,8 +227,8 @@ async def _end(
     counts: dict[str, Any],
     ended: Ended | None = None,
 ) -> None:
-    """The run's last transaction: state, what follows from its prices, lease. One that set no prices
-    has not `ended` anything.
+    """The run's last transaction: state, what follows from its prices, lease. One that set no
+    prices has not `ended` anything.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -256,8 +256,8 @@ async def _end(
 
 
 async def _with_task(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
-    """Add whether the agent gets a task. An upload that shows the old prices has them offered again,
-    as after an import without a run.
+    """Add whether the agent gets a task. An upload that shows the old prices has them offered
+    again, as after an import without a run.
     """
     follows = "follows" in run.summary
     pushes = bool(changed) or (follows and ended.fingerprint != NOTHING)
