@@ -462,7 +462,9 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
         # A word that is not a game is refused before the first download.
         async with database.shared() as session:
             chosen = [
-                (game, one) for game in games for one in await sources_for(session, game, source)
+                (game, one)
+                for game in map(str.lower, games)
+                for one in await sources_for(session, game, source)
             ]
         for game, one in chosen:
             try:

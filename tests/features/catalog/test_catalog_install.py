@@ -291,7 +291,7 @@ def test_a_redirect_is_followed_and_checked_like_the_address(run, site, here, a_
     assert "it was redirected more than 3 times" in again.output
     assert names() == []
     site.moved[SCRYFALL_FILE] = "/data.scryfall.io/moved.json"
-    assert run("install", "magic").exit_code == 0
+    assert run("install", "Magic").exit_code == 0
     assert len(names()) == 5
 
 
