@@ -9,12 +9,13 @@ is the truth's or not recorded, or if it is unmatched and the catalogs hold no s
 
 FOLDER has a folder for each game, named like its product line, with one catalog of each source
 (`flesh_and_blood/fab_cube.csv`) in any form that `cardsync catalog import` reads; the shared
-catalogs that have the marketplace's product ids belong to it. Each card as one source writes it
-must lead to the product with its id in the other. It is *wrong* where it leads to another id,
-*waiting* where several products fit, *missed* where the other source has the id in its printing and
-nothing fits,
-*lacking* where it has the id in other printings alone, and *disputed* where the two sources call
-the row's id, or the one that was found, two different cards: one of them is mistaken.
+catalogs that have the marketplace's product ids belong to it. `bench/SHARED_IDS.md` says which
+sources were measured, and how to lay the folder out again. A row is one product in one of its
+printings, as a source writes it, and must lead to the product with its id in the other: the id that
+most products of the two share. It is *wrong* where it leads to another id, *waiting* where several
+products fit, *missed* where the other source has the id in its printing and nothing fits, *lacking*
+where it has the id in other printings alone, and *disputed* where the two sources call the row's
+id, or the one that was found, two different cards: one of them is mistaken.
 """
 
 from __future__ import annotations
@@ -32,10 +33,18 @@ from typing import TypeVar
 
 import polars as pl
 
-from cardsync.catalog.condition import condition_columns
-from cardsync.catalog.match import catalog_keys, explained, match, row_keys, strict_variant
+from cardsync.catalog.condition import LANGUAGES, condition_columns
+from cardsync.catalog.match import (
+    LANGUAGE_OF_GAME,
+    catalog_keys,
+    explained,
+    match,
+    row_keys,
+    strict_variant,
+)
 from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.sources.read import slices
+from cardsync.catalog.sources.source_record import IDS
 from ground import Report
 
 CATALOGS = ("magic_xmage", "pokemon_tcgdex_en", "pokemon_japan_tcgdex_ja")
@@ -51,6 +60,8 @@ COLUMNS = [
     "product_id",
 ]
 WITH_IDS = {"pokemon_tcgdex_en": "pokemon", "pokemon_japan_tcgdex_ja": "pokemon_japan"}
+_SPOKEN = {code: f" - {name}" for name, code in LANGUAGES.items() if name != "English"}
+SHARED = ("product_id", *IDS)
 VERDICTS = ("right", "wrong", "missed", "waiting", "lacking", "disputed")
 GAMES = {"Magic": "magic", "Pokemon": "pokemon", "Pokemon Japan": "pokemon_japan"}
 
@@ -200,54 +211,79 @@ def sources_of(data: Path, vendors: Path | None) -> dict[str, dict[str, pl.DataF
         files += [(game, path) for game in NAMES for path in sorted((vendors / game).glob("*"))]
     found: dict[str, dict[str, pl.DataFrame]] = {}
     for game, path in files:
-        cards = pl.concat(frame.select(COLUMNS) for frame, _ in slices(path, "auto", game))
+        cards = pl.concat(frame.select(*COLUMNS, *IDS) for frame, _ in slices(path, "auto", game))
         sealed = pl.col("finish").eq("Sealed").fill_null(False)
-        cards = cards.filter(pl.col("product_id").is_not_null() & ~sealed)
+        cards = cards.filter(~sealed, pl.any_horizontal(pl.col(SHARED).is_not_null()))
         found.setdefault(game, {})[path.stem] = cards.unique(maintain_order=True)
     return {game: sources for game, sources in found.items() if len(sources) > 1}
 
 
 def by_shared_ids(data: Path, vendors: Path | None, *, listing: bool) -> pl.DataFrame:
-    """Print the verdicts of each game by pair of sources and treatment, and return all rows."""
+    """Print the verdicts of each game by pair of sources, treatment and printing, and return all
+    rows.
+    """
     frames = []
+    by = ["treatment", "printing"]
     for game, sources in sources_of(data, vendors).items():
         for ours, theirs in permutations(sources, 2):
             judged = judge_shared(sources[ours], sources[theirs])
-            frames.append(judged.select("game", "treatment", "verdict"))
-            print(f"\n{game}: {judged.height:,} cards of {ours} in {theirs}")
-            counts = judged.group_by("treatment").agg(
-                (pl.col("verdict") == verdict).sum().alias(verdict) for verdict in VERDICTS
-            )
-            print("    " + "".join(f"{name:>18}" for name in counts.columns))
-            for line in counts.sort("right", descending=True).iter_rows():
-                print("    " + "".join(f"{value:>18}" for value in line))
+            frames.append(judged.select("game", *by, "verdict"))
+            print(f"\n{game}: {judged.height:,} rows of {ours} in {theirs}")
+            print_verdicts(judged, by)
             if listing:
                 bad = judged.filter(pl.col("verdict").is_in(VERDICTS[1:]))
                 print_rows(bad.with_columns(reason="verdict").sort("verdict", descending=True))
-    return pl.concat(frames) if frames else pl.DataFrame(schema={"verdict": pl.String})
+    if not frames:
+        return pl.DataFrame(schema={"verdict": pl.String})
+    rows = pl.concat(frames)
+    print(f"\nall games: {rows.height:,} rows")
+    print_verdicts(rows, ["game"])
+    return rows
+
+
+def print_verdicts(judged: pl.DataFrame, by: list[str]) -> None:
+    counts = judged.group_by(by).agg(
+        (pl.col("verdict") == verdict).sum().alias(verdict) for verdict in VERDICTS
+    )
+    for line in (counts.columns, *counts.sort("right", descending=True).iter_rows()):
+        words = (f"{value!s:<28}" for value in line[: len(by)])
+        print("    " + "".join([*words, *(f"{value:>10}" for value in line[len(by) :])]))
 
 
 def judge_shared(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     """Match the cards of one source, as rows of an inventory, in the catalog of another: those
     whose ids both have. A source that records no finish says the plain one.
     """
-    products = catalog_keys(theirs.rename({"product_id": "their_id"})).with_row_index("id", 1)
+    kind = max(SHARED, key=lambda name: ours.join(theirs, on=name, how="semi").height)
+    shared = pl.col(kind).cast(pl.String)
+    products = (
+        catalog_keys(theirs.filter(pl.col(kind).is_not_null()))
+        .with_columns(their_id=shared)
+        .rename({"product_id": "marketplace_product_id"})
+        .with_row_index("id", 1)
+    )
+    # A product that there is in another language alone is a copy in it.
+    foreign = pl.col("language").replace_strict(_SPOKEN, default="", return_dtype=pl.String)
+    spoken = (
+        pl.when(~pl.col("game").is_in(list(LANGUAGE_OF_GAME))).then(foreign).otherwise(pl.lit(""))
+    )
     rows = (
-        ours.join(theirs, on="product_id", how="semi")
-        .with_columns(label="Near Mint " + pl.col("finish").fill_null("Normal"))
-        .drop("language")
+        ours.join(theirs, on=kind, how="semi")
+        .with_columns(
+            label="Near Mint " + pl.col("finish").fill_null("Normal") + spoken, own_id=shared
+        )
+        .drop("language", *SHARED)
+        .unique(maintain_order=True)
         .with_row_index("row")
     )
     keyed = row_keys(rows.hstack(condition_columns(rows["label"])))
-    found = match(keyed, products.rename({"their_id": "marketplace_product_id"}))
+    found = match(keyed, products)
     card = ["set_key", "name_key", "number_key"]
     # The cards of the id that was found, and of the id of the row itself.
-    of_found = keyed.select(*card, their_id="product_id").unique()
-    of_own = products.select(*card, product_id="their_id").unique()
-    has_finish = products.select(
-        pl.col("finish_key").alias("in_finish"), product_id="their_id"
-    ).unique()
-    listed = keyed.join(has_finish, on="product_id").filter(
+    of_found = keyed.select(*card, their_id="own_id").unique()
+    of_own = products.select(*card, own_id="their_id").unique()
+    has_finish = products.select(pl.col("finish_key").alias("in_finish"), own_id="their_id")
+    listed = keyed.join(has_finish.unique(), on="own_id").filter(
         pl.col("in_finish").is_null() | (pl.col("in_finish") == pl.col("finish_key"))
     )
     judged = (
@@ -270,14 +306,14 @@ def judge_shared(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
             right_on=["their_id", *card],
             how="left",
         )
-        .join(of_own.with_columns(own_agreed=True), on=["product_id", *card], how="left")
+        .join(of_own.with_columns(own_agreed=True), on=["own_id", *card], how="left")
         .join(listed.select("row").unique().with_columns(listed=True), on="row", how="left")
     )
     matched = pl.col("outcome") == "matched"
     verdict = (
         pl.when(pl.col("outcome") == "ambiguous")
         .then(pl.lit("waiting"))
-        .when(matched & (pl.col("their_id") == pl.col("product_id")))
+        .when(matched & (pl.col("their_id") == pl.col("own_id")))
         .then(pl.lit("right"))
         .when(matched)
         .then(

@@ -141,6 +141,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--data", type=Path, default=ground.HERE.parent.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--vendors", type=Path, help="for matching: catalogs that share ids")
     chosen = parser.parse_args()
     if unknown := set(chosen.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
@@ -150,6 +151,8 @@ def main() -> None:
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     for part in chosen.parts or PARTS:
         measure, options = PARTS[part]
+        if part == "matching":
+            options = options | {"vendors": chosen.vendors}
         report = measure(chosen.data, chosen.rows, **options)
         report.show()
         results.record(part, report.figures, on, of)

@@ -3,8 +3,7 @@ Pure.
 
 The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
 stand before the printing. A printing that no table knows is its text. What has another condition or
-language is unreadable: its code is None. A label of a known printing alone still says that
-printing.
+language is unreadable: its code is None. Such a label still says a printing that a table knows.
 """
 
 from __future__ import annotations
@@ -79,11 +78,14 @@ class Condition(NamedTuple):
 
 def read_condition(text: str | None) -> Condition:
     label, language = _split_language(" ".join((text or "").split()))
+    if not language:
+        label = _NO_LANGUAGE.split(label, maxsplit=1)[0]
     found = _LABEL.fullmatch(label)
-    if not language or (found is not None and len(found.group(2) or "") > LONGEST):
+    if found is not None and len(found.group(2) or "") > LONGEST:
         return Condition(None, "", language)
-    if found is None:
-        return Condition(None, (label and printing_named(label)) or "", language)
+    if found is None or not language:
+        said = (found.group(2) if found else label) or ""
+        return Condition(None, (said and printing_named(said)) or "", language)
     printing = read_printing(found.group(2)) if found.group(2) else NORMAL
     return Condition(CODES[found.group(1).lower()], printing, language)
 

@@ -160,16 +160,15 @@ def printings_meant(text: str) -> Meant:
 
 
 def checked_printing(field: str, given: str, game: str, own: str | None = None) -> str:
-    """Return the printing that a person gives a card: one of the tables, or that of its product.
-    Raises InvalidPayload.
+    """Return the printing that a person gives a card: that of its product, one of the tables, or
+    its text. Raises InvalidPayload.
     """
-    if own and given.strip().lower() == own.lower():
+    plain = " ".join(given.split())
+    if own and plain.lower() == own.lower():
         return own
-    if (named := printing_named(given, game)) is None:
-        raise InvalidPayload(
-            f"{field}: {given[:60]!r} is not one of {', '.join(printings_of(game))}"
-        )
-    return named
+    if not 0 < len(plain) <= LONGEST:
+        raise InvalidPayload(f"{field}: has 1 to {LONGEST} characters")
+    return read_printing(plain, game)
 
 
 def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:

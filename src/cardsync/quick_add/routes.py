@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
+from cardsync.catalog.printings import PRINTINGS
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
@@ -78,7 +79,8 @@ async def type_ahead(
 async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entries:
     """Draft listings, all of the batch or none. The marketplace learns nothing of a draft."""
     made = await drafts.draft(database, caller, data.entries, clock.now())
-    return Entries([entry_body(entry) for entry in made])
+    new = sum(entry.printing not in PRINTINGS for entry in made)
+    return Entries([entry_body(entry) for entry in made], new_printing=new)
 
 
 @get("/quick_add", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))

@@ -75,6 +75,8 @@ class Entry(msgspec.Struct):
 
 class Entries(msgspec.Struct):
     entries: list[Entry]
+    new_printing: int
+    """Entries with a printing that no table knows: it is kept as its text"""
 
 
 class EntryPage(msgspec.Struct):

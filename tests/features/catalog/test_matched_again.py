@@ -138,6 +138,20 @@ async def test_waiting_rows_of_a_collection_are_found_and_a_persons_word_stays(s
     assert len(await entries(shop, "catalog.rows_matched")) == 1
 
 
+async def test_a_row_found_by_its_sku_loses_the_word_that_kept_it(shop, load, a_set):
+    head = "Quantity,Name,Simple Name,Set,Card Number,Set Code,Printing,Condition,Language,SKU"
+    lines = f"1,Card 1,Card 1,{a_set},1,,Normal,Near Mint,Klingon,1\n"
+    found = await brought(shop, f"{head}\n{lines}".encode())
+    path = f"/api/buying/collections/{found['id']}/rows"
+    [waiting] = (await shop.get(path)).json()["rows"]
+    assert waiting["reason"] == "Language: 'Klingon' is not a known language"
+    await load(product(1))
+    await again(shop)
+    [row] = (await shop.get(path)).json()["rows"]
+    assert (row["how"], row["language"]) == ("sku", "English")
+    assert (row["reason"], row["text"]) == ("", "")
+
+
 async def test_what_was_asked_for_in_vain_counts_for_the_catalogs_product(
     shop, load, a_seller, a_set, service
 ):

@@ -79,6 +79,13 @@ async def test_a_contribution_is_a_row_of_the_inventory(shop):
     assert (await bea.get(f"/api/cards/{card['id']}")).json()["product_name"] == "Alacrian Jaguar"
 
 
+async def test_a_printing_that_no_table_knows_is_kept_as_its_text(shop):
+    _, _, bea = shop
+    card = await contribute(bea, printing="Galaxy Foil")
+    assert (card["printing"], card["condition_label"]) == ("Galaxy Foil", "Near Mint Galaxy Foil")
+    assert await seen(bea, search="is:foil") == [card["id"]]
+
+
 @pytest.mark.soak
 async def test_private_ones_are_seen_by_their_member_only(shop):
     seller, owner, bea = shop
@@ -335,7 +342,8 @@ async def test_a_product_may_be_named_by_its_id(shop):
     ("changes", "names"),
     [
         ({"condition": "so so"}, "condition"),
-        ({"printing": "shiny"}, "printing"),
+        ({"printing": "x" * 61}, "printing"),
+        ({"printing": " "}, "printing"),
         ({"language": "Klingon"}, "language"),
         ({"quantity": 0}, "quantity"),
         ({"price": -1}, "price"),

@@ -73,6 +73,24 @@ async def test_staff_draft_the_owner_publishes_and_the_agent_lists(shop):
     assert (await owner.get("/api/shelves/3")).json()["cards"] == shelves["cards"]
 
 
+async def test_a_printing_that_no_table_knows_is_kept_as_its_text(shop):
+    seller, owner, bea = shop
+    entries = [JAGUAR, JAGUAR | {"printing": " Galaxy  Foil"}]
+    made = (await bea.post("/api/quick_add", json={"entries": entries})).json()
+    told = [(entry["printing"], entry["condition_label"]) for entry in made["entries"]]
+    assert told == [("Normal", "Near Mint"), ("Galaxy Foil", "Near Mint Galaxy Foil")]
+    assert made["new_printing"] == 1
+    await owner.post("/api/quick_add/publish", json={"ids": [made["entries"][1]["id"]]})
+    [row] = (await served(seller)).values()
+    assert row["Condition"] == "Near Mint Galaxy Foil"
+    listed = a_row(77, quantity=2, condition="Near Mint Galaxy Foil", **ON_FILE)
+    assert (await seller.import_csv(a_csv(listed)))["new_printing"] == 1
+    assert (await entry_of(owner, made["entries"][1]["id"]))["status"] == "listed"
+    too_long = JAGUAR | {"printing": "x" * 61}
+    answer = await bea.post("/api/quick_add", json={"entries": [too_long]})
+    assert answer.json()["error"] == "entries[0].printing: has 1 to 60 characters"
+
+
 @pytest.mark.soak
 async def test_the_import_that_shows_the_card_acknowledges(shop):
     seller, owner, _ = shop

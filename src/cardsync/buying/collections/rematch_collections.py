@@ -53,6 +53,9 @@ _FOUND: Final = {
     "finish": "text",
     "condition": "text",
     "language": "text",
+    # A SKU says what the words of its row did not.
+    "reason": "text",
+    "text": "text",
 }
 _TAKE: Final = f"""
     UPDATE collection_row r
