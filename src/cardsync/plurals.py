@@ -1,7 +1,1 @@
-"""Says how many there are, in words that agree with the number. Pure."""
-
-from __future__ import annotations
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+../../agent/src/cardsync_agent/plurals.py

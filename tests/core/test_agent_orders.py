@@ -231,10 +231,7 @@ def test_lines_are_counted_as_an_editor_shows_them() -> None:
         ORDER.replace("A-1", "A-3").replace("Ann", 'A "n" n'),
     ]
     parsed = read(ORDER_LIST, LIST, *lines)
-    assert [row["buyer_name"] for row in parsed.rows] == [
-        'Ann\n"the" Ox',
-        'A "n" n'.replace('"n" n', 'n" n"'),
-    ]
+    assert [row["buyer_name"] for row in parsed.rows] == ['Ann\n"the" Ox', 'A "n" n']
     assert told(parsed) == [(5, "2 columns where the header has 10")]
 
 
@@ -484,7 +481,7 @@ def test_a_sales_summary_is_a_report_a_month() -> None:
         (5, "date_to is not in the month of date_from"),
         (6, "gross_sales is no amount; sent without"),
         (6, "order_count is no count; sent without"),
-        (7, "1 columns where the header has 6"),
+        (7, "1 column where the header has 6"),
     ]
 
 

@@ -143,7 +143,8 @@ def records(text: bytes, *, piece_bytes: int = 2**22, fast: bool = True):
          [(2, "malformed_row"), (3, "malformed_row")]),
         (b'1,"a\n2,"b\nc",NM,1,1\n', [(3, "b\nc")], [(2, "malformed_row")]),
         (b"1,a\0,NM,1,1\n2,b,NM,1,1\n", [(3, "b")], [(2, "bad_text")]),
-        (b"\0\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
+        (b"\0\n2,b,NM,1,1\n", [(3, "b")], []),
+        (b",\n,,,,,,,,\n\x1a\n2,b,NM,1,1\n", [(5, "b")], []),
         (b"1,a" + b"x" * MAX_CELL_CHARS + b",NM,1,1\n2,b,NM,1,1\n", [(3, "b")],
          [(2, "malformed_row")]),
         (b"1,a\rb,NM,1,1\n2,b,NM,1,1\r\r\n", [(3, "b")], [(2, "malformed_row")]),
@@ -158,7 +159,8 @@ def records(text: bytes, *, piece_bytes: int = 2**22, fast: bool = True):
          [(3, "malformed_row")]),
         (b'1,"a\n' + b"x" * 300_000 + b'\n",NM,1,1\n2,b,NM,1,1\n', [(5, "b")],
          [(at, "malformed_row") for at in (2, 3, 4)]),
-        (b"," * 10_000 + b"\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
+        (b"," * 10_000 + b"\n2,b,NM,1,1\n", [(3, "b")], []),
+        (b"1," * 10_000 + b"\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
     ],
 )  # fmt: skip
 def test_records(text, rows, faults):

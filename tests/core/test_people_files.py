@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from datetime import date
@@ -28,7 +29,7 @@ from cardsync.market.observation_files import MarketFileError
 from cardsync.market.observation_files import slices as market_slices
 from cardsync.money import read_amount
 from cardsync.orders import rows as rows_of_orders
-from cardsync.table_text import AS_EXPORTED, Row, read_rows, typed_number
+from cardsync.table_text import AS_EXPORTED, Row, column_name, read_rows, typed_number
 from cardsync_agent import file_kinds
 from cardsync_agent.csv_records import Damaged
 from cardsync_agent.inbox import header_problem
@@ -53,6 +54,8 @@ def with_numbers(rows: list[list[str]], price: str, dear: str, whole: str) -> li
     return [[new.get(cell, cell) for cell in row] for row in rows]
 
 
+WHOLE = re.compile("[0-9]+")
+WHOLE_CELL = re.compile(r"(?:(?<=,)|(?<=\n))([0-9]+)(?=[,\n])")
 GERMAN = ("3,27", "1.003,50", "1.003")
 Form = Callable[[list[list[str]]], bytes]
 FORMS: dict[str, Form] = {
@@ -96,6 +99,43 @@ FORMS: dict[str, Form] = {
     ).encode(),
     "decimal commas in quotes": lambda rows: table(
         with_numbers(rows, "3,27", "1003,5", "1,003"), all_quoted=True
+    ).encode(),
+    "tabs, decimal commas": lambda rows: table(with_numbers(rows, *GERMAN), "\t").encode(),
+    "bars, decimal commas, euros": lambda rows: table(
+        with_numbers(rows, "3,27 €", "1.003,50 €", "1.003"), "|"
+    ).encode(),
+    "CR twice before each LF": lambda rows: table(rows).replace("\n", "\r\r\n").encode(),
+    "CR behind the header, then LF": lambda rows: table(rows).replace("\n", "\r", 1).encode(),
+    "rows of nothing": lambda rows: (
+        table(
+            [
+                row
+                for one in rows
+                for row in (one, [""] * len(one), [""] * (len(one) + 3), ["", ""], [" ", "\u00a0"])
+            ]
+        ).encode()
+        + b",,,\n\0\0\0\0\n\x1a"
+    ),
+    "semicolons, rows of nothing": lambda rows: table(
+        [*with_numbers(rows, *GERMAN), *([[""] * len(rows[0])] * 3)], ";"
+    ).encode(),
+    "texts of a spreadsheet": lambda rows: table(
+        [
+            rows[0],
+            *(
+                [f'="{cell}"' if WHOLE.fullmatch(cell) else cell for cell in row]
+                for row in rows[1:]
+            ),
+        ]
+    ).encode(),
+    "texts of a spreadsheet, not quoted": lambda rows: WHOLE_CELL.sub(
+        r'="\1"', table(rows)
+    ).encode(),
+    "a header in capitals with spaces": lambda rows: table(
+        [[f" {name.upper().replace(' ', '  ')}\u00a0" for name in rows[0]], *rows[1:]]
+    ).encode(),
+    "marks in the middle": lambda rows: "\ufeff".join(
+        ["\ufeff", *table(rows).splitlines(keepends=True)]
     ).encode(),
     "euros behind": lambda rows: table(
         with_numbers(rows, "3,27 €", "1 003,50 EUR", "1003")
@@ -246,6 +286,69 @@ def test_every_door_refuses_what_is_no_table_in_the_same_sentence(sentence, door
     assert f"is {sentence}" in str(refused.value)
 
 
+ONCE_MORE = [door for door in TABLES if door is not orders]
+
+
+@pytest.mark.parametrize("door", ONCE_MORE, ids=lambda door: door.__name__)
+def test_a_header_that_comes_again_is_no_row(door, tmp_path):
+    """A person has joined several files. The agent lists such a line."""
+    header, *rows = TABLES[door]
+    assert door(FORMS["plain"]([header, rows[0], header, rows[1], header]), tmp_path) == RIGHT
+
+
+@pytest.mark.parametrize("door", TABLES, ids=lambda door: door.__name__)
+def test_quotes_that_are_not_doubled_in_a_quoted_cell_are_read(door, tmp_path):
+    rows = [[cell.replace(OTHER, "Kongming") for cell in row] for row in TABLES[door]]
+    text = table(rows, all_quoted=True).replace(
+        "Kongming", 'Kongming, "Sleeping Dragon", the "2nd"'
+    )
+    names = NAMES | {8: 'Kongming, "Sleeping Dragon", the "2nd"'}
+    before = dict(NAMES)
+    NAMES.update(names)
+    try:
+        found = door(text.encode(), tmp_path)
+    finally:
+        NAMES.update(before)
+    assert found == [RIGHT[0], (names[8], *RIGHT[1][1:])]
+
+
+def short(*rows: str) -> Any:
+    head = "TCGplayer Id,Product Name,Condition,Total Quantity,TCG Marketplace Price,Photo URL,Note"
+    parsed = parse(
+        ["\n".join([head, *rows]).encode()],
+        ProductLines({"pokemon": "pokemon"}, ("pokemon",)),
+        None,
+    )
+    good = parsed.frame.select("product_name", "price", "quantity").rows()
+    return good, [(row.line, row.message) for row in parsed.rejected]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "7,Ash,Near Mint,3,3.27,,", "7,Ash,Near Mint,3,3.27,", "7,Ash,Near Mint,3,3.27",
+        "7,Ash,Near Mint,3,3.27,,,,,", '7,"Ash",Near Mint Foil,3,"3.27"', "7.0,Ash,Near Mint,3,3.27",
+    ],
+)  # fmt: skip
+def test_an_inventory_may_lack_the_blank_cells_at_the_end_of_a_row(row):
+    """Excel leaves them out, or adds some. Nothing may have shifted."""
+    assert short(row) == ([("Ash", 32_700, 3)], [])
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [
+        ("7,Jace, the Mind Sculptor,Near Mint,3,3.27,,", 8),
+        ("7,Ash,Near Mint,3", 4),
+        ("7,Ash,Near Mint,3,3.27,,,,more", 9),
+        ("Ash,7,Near Mint,3,3.27", 5),
+        ("7,Jace, the Mind Sculptor,Near Mint,3,3.27", 6),
+    ],
+)
+def test_an_inventory_row_that_may_have_shifted_is_rejected(row, cells):
+    assert short(row) == ([], [(2, f"{cells} columns where the header has 7")])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_agent_takes_an_export_in_every_form(form, tmp_path):
     path = tmp_path / "export.csv"
@@ -377,7 +480,7 @@ def test_the_rejected_rows_of_every_form_are_corrected_in_any(form, sent_as):
     csv_of_it = b"".join(rejected_csv(data, [rejected])).decode("utf-8-sig")
     [header, row] = list(csv.reader(io.StringIO(csv_of_it, newline="")))
     assert row[header.index("Line")] == str(rejected.line)
-    row[header.index("Total Quantity")] = "3"
+    row[[*map(column_name, header)].index("total quantity")] = "3"
     whole = merged(data, [rejected], FORMS[sent_as]([header, row]))
     assert inventory(whole, Path()) == RIGHT
 

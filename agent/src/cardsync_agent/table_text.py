@@ -10,8 +10,11 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from itertools import chain, takewhile
 from typing import Final, NamedTuple
+
+from .plurals import counted
 
 MOST_LINES: Final = 100  # of one record: comments may hold line breaks
 MOST_CELL: Final = 4_000
@@ -27,6 +30,7 @@ _ZIPPED: Final = (
     (b"xl/", "an Excel workbook (xlsx)"),
     (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)"),
     (b"Index/", "a Numbers spreadsheet"),
+    (b"preview", "a Numbers spreadsheet"),
     (b"word/", "a Word document"),
 )
 _OTHERS: Final = (
@@ -40,6 +44,8 @@ _OTHERS: Final = (
     (b"Rar!", "an archive: unpack it and take the CSV in it"),
     (b"7z\xbc\xaf", "an archive: unpack it and take the CSV in it"),
 )
+# A bare CR ends the first line, and others with it.
+_FIRST_ENDS_IN_CR: Final = re.compile(rb"[^\r\n]*\r+[^\r\n]")
 _MARKUP: Final = re.compile(rb"<(?:!doctype html|html|head|body|table|meta|div)\b", re.IGNORECASE)
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -162,10 +168,14 @@ def as_utf8(pieces: Iterable[bytes]) -> tuple[str, Iterator[bytes], bytes]:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         pieces = _recoded(decoder, pieces)
         head = decoder.decode(head).encode("utf-8", "replace")
-    if b"\r" in head and b"\n" not in head:
-        head = head.replace(b"\r", b"\n")
-        pieces = (piece.replace(b"\r", b"\n") for piece in pieces)
+    if _FIRST_ENDS_IN_CR.match(head):
+        head = _with_lf(head)
+        pieces = map(_with_lf, pieces)
     return encoding, pieces, head
+
+
+def _with_lf(piece: bytes) -> bytes:
+    return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _recoded(decoder: codecs.IncrementalDecoder, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -202,7 +212,29 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         cells = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter, strict=True), [])
     except csv.Error:
         return []
-    return [cell.strip().removeprefix("\ufeff") for cell in unwrapped(cells, delimiter)]
+    return [plain_cell(cell) for cell in unwrapped(cells, delimiter)]
+
+
+def column_name(name: str) -> str:
+    """Return a column's name as names are compared."""
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+# How a spreadsheet is kept from reading a text as a number: ="00123".
+_AS_TEXT: Final = re.compile(r'="([^"]*)"')
+# Nothing that a person can see: marks between joined files, the ends of old and of padded files.
+_UNSEEN: Final = "\ufeff\u200b\0\x1a"
+
+
+def plain_cell(cell: str) -> str:
+    """Return a cell as a person sees it."""
+    bare = cell.strip().strip("\ufeff\u200b").strip()
+    found = _AS_TEXT.fullmatch(bare)
+    return found[1].strip() if found else bare
+
+
+def is_blank(cells: Iterable[str]) -> bool:
+    return not any(cell.strip().strip(_UNSEEN) for cell in cells)
 
 
 def unwrapped(cells: list[str], delimiter: str) -> list[str]:
@@ -215,18 +247,32 @@ def unwrapped(cells: list[str], delimiter: str) -> list[str]:
         return cells
 
 
-_COMMA: Final = re.compile(r'(?<![^;"])-?[0-9.]*,[0-9]+(?![^;"])')
-_POINT: Final = re.compile(r'(?<![^;"])-?(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))(?![^;"])')
+def _number(part: str, delimiter: str) -> re.Pattern[str]:
+    """Return the pattern of a whole cell, in quotes or not, with a currency sign or not."""
+    ends = re.escape(f'{delimiter}"$€£')
+    begins = rf"(?:^|(?<=[{ends}])|(?<=[$€£] ))"
+    return re.compile(rf"{begins}-?{part}(?=[{ends}]| [$€£]|$)")
+
+
+_POINT: Final = r"(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))"
+_COMMA: Final = r"[0-9.]*,[0-9]+"
+# Three digits behind a comma may be thousands.
+_SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 
 def _decimal_of(form: Form, lines: Sequence[str]) -> str:
     """Return the sign before decimals. Beside a semicolon it is the comma, unless the first rows
-    have decimals behind a point alone.
+    have decimals behind a point alone; beside tabs and bars it is, where they have decimals behind
+    a comma alone. Beside commas it is the point.
     """
-    if form.delimiter != ";":
+    between = form.delimiter
+    if between == ",":
         return "."
-    text = "\n".join(lines).replace("\r", "").replace("\n", ";")
-    return "." if _POINT.search(text) and not _COMMA.search(text) else ","
+    text = "\n".join(lines).replace("\r", "").replace("\n", between)
+    pointed = _number(_POINT, between).search(text)
+    if between == ";":
+        return "." if pointed and not _number(_COMMA, between).search(text) else ","
+    return "," if not pointed and _number(_SURE_COMMA, between).search(text) else "."
 
 
 def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Table:
@@ -237,7 +283,15 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
     form = form_of(lines, is_header, encoding) or first_line(lines, encoding)
     header = cells_of(lines[form.before], form.delimiter) if form.before < len(lines) else []
     rows = read_rows(lines, form, len(header), fewest)
-    return Table(form, header, rows)
+    return Table(form, header, without_headers(rows, header))
+
+
+def without_headers(rows: Iterable[Row], header: list[str]) -> Iterator[Row]:
+    """Leave out the header where it comes again: a person has joined several files."""
+    for row in rows:
+        begins = bool(row.cells) and plain_cell(row.cells[0]) == header[0]
+        if not (begins and list(map(plain_cell, row.cells)) == header):
+            yield row
 
 
 def first_line(lines: Sequence[str], encoding: str = "utf-8") -> Form:
@@ -258,7 +312,8 @@ def lines_of(data: bytes) -> tuple[list[str], str]:
     except UnicodeDecodeError:
         text = "\n".join(text_of_line(line) for line in plain.split(b"\n"))
         encoding = "cp1252"
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), encoding
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [line.lstrip("\ufeff") for line in lines], encoding
 
 
 def read_rows(
@@ -273,16 +328,22 @@ def read_rows(
     while at < len(lines):
         for cells in _plain_records(lines, at, form.delimiter, width):
             at += 1
-            if any(map(str.strip, cells)):
-                yield Row(at, cells)
+            if not is_blank(cells):
+                yield Row(at, _seen(cells, lines[at - 1]))
         line = lines[at] if at < len(lines) else ""
-        if not line.strip():
+        if is_blank(line.split(form.delimiter)):
             at += 1
             continue
         cells, used, fault = _record(lines, at, form.delimiter, width, fewest, strict=strict)
-        if fault or any(cell.strip() for cell in cells):
-            yield Row(at + 1, [*cells, *[""] * (width - len(cells))] if not fault else [], fault)
+        if fault or not is_blank(cells):
+            filled = [*_seen(cells, line), *[""] * (width - len(cells))]
+            yield Row(at + 1, [] if fault else filled, fault)
         at += used
+
+
+def _seen(cells: list[str], line: str) -> list[str]:
+    """Return the cells as a person sees them, where their line has what a person does not."""
+    return list(map(plain_cell, cells)) if '="' in line else cells
 
 
 def _plain_records(
@@ -322,7 +383,7 @@ def _record(
             used = reader.line_num
         except csv.Error:
             # A stray quote in the middle of a cell does no harm.
-            cells = [] if strict else _loosely(line, delimiter)
+            cells = [] if strict else _loosely(line, delimiter, width)
             used = 1
             cells = cells if len(cells) >= (width if fewest == 1 else fewest) else []
     while fewest == 1 and len(cells) > width and not cells[-1].strip():
@@ -342,7 +403,34 @@ def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> It
         yield line
 
 
-def _loosely(line: str, delimiter: str) -> list[str]:
+def with_stray_quotes(line: str, delimiter: str, width: int) -> list[str]:
+    """Return the cells of a line in which quotes inside a quoted cell are not doubled:
+    1,"Kongming, "Sleeping Dragon"",3; none unless they are as many as the header's. A cell begins
+    with a quote and ends with the first one before a delimiter that leaves none open in it.
+    """
+    cells: list[str] = []
+    rest = line.rstrip("\r\n") + delimiter if '"' in line else ""
+    while rest and len(cells) <= width:
+        if not rest.lstrip(" ").startswith('"'):
+            cell, _, rest = rest.partition(delimiter)
+            if '"' in cell:
+                return []
+            cells.append(cell)
+            continue
+        rest = rest.lstrip(" ")
+        end = rest.find(f'"{delimiter}', 1)
+        while end > 0 and rest.count('"', 1, end) % 2:
+            end = rest.find(f'"{delimiter}', end + 1)
+        if end < 0:
+            return []
+        cells.append(rest[1:end].replace('""', '"'))
+        rest = rest[end + 1 + len(delimiter) :]
+    return cells if len(cells) == width else []
+
+
+def _loosely(line: str, delimiter: str, width: int) -> list[str]:
+    if cells := with_stray_quotes(line, delimiter, width):
+        return cells
     try:
         cells = next(csv.reader([f"{line}\n"], delimiter=delimiter), [])
     except csv.Error:
@@ -354,13 +442,19 @@ def _loosely(line: str, delimiter: str) -> list[str]:
 def _fault(cells: list[str], width: int, fewest: int) -> str:
     if not cells:
         return "a quote is misplaced or never closed"
+    if is_blank(cells):
+        return ""
     if not fewest <= len(cells) <= width:
-        return f"{len(cells):,} columns where the header has {width}"
+        return miscounted(len(cells), width)
     if any("\0" in cell for cell in cells):
         return "a NUL byte in it"
     if max(map(len, cells)) > MOST_CELL:
         return f"a cell of more than {MOST_CELL:,} characters"
     return ""
+
+
+def miscounted(cells: int, width: int) -> str:
+    return f"{counted(cells, 'column', 'columns')} where the header has {width:,}"
 
 
 _SIGNS: Final = re.compile(
@@ -380,7 +474,7 @@ def typed_number(text: str, decimal: str = ".") -> str:
     A comma before exactly three digits groups thousands, any other one comes before decimals; where
     `decimal` is the comma, it always does, and a point groups.
     """
-    plain = text.strip()
+    plain = plain_cell(text)
     if len(plain) > _MOST_NUMBER:
         return plain
     plain = _SIGNS.sub("", plain.replace("\u2212", "-"), count=1).strip()
@@ -418,11 +512,52 @@ _WHOLE: Final = re.compile("[0-9][0-9.,' \u2019\u00a0\u2009\u202f]*")
 
 
 def typed_whole(text: str, decimal: str = ".") -> int:
-    """Return a whole number, as spreadsheets write it: 1,003 or 3.0. Raises ValueError."""
-    plain = text.strip()
+    """Return a whole number, as spreadsheets write it: 1,003 or 3.0. A number that is not whole by
+    the file's sign before decimals is one whose sign groups thousands. Raises ValueError.
+    """
+    plain = plain_cell(text)
     if not _WHOLE.fullmatch(plain):
         raise ValueError(text)
+    if decimal == "," and _GROUPED[","].fullmatch(plain):
+        plain = plain.replace(",", "")
     whole, _, part = typed_number(plain, decimal).partition(".")
     if not (whole.isascii() and whole.isdigit()) or part.strip("0") or len(whole) > 30:
         raise ValueError(text)
     return int(whole)
+
+
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_DAY: Final = re.compile(
+    r"(?:(?P<year>\d{4})(?P<between>[-/])(?P<month>\d{1,2})(?P=between)(?P<day>\d{1,2})"
+    r"|(?P<american>\d{1,2})/(?P<of_month>\d{1,2})/(?P<american_year>\d{4}|\d{2})"
+    r"|(?P<european_day>\d{1,2})\.(?P<european>\d{1,2})\.(?P<european_year>\d{4})"
+    r"|(?:[a-z]+,\s*)?(?P<spelled_day>\d{1,2})[ -](?P<spelled>[a-z]{3,9})\.?,?[ -]"
+    r"(?P<spelled_year>\d{4}|\d{2})"
+    r"|(?:[a-z]+,\s*)?(?P<named>[a-z]{3,9})\.? (?P<named_day>\d{1,2}),? (?P<named_year>\d{4}))"
+    r"(?:[T ,].*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def typed_day(text: str) -> date | None:
+    """Read 2026-07-03, 7/3/2026, 7/3/26, 03.07.2026, Friday, 03 July 2026, 3-Jul-26 or
+    Jul 3, 2026, each with or without a time; None if it is none.
+    """
+    found = _DAY.fullmatch(plain_cell(text))
+    if found is None:
+        return None
+    given = {name: said for name, said in found.groupdict().items() if said is not None}
+    year = next(said for name, said in given.items() if name.endswith("year"))
+    day = next(said for name, said in given.items() if name.endswith(("day", "of_month")))
+    word = given.get("spelled") or given.get("named")
+    number = given.get("month") or given.get("american") or given.get("european") or ""
+    months = [at for at, name in enumerate(_MONTHS, 1) if word and name.startswith(word.casefold())]
+    try:
+        return date(
+            int(year) + 2000 * (len(year) == 2), months[0] if word else int(number), int(day)
+        )
+    except (ValueError, IndexError):
+        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from cardsync.cards.visible import VISIBLE
@@ -23,6 +24,17 @@ from cardsync.search.folding import holding, spellings
 from cardsync.search.known_names import GoverningRule, Known
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, terms
+
+
+class NamesOf(Enum):
+    """Whose cards' names a search is read with: the shop's, those of catalogs, which a customer may
+    bring, or those of `rows_of_file` (`pricing/rules/file_queries.py`).
+    """
+
+    SHOP = "shop"
+    CATALOGS = "catalogs"
+    FILE = "file"
+
 
 Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
 """A function that runs a statement with its values and returns its rows."""
@@ -100,15 +112,17 @@ async def read_search(rows: Rows, seller_id: int, text: str) -> Tree:
     return tree
 
 
-async def with_names(rows: Rows, seller_id: int, text: str) -> str:
-    """Return the search with the names of the shop's cards in quotes that the language would read
-    otherwise. Raises QueryError for what is no search then.
+async def with_names(rows: Rows, seller_id: int, text: str, names: NamesOf = NamesOf.SHOP) -> str:
+    """Return the search with the names of cards in quotes that the language would read otherwise.
+    Raises QueryError for what is no search then.
     """
-    _, changed = await _read(rows, seller_id, text)
+    _, changed = await _read(rows, seller_id, text, names)
     return changed
 
 
-async def _read(rows: Rows, seller_id: int, text: str) -> tuple[Tree, str]:
+async def _read(
+    rows: Rows, seller_id: int, text: str, names: NamesOf = NamesOf.SHOP
+) -> tuple[Tree, str]:
     wrong = tree = None
     try:
         tree = parse(text)
@@ -116,7 +130,7 @@ async def _read(rows: Rows, seller_id: int, text: str) -> tuple[Tree, str]:
         wrong = e
     if tree is not None and not is_doubtful(tree, text):
         return tree, text
-    changed = written(text, await _names_in(rows, seller_id, spans(text)))
+    changed = written(text, await _names_in(rows, seller_id, spans(text), names))
     named = readable(changed) if changed != text else None
     if named is not None:
         return named, changed
@@ -129,14 +143,17 @@ async def _read(rows: Rows, seller_id: int, text: str) -> tuple[Tree, str]:
 
 # A product's key finds the names that may be meant; they are compared as they are written. Each
 # step is by an index, whatever the statistics say.
-_NAMED = """
+_PRODUCTS = """
+    SELECT p.id, p.product_name
+      FROM product p
+     WHERE p.game = ANY (ARRAY(
+             SELECT unnest(CAST(:lines AS text[]) || a.product_lines || a.disabled_lines)
+               FROM account a WHERE a.seller_id = :seller))
+       AND p.name_key = ANY (CAST(:keys AS text[])) OFFSET 0
+"""
+_OF_SHOP = f"""
     SELECT DISTINCT own.product_name
-      FROM (SELECT p.id
-              FROM product p
-             WHERE p.game = ANY (ARRAY(
-                     SELECT unnest(CAST(:lines AS text[]) || a.product_lines || a.disabled_lines)
-                       FROM account a WHERE a.seller_id = :seller))
-               AND p.name_key = ANY (CAST(:keys AS text[])) OFFSET 0) AS meant
+      FROM ({_PRODUCTS}) AS meant
      CROSS JOIN LATERAL (
             SELECT c.product_name
               FROM card c
@@ -144,21 +161,54 @@ _NAMED = """
                AND (c.contribution IS NULL OR c.contribution = 'published') OFFSET 0) AS own
      LIMIT 500
 """
-_HELD = """
+_OF_FILE = """
+    SELECT DISTINCT i.product_name FROM rows_of_file i
+     WHERE i.search_text LIKE ANY (CAST(:patterns AS text[])) LIMIT 500
+"""
+_NAMED = {
+    NamesOf.SHOP: _OF_SHOP,
+    NamesOf.CATALOGS: f"SELECT DISTINCT product_name FROM ({_PRODUCTS}) AS meant LIMIT 500",
+    NamesOf.FILE: _OF_FILE,
+}
+_HELD_BY_SHOP = """
     SELECT asked.place, min(c.product_name)
       FROM card c JOIN unnest(CAST(:patterns AS text[])) WITH ORDINALITY AS asked (pattern, place)
         ON c.search_text LIKE asked.pattern
      WHERE c.seller_id = :seller AND (c.contribution IS NULL OR c.contribution = 'published')
      GROUP BY asked.place
 """
+_HELD_BY_FILE = """
+    SELECT asked.place, min(i.product_name)
+      FROM rows_of_file i JOIN unnest(CAST(:patterns AS text[])) WITH ORDINALITY
+                               AS asked (pattern, place)
+        ON i.search_text LIKE asked.pattern
+     GROUP BY asked.place
+"""
+_HELD = {
+    NamesOf.SHOP: _HELD_BY_SHOP,
+    NamesOf.CATALOGS: _HELD_BY_SHOP,
+    NamesOf.FILE: _HELD_BY_FILE,
+}
 
 
-async def _names_in(rows: Rows, seller_id: int, found: Sequence[Span]) -> dict[Span, str]:
-    """Return the parts that are names of the shop's cards, each as it is to be read."""
+async def _names_in(
+    rows: Rows, seller_id: int, found: Sequence[Span], of: NamesOf
+) -> dict[Span, str]:
+    """Return the parts that are names of cards, each as it is to be read."""
     if not found:
         return {}
-    values = {"seller": seller_id, "keys": list(_keys(found)), "lines": list(NAMES)}
-    names = [name for (name,) in await rows(_NAMED, values)]
+    values = {
+        "seller": seller_id,
+        "keys": list(_keys(found)),
+        "lines": list(NAMES),
+        "patterns": [
+            holding(plain)
+            for span in found
+            for name in filter(None, (span.text, span.front))
+            for plain in spellings(name)
+        ],
+    }
+    names = [name for (name,) in await rows(_NAMED[of], values)]
     known = dict[Span, str]()
     for span in found:
         if span.odd and (own := [*filter(span.is_name_of, names)]):
@@ -166,18 +216,18 @@ async def _names_in(rows: Rows, seller_id: int, found: Sequence[Span]) -> dict[S
         elif span.front and (fronts := [*filter(span.has_front, names)]):
             known[span] = span.or_front(fronts)
     bad = [span for span in found if span.bad and span not in known]
-    return known | (await _held(rows, seller_id, bad[:_ASKED]) if bad else {})
+    return known | (await _held(rows, seller_id, bad[:_ASKED], of) if bad else {})
 
 
 # A pass over the cards looks for so many texts.
 _ASKED = 8
 
 
-async def _held(rows: Rows, seller_id: int, asked: Sequence[Span]) -> dict[Span, str]:
+async def _held(rows: Rows, seller_id: int, asked: Sequence[Span], of: NamesOf) -> dict[Span, str]:
     """Return the parts that cannot be read otherwise and that are in names of cards."""
     patterns = {holding(plain): span for span in asked for plain in spellings(span.text)}
     values = {"seller": seller_id, "patterns": list(patterns)}
-    held = await rows(_HELD, values)
+    held = await rows(_HELD[of], values)
     of_place = dict(enumerate(patterns.values(), 1))
     return {of_place[place]: of_place[place].as_name([name]) for place, name in held}
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Final
 
 from cardsync.file_kinds import COLLECTIONS, FileKind
+from cardsync.table_text import column_name
 
 # A shop's own file, which is an inventory.
 _OWN: Final = "pricing_export.toml"
@@ -35,5 +36,5 @@ def _declared() -> list[tuple[FileKind, frozenset[str]]]:
 
 def app_of(header: Sequence[str]) -> FileKind | None:
     """Return the app's export that has this header."""
-    names = {" ".join(name.replace("_", " ").split()).casefold() for name in header}
+    names = set(map(column_name, header))
     return next((kind for kind, signs in _declared() if signs <= names), None)

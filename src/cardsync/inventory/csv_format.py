@@ -26,6 +26,10 @@ MAX_CERTAIN_BYTES = 4_000
 # No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
 # by one takes a minute.
 MAX_UNCERTAIN = 500_000
+# What a person does not see.
+WHITE = " \t\r\0\x1a\ufeff\u00a0"
+# A cell whose text a spreadsheet is kept from reading as a number, with its quotes doubled.
+_AS_TEXT = '^="([^"]*)"$'
 
 
 class Block(NamedTuple):
@@ -144,7 +148,7 @@ def _read_block(
         frame = _read_certain(text, header, lines.height, fast=fast)
         return (
             Block(
-                _numbered(frame, lines["index"], line),
+                _numbered(_as_seen(frame, text), lines["index"], line),
                 [],
                 0,
                 0,
@@ -169,7 +173,7 @@ def _read_block(
         [_numbered(frame, lines.filter("certain")["index"], line), others.frame()],
     ).sort("line")
     block = Block(
-        frame,
+        _as_seen(frame, text),
         others.faults,
         others.fault_count,
         others.tried,
@@ -178,6 +182,13 @@ def _read_block(
         shaped=False,
     )
     return block, lines.height, others.used
+
+
+def _as_seen(frame: pl.DataFrame, text: bytes) -> pl.DataFrame:
+    """Return the cells without what keeps a spreadsheet from reading them as numbers."""
+    if b'="' not in text:
+        return frame
+    return frame.with_columns(pl.col(pl.String).str.replace(_AS_TEXT, "${1}"))
 
 
 def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
@@ -209,15 +220,18 @@ def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
     record); its cells; the next line that ends any record.
     """
     line = pl.col("line")
-    cells = line.str.count_matches(header.form.delimiter, literal=True) + 1
+    delimiter = header.form.delimiter
+    cells = line.str.count_matches(delimiter, literal=True) + 1
+    ends_blank = line.str.strip_chars_end(" \r").str.ends_with(delimiter)
+    too_many = (cells > len(header.names)) & ~ends_blank
     return lines.select(
         "index",
         "certain",
         cells=cells,
-        blank=line.str.strip_chars() == "",
+        blank=line.str.strip_chars(f"{WHITE}{delimiter}") == "",
         hopeless=~pl.col("certain")
         & ~line.str.contains('"', literal=True)
-        & (cells != len(header.names)),
+        & ((cells < header.needed) | too_many),
         next_barrier=pl.when(pl.col("certain") | (line.str.len_bytes() > MAX_LINE_BYTES))
         .then("index")
         .shift(-1)

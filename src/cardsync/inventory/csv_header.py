@@ -17,6 +17,7 @@ from cardsync.table_text import (
     NotATable,
     as_utf8,
     cells_of,
+    column_name,
     delimiters_of,
     first_line,
     form_of,
@@ -28,11 +29,11 @@ ONLY_ADDS = (
     "this adds copies (Add to Quantity) and has no Total Quantity, so it is not an inventory:"
     " put it under Collections"
 )
-_ADDS = COLUMNS["add_to_quantity"].casefold()
+_ADDS = column_name(COLUMNS["add_to_quantity"])
 _FIRST_ROWS = 200
 MAX_HEADER_BYTES = 64 * 1024
 _READ = {
-    name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"
+    column_name(name): field for field, name in COLUMNS.items() if field != "add_to_quantity"
 } | {
     "tcg low w/ shipping": "low_with_shipping",
     "my store price": "my_store_price",
@@ -53,6 +54,11 @@ class Header:
 
     def name_of(self, field: str) -> str | None:
         return self.names[self.positions[field]] if field in self.positions else None
+
+    @property
+    def needed(self) -> int:
+        """Return how many cells a row has up to its last required one."""
+        return 1 + max(self.positions[field] for field in REQUIRED)
 
 
 def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
@@ -93,7 +99,7 @@ def _only_adds(header: Header, lines: Sequence[str]) -> bool:
     """Return whether the first rows have copies to add and no stock: read as an inventory, every
     card of the shop would be sold out.
     """
-    names = [name.casefold() for name in header.names]
+    names = [column_name(name) for name in header.names]
     if _ADDS not in names:
         return False
     stock, adds = header.positions["quantity"], names.index(_ADDS)
@@ -108,7 +114,7 @@ def _only_adds(header: Header, lines: Sequence[str]) -> bool:
 def _fields(names: Iterable[str]) -> dict[str, int]:
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
-        if field := _READ.get(name.casefold()):
+        if field := _READ.get(column_name(name)):
             positions.setdefault(field, position)
     return positions
 

@@ -20,7 +20,7 @@ from cardsync import limits
 from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.errors import InvalidCsv
 from cardsync.inventory import csv_format, csv_header
-from cardsync.inventory.csv_format import Block
+from cardsync.inventory.csv_format import WHITE, Block
 from cardsync.inventory.csv_header import Header
 from cardsync.inventory.typed_cells import PRICES, codes_of, mapped, numbers_of, plain_of
 from cardsync.work.prefetch import ahead
@@ -206,11 +206,16 @@ def _typed(
     )
     code = codes_of(texts, bad, line_codes)
     good = code.is_null()
+    if not good.all():
+        said = ~_says_nothing(texts, header) | good
+        if not said.all():
+            texts, frame = texts.filter(said), frame.filter(said)
+            code, good = code.filter(said), good.filter(said)
+            bad = {name: flags.filter(said) for name, flags in bad.items()}
+            block = block._replace(frame=block.frame.filter(said))
     parsed.rows += texts.height + block.fault_count
     parsed.rejected_ids += [*block.named, *frame["listing_id"].filter(~good).drop_nulls()]
-    parsed.unnamed += block.unnamed + (
-        0 if good.all() else _unnamed(texts, ~good & (frame["listing_id"].fill_null(0) == 0))
-    )
+    parsed.unnamed += block.unnamed + int((~good & (frame["listing_id"].fill_null(0) == 0)).sum())
     _report_rejected(block, code, header, parsed)
     _report_noted(
         texts,
@@ -223,12 +228,17 @@ def _typed(
     return frame if good.all() else frame.filter(good)
 
 
-def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
-    """Count the rows that were left out and whose listing cannot be read. Rows of blank cells
-    alone, which spreadsheets leave behind, name no listing and do not count.
+def _says_nothing(texts: pl.DataFrame, header: Header) -> pl.Series:
+    """Return which rows are of blank cells alone, which spreadsheets leave behind, and which repeat
+    the header, because a person has joined several files.
     """
-    said = (pl.col(name).str.strip_chars() != "" for name in COLUMNS)
-    return texts.filter(without_id).filter(pl.any_horizontal(said)).height
+    cells = {name: pl.col(name).str.strip_chars(WHITE) for name in header.positions}
+    return texts.select(
+        pl.all_horizontal(cell == "" for cell in cells.values())
+        | pl.all_horizontal(
+            cell == header.names[header.positions[name]] for name, cell in cells.items()
+        )
+    ).to_series()
 
 
 # Each code's column, and the sentence about its cell.

@@ -80,9 +80,10 @@ def priced(
 ) -> Priced:
     """Return every row, or the rows of one id. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
-    rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
-    rows = rows.hstack(
-        condition_columns(rows["condition_label"]).select("condition", "printing", "language"),
+    rows = parsed.frame.hstack(
+        condition_columns(parsed.frame["condition_label"]).select(
+            "condition", "printing", "language"
+        ),
     )
     # The prices count as seen when the file was written, so that a week-old export is priced as a
     # week old; a time in the future counts as now.
@@ -96,6 +97,9 @@ def priced(
     )  # fmt: skip
     if run.queried:
         cards = cards.hstack(ask(lambda database: resolve(database, rows, run)))
+    if only is not None:
+        asked = pl.col("marketplace_id") == only
+        rows, cards = rows.filter(pl.col("listing_id") == only), cards.filter(asked)
     return Priced(
         parsed,
         rows,

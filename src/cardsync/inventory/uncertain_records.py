@@ -6,18 +6,27 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
+from cardsync.catalog.condition import read_condition
 from cardsync.inventory.csv_header import Header
-from cardsync.table_text import unwrapped
+from cardsync.table_text import (
+    is_blank,
+    miscounted,
+    plain_cell,
+    typed_whole,
+    unwrapped,
+    with_stray_quotes,
+)
 
 # No real line comes near this length: a longer one is a cell that swallowed others, or no CSV.
 MAX_LINE_BYTES = 64 * 1024
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
 _LEADING_ID = re.compile(rb'\s*"?(0*[1-9][0-9]{0,17})(?:[.,]0+)?"?\s*[,;\t|]')
+_MISPLACED: Final = "a quote is misplaced or never closed"
 
 
 class Fault(NamedTuple):
@@ -107,7 +116,7 @@ class Uncertain:
             )
 
     def _miscounted(self, cells: int) -> str:
-        return f"{cells:,} columns where the header has {len(self.header.names)}"
+        return miscounted(cells, len(self.header.names))
 
     def _take(self, index: int, reach: int) -> int:
         """Read the record that starts here.
@@ -118,6 +127,8 @@ class Uncertain:
         cells, lines, why = self._record(index, reach)
         if cells is None:
             self._fault(Fault(self.line + index, None, "malformed_row", why))
+        elif is_blank(cells):
+            pass
         elif (nul := next((at for at, cell in enumerate(cells) if "\0" in cell), None)) is not None:
             name = self.header.names[nul]
             self._fault(Fault(self.line + index, name, "bad_text", f"{name} holds a NUL byte"))
@@ -156,25 +167,54 @@ class Uncertain:
     def _too_long(self, index: int) -> bool:
         return len(self.raw[index]) > MAX_LINE_BYTES
 
+    def _text(self, index: int) -> str:
+        return self.raw[index].decode().removeprefix("\ufeff")
+
     def _record(self, index: int, reach: int) -> tuple[list[str] | None, int, str]:
         if self._too_long(index):
             return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
         reader = csv.reader(
-            (self.raw[at].decode() + "\n" for at in range(index, reach)),
+            (self._text(at) + "\n" for at in range(index, reach)),
             delimiter=self.header.form.delimiter,
             strict=True,
         )
+        delimiter, width = self.header.form.delimiter, len(self.header.names)
         try:
-            cells = unwrapped(next(reader), self.header.form.delimiter)
+            cells, used = unwrapped(next(reader), delimiter), reader.line_num
         except csv.Error:
-            return None, 1, "a quote is misplaced or never closed"
-        width = len(self.header.names)
+            cells = with_stray_quotes(self._text(index), delimiter, width)
+            if not cells:
+                return None, 1, _MISPLACED
+            used = 1
+        if is_blank(cells):
+            return cells, used, ""
+        cells = self._fitted(cells)
         if len(cells) != width:
             return None, 1, self._miscounted(len(cells))
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
-        if reader.line_num > 1 and any(
+        if used > 1 and any(
             "\n" in cell and cell.count(self.header.form.delimiter) >= width - 1 for cell in cells
         ):
             return None, 1, "an unclosed quote swallows the record after it"
-        return cells, reader.line_num, ""
+        return cells, used, ""
+
+    def _fitted(self, cells: list[str]) -> list[str]:
+        """Return a record with as many cells as the header: without blank ones behind it, and with
+        those that a spreadsheet leaves out at the end. An id and a condition in their places show
+        that no column has shifted.
+        """
+        width = len(self.header.names)
+        if len(cells) == width or not self.header.needed <= len(cells):
+            return cells
+        if not is_blank(cells[width:]):
+            return cells
+        fitted = [*cells[:width], *[""] * (width - len(cells))]
+        label, given = (
+            fitted[self.header.positions[name]] for name in ("condition_label", "listing_id")
+        )
+        try:
+            typed_whole(given, self.header.form.decimal)
+        except ValueError:
+            return cells
+        return cells if read_condition(plain_cell(label)).code is None else fitted

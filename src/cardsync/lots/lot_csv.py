@@ -4,7 +4,6 @@ and reason. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -17,22 +16,24 @@ from cardsync.catalog.app_files import app_of
 from cardsync.file_kinds import kind_of
 from cardsync.lots.add_lots import COST_MOST, NewLot
 from cardsync.money import read_amount
-from cardsync.table_text import NotATable, Table, read_table, typed_number, typed_whole
+from cardsync.table_text import (
+    NotATable,
+    Table,
+    column_name,
+    read_table,
+    typed_day,
+    typed_number,
+    typed_whole,
+)
 
 COLUMNS: Final = ("marketplace_id", "quantity", "cost", "bought_on")
 _NAMES: Final = {
-    "marketplace_id": "marketplace_id", "tcgplayer id": "marketplace_id", "sku": "marketplace_id",
+    "marketplace id": "marketplace_id", "tcgplayer id": "marketplace_id", "sku": "marketplace_id",
     "sku id": "marketplace_id", "quantity": "quantity", "qty": "quantity", "copies": "quantity",
     "cost": "cost", "cost each": "cost", "purchase price": "cost", "price bought": "cost",
-    "bought_on": "bought_on", "bought on": "bought_on", "date": "bought_on",
+    "bought on": "bought_on", "date": "bought_on",
     "date bought": "bought_on", "purchase date": "bought_on",
 }  # fmt: skip
-_DAY: Final = re.compile(
-    r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})(?:[T ].*)?"
-    r"|(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<last>\d{4}|\d{2})"
-    r"|(?P<of_month>\d{1,2})\.(?P<named>\d{1,2})\.(?P<named_year>\d{4})",
-    re.ASCII,
-)
 
 
 class RejectedRow(msgspec.Struct):
@@ -112,7 +113,7 @@ def as_read(table: Table) -> str:
 def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
     places: dict[str, int] = {}
     for at, cell in enumerate(header):
-        if known := names.get(cell.casefold()):
+        if known := names.get(column_name(cell)):
             places.setdefault(known, at)
     return places
 
@@ -152,23 +153,8 @@ def amount_of(given: str, decimal: str = ".") -> Decimal | None:
         return None
 
 
-def day_of(given: str) -> date | None:
-    """Read a day like 2026-07-31, 07/31/2026 or 31.07.2026; None if it is none."""
-    found = _DAY.fullmatch(given)
-    if found is None:
-        return None
-    year = found["year"] or found["last"] or found["named_year"]
-    month = found["month"] or found["first"] or found["named"]
-    day = found["day"] or found["second"] or found["of_month"]
-    century = 2_000 if len(year) == 2 else 0
-    try:
-        return date(century + int(year), int(month), int(day))
-    except ValueError:
-        return None
-
-
 def _day(given: str, today: date) -> date:
-    day = day_of(given) if given else today
+    day = typed_day(given) if given else today
     if day is None:
         raise _Unreadable("bought_on", f"{given[:40]!r} is not a day like 2026-07-31")
     if day > today:

@@ -14,10 +14,11 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync import errors, limits
-from cardsync.lots.lot_csv import RejectedRow, amount_of, as_read, day_of, table_of
+from cardsync.lots.lot_csv import RejectedRow, amount_of, as_read, table_of
+from cardsync.table_text import column_name, typed_day
 
-_ORDER: Final = ("order number", "order #", "order", "order id", "order_number")
-_DAY: Final = ("payment date", "paid on", "date", "order date", "paid_on")
+_ORDER: Final = ("order number", "order #", "order", "order id")
+_DAY: Final = ("payment date", "paid on", "date", "order date")
 _AMOUNT: Final = ("total amount", "total", "order amount", "gross sales", "amount")
 _FEES: Final = (
     "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
@@ -51,7 +52,7 @@ class Payments(NamedTuple):
 def read_payments(body: bytes) -> Payments:
     """Raises InvalidPayload for a file without the columns, or with too many rows."""
     table = table_of(body, _KNOWN, ("order", "fees"))
-    names = [cell.casefold() for cell in table.header]
+    names = list(map(column_name, table.header))
     order = _first(names, _ORDER)
     fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
     fees = fees or _each_fee(table.header)
@@ -78,7 +79,7 @@ def read_payments(body: bytes) -> Payments:
         else:
             total = sum((one for one in taken if one is not None), Decimal(0))
             whole = amount_of(_cell(cells, amount), decimal)
-            paid = Paid(number, day_of(_cell(cells, day)), whole, total)
+            paid = Paid(number, typed_day(_cell(cells, day)), whole, total)
             found[number] = _joined(found.get(number), paid)
     paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]
     return Payments(paid_once, rejected, table.form.said())

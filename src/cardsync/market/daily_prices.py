@@ -19,7 +19,7 @@ from cardsync.catalog.sources import json_file, mtgjson
 from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
 from cardsync.market.observation_files import MarketFileError
 from cardsync.money import read_amount, to_units
-from cardsync.table_text import HEAD_BYTES, NotATable, read_table
+from cardsync.table_text import HEAD_BYTES, NotATable, read_table, refuse_other_kinds
 
 _AT_ONCE: Final = 100_000
 _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
@@ -30,6 +30,7 @@ _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "market": pl.Int64,
     "low": pl.Int64,
 }
+_TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 _TCGCSV: Final = frozenset({"productId", "marketPrice", "lowPrice"})
 _DAY: Final = re.compile(r"(?<!\d)(20\d\d-\d\d-\d\d)(?!\d)")
 
@@ -43,13 +44,17 @@ def form_of(path: Path) -> str:
     last = next((name for name in reversed(suffixes) if name not in (".gz", ".xz")), "")
     if last == ".parquet":
         return "parquet"
-    if last == ".csv":
+    if last in _TABLES:
         return "tcgcsv" if _columns(path) >= _TCGCSV else "csv"
     if last == ".json":
         return "tcgcsv" if b'"results"' in _head(path)[:4096] else "mtgjson"
     if path.name == "prices":
         # The archive of tcgcsv names its files so.
         return "tcgcsv"
+    try:
+        refuse_other_kinds(_head(path))
+    except NotATable as e:
+        raise MarketFileError(f"{path.name}: {e}") from e
     raise MarketFileError(f"the format of {path.name} is unknown; name it with --format")
 
 

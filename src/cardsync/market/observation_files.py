@@ -22,6 +22,7 @@ from cardsync.table_text import (
     AS_EXPORTED,
     HEAD_BYTES,
     NotATable,
+    column_name,
     read_table,
     typed_number,
     typed_whole,
@@ -32,8 +33,10 @@ _CELL: Final = ("condition", "printing", "language")
 _REQUIRED: Final = ("product_id", *_CELL, "price", "quantity")
 _TIMES: Final = ("sold_at", "fetched_at", "observed_at")
 _TIME: Final = pl.Datetime("us", "UTC")
-# A line that a spreadsheet may have taken for one cell.
-_WRAPPED: Final = re.compile(rb'^"(?:[^",\r\n]*,|""[^"\r\n]*"",)[^\r\n]*"\r?$', re.MULTILINE)
+# A line that a spreadsheet may have taken for one cell, a bare CR, a mark in the middle, ="7".
+_ODD: Final = re.compile(
+    rb'^"(?:[^",\r\n]*,|""[^"\r\n]*"",)[^\r\n]*"\r?$|\r[^\n]|\xef\xbb\xbf|="', re.MULTILINE
+)
 _MOST_COPIES: Final = 1_000_000
 # An older stamp is a unit that was misread, and PostgreSQL's calendar is not the limit to find.
 _OLDEST: Final = pl.datetime(1990, 1, 1, time_zone="UTC")
@@ -82,19 +85,25 @@ def _scan_csv(path: Path) -> tuple[pl.LazyFrame, str]:
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     begun = read_table(head, _is_header)
-    if begun.form == AS_EXPORTED and b"\n" in head and not _WRAPPED.search(head):
+    is_usual = begun.form == AS_EXPORTED and list(map(_named, begun.header)) == begun.header
+    if is_usual and b"\n" in head and not _ODD.search(head, 3):
         return pl.scan_csv(path, infer_schema=False), begun.form.decimal
     table = read_table(path.read_bytes(), _is_header)
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(table.header)
+    writer.writerow(map(_named, table.header))
     writer.writerows(row.cells or [""] * len(table.header) for row in table.rows)
     scan = pl.scan_csv(io.BytesIO(out.getvalue().encode()), infer_schema=False)
     return scan, table.form.decimal
 
 
+def _named(name: str) -> str:
+    """Return a column's name as ours are written."""
+    return column_name(name).replace(" ", "_")
+
+
 def _is_header(cells: Sequence[str]) -> bool:
-    return set(_REQUIRED) <= set(cells)
+    return set(_REQUIRED) <= set(map(_named, cells))
 
 
 def _must_have(names: list[str], path: Path) -> None:
@@ -160,8 +169,10 @@ def _slice(raw: pl.DataFrame, cells: _Cells, first: int, decimal: str) -> Slice:
     rows = rows.with_columns(kind=kind)
     rows = rows.with_columns(_reason(said).alias("reason"))
     good = rows.filter(pl.col("reason").is_null()) if rows["reason"].count() else rows
+    nothing = _nothing(raw) if rows["reason"].count() else None
+    rows = rows if nothing is None else rows.with_columns(reason=pl.when(~nothing).then("reason"))
     return Slice(
-        raw.height,
+        raw.height - (0 if nothing is None else int(nothing.sum())),
         good.filter(pl.col("kind") == "sale").select(
             "product_id", *_CELL, "price", "quantity", "sold_at", "fetched_at"
         ),
@@ -170,6 +181,17 @@ def _slice(raw: pl.DataFrame, cells: _Cells, first: int, decimal: str) -> Slice:
         ),
         _broken(rows, first),
     )
+
+
+def _nothing(raw: pl.DataFrame) -> pl.Series:
+    """Return which rows are blank, and which are the header once more."""
+    cells = {
+        name: pl.col(name).cast(pl.String).str.strip_chars(" \t\0\x1a\u00a0") for name in _REQUIRED
+    }
+    return raw.select(
+        pl.all_horizontal(cell.fill_null("") == "" for cell in cells.values())
+        | pl.all_horizontal(cell.fill_null("") == name for name, cell in cells.items())
+    ).to_series()
 
 
 def _whole(raw: pl.DataFrame, name: str, decimal: str) -> pl.Expr:

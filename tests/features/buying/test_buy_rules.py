@@ -82,6 +82,37 @@ async def test_the_first_rule_that_selects_governs(shop, box):
     assert (await owner.get(path)).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "kept"),
+    [
+        ("Now or Never", "Now", '"Now or Never"'),
+        ("S:P Little Knight", "Little Knight", '"S:P Little Knight"'),
+        ("Wooper -027/092", "Wooper", '"Wooper -027/092"'),
+    ],
+)
+async def test_a_buy_rule_knows_the_names_of_cards_that_the_shop_lacks(
+    a_seller, service, tmp_path, name, other, kept
+):
+    products = await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": name, "number": "1"},
+        {"product_name": other, "number": "2"},
+    )
+    owner = await signed_in(shop := await a_seller(lines=["magic"]))
+    rule = await made(owner, name="Named", query=name)
+    assert rule["query"] == kept
+    await made(owner, name="All", bands=[{"from": "0", "cash_bp": 1000, "credit_bp": 1000}])
+    rows = [
+        {"name": one, "set_code": products.set_code, "number": number, "copies": 1}
+        for one, number in ((name, "1"), (other, "2"))
+    ]
+    found = await valued(owner, (await brought(shop, a_moxfield_file(*rows)))["id"])
+    assert [row["rule_name"] for row in found["rows"]] == ["Named", "All"]
+    effect = await owner.post("/api/buying/preview", json={"query": name})
+    assert effect.status_code == 200, effect.text
+
+
 async def test_the_own_target_is_what_the_shop_would_ask_today(shop, box):
     owner = await signed_in(shop)
     # The shop's own rules ask 1 % below the market price, also for a card that it has not priced.

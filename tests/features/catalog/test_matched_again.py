@@ -15,6 +15,7 @@ from sqlalchemy import text
 from builders import a_csv, a_row
 from buying_builder import brought
 from cardsync import clock, limits
+from cardsync.buying.collections import drain_collections, rematch_collections
 from cardsync.discovery import misses
 from cardsync.inventory import rematch_cards
 from cardsync.work import runner
@@ -150,6 +151,93 @@ async def test_a_row_found_by_its_sku_loses_the_word_that_kept_it(shop, load, a_
     [row] = (await shop.get(path)).json()["rows"]
     assert (row["how"], row["language"]) == ("sku", "English")
     assert (row["reason"], row["text"]) == ("", "")
+
+
+async def a_box(shop, a_set):
+    """A collection of three cards of the set, none of which a catalog knows."""
+    lines = "".join(f"Card {n},,{a_set},{n},normal,1,5,,near_mint\n" for n in (1, 2, 3))
+    found = await brought(shop, f"{HEAD}\n{lines}".encode())
+    return f"/api/buying/collections/{found['id']}"
+
+
+async def found_rows(shop, path):
+    rows = (await shop.get(f"{path}/rows")).json()["rows"]
+    return [row["name"] for row in rows if row["product_id"]]
+
+
+async def test_two_jobs_at_once_match_each_row_of_a_collection_once(shop, load, a_set):
+    path = await a_box(shop, a_set)
+    await load(product(1), product(2), product(3))
+    stream, work = rematch_collections.STREAM, shop.service.work
+    await asyncio.gather(*(runner.work_off_one(stream, work, shop.id) for _ in "12"))
+    assert await found_rows(shop, path) == ["Card 1", "Card 2", "Card 3"]
+    assert await entries(shop, rematch_collections.ACTION) == [
+        "3 cards of the collection “box.csv” found in a catalog"
+    ]
+
+
+async def test_a_killed_job_goes_on_with_the_rows_that_still_wait(shop, load, a_set):
+    path = await a_box(shop, a_set)
+    await load(product(1), product(2), product(3))
+    work = shop.service.work
+    slabs = dataclasses.replace(work, settings=work.settings.model_copy(update={"slab_rows": 1}))
+    async with shop.service.database.sessions() as blocker, blocker.begin():
+        await blocker.execute(text(f"SET LOCAL app.seller_id = '{shop.id}'"))
+        second = (
+            "SELECT row FROM collection_row WHERE seller_id = :id AND name = 'Card 2' FOR UPDATE"
+        )
+        await blocker.execute(text(second), {"id": shop.id})
+        turn = runner.work_off_one(rematch_collections.STREAM, slabs, shop.id)
+        killed = asyncio.create_task(turn)
+        async with asyncio.timeout(60):
+            while not await shop.service.sql(shop.id, WAITING):
+                assert not killed.done()
+        killed.cancel()
+        with suppress(asyncio.CancelledError):
+            await killed
+    assert await found_rows(shop, path) == ["Card 1"]
+    await again(shop)
+    assert await found_rows(shop, path) == ["Card 1", "Card 2", "Card 3"]
+    assert await entries(shop, rematch_collections.ACTION) == [
+        "2 cards of the collection “box.csv” found in a catalog",
+        "1 card of the collection “box.csv” found in a catalog",
+    ]
+
+
+async def test_a_tie_that_a_catalog_brings_is_no_card_that_it_found(shop, load, a_set):
+    row = f"Card 1,,{a_set},,normal,1,5,,near_mint"
+    found = await brought(shop, f"{HEAD}\n{row}\n".encode())
+    path = f"/api/buying/collections/{found['id']}"
+    await load(product(1), {"product_name": "Card 1", "number": "9"})
+    await again(shop)
+    waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
+    assert [len(row["candidates"]) for row in waiting] == [2]
+    assert await entries(shop, rematch_collections.ACTION) == []
+
+
+async def test_a_collection_that_was_being_read_when_a_catalog_came_is_matched_again(
+    shop, load, a_set
+):
+    """The mark of the load is worked off before the collection's last rows are stored."""
+    lines = "".join(f"Card {n},,{a_set},{n},normal,1,5,,near_mint\n" for n in (1, 2, 3))
+    sent = await shop.post("/api/buying/collections", content=f"{HEAD}\n{lines}".encode())
+    path = f"/api/buying/collections/{sent.json()['id']}"
+    work = shop.service.work
+    slabs = dataclasses.replace(work, settings=work.settings.model_copy(update={"slab_rows": 1}))
+    async with shop.service.database.sessions() as blocker, blocker.begin():
+        await blocker.execute(text(f"SET LOCAL app.seller_id = '{shop.id}'"))
+        await blocker.execute(text("LOCK TABLE collection_row IN SHARE MODE"))
+        turn = runner.work_off_one(drain_collections.STREAM, slabs, shop.id)
+        reading = asyncio.create_task(turn)
+        async with asyncio.timeout(60):
+            while not await shop.service.sql(shop.id, WAITING):
+                assert not reading.done()
+        await load(product(1), product(2), product(3))
+        await runner.work_off_one(rematch_collections.STREAM, work, shop.id)
+    await reading
+    assert await found_rows(shop, path) == ["Card 2", "Card 3"]
+    await again(shop)
+    assert await found_rows(shop, path) == ["Card 1", "Card 2", "Card 3"]
 
 
 async def test_what_was_asked_for_in_vain_counts_for_the_catalogs_product(

@@ -86,6 +86,22 @@ def test_queries_choose_the_rule_and_the_first_wins(with_rules):
     assert "3 priced by 3 rules, 2 changed" in said
 
 
+def test_a_name_in_the_file_means_its_card(price, with_rules, tmp_path):
+    names = ("Now or Never", "Never Mind", "S:P Little Knight", "Little Knight")
+    rows = [a_row(n, market="2.00", price="1.00", name=name) for n, name in enumerate(names, 1)]
+    (tmp_path / "export.csv").write_bytes(a_csv(*rows))
+    changed, _ = with_rules(
+        [
+            {"name": "Or", "query": "Now or Never", "adjust_bp": 1000},
+            {"name": "Colon", "query": "S:P Little Knight", "adjust_bp": 2000},
+            {"name": "Others", "priority": 900},
+        ]
+    )
+    assert changed == {1: "2.2000", 2: "2.0000", 3: "2.4000", 4: "2.0000"}
+    told = price("explain", 2, "--file", "export.csv", "--rules", "rules.json", "--json")
+    assert json.loads(told.stdout)["governing_rule"]["name"] == "Others"
+
+
 def test_nothing_is_left_out_silently(with_rules):
     changed, said = with_rules(
         [

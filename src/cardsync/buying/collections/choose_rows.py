@@ -16,7 +16,7 @@ from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
-from cardsync.buying.collections.file_formats import FIELDS, header_key, plain_name, says_card
+from cardsync.buying.collections.file_formats import FIELDS, header_key, says_card
 from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.buying.collections.read_collections import ALIKE, counts_of, one_collection
 from cardsync.buying.collections.shown import Choice, Chosen, Counts
@@ -24,6 +24,7 @@ from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.models import Product
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.database.session import run
+from cardsync.table_text import column_name
 from cardsync.work.jobs import enqueue, mark_due
 
 # A choice corrects its row, and the rows with the same unknown word.
@@ -130,16 +131,16 @@ async def name_columns(
     row = await one_collection(session, caller, collection_id, lock=True)
     if row.state != "needs_columns":
         raise errors.InvalidPayload("columns: the file's columns are known already")
-    places = {plain_name(name): at for at, name in reversed(list(enumerate(row.header)))}
+    places = {column_name(name): at for at, name in reversed(list(enumerate(row.header)))}
     for field, name in columns.items():
         if field not in FIELDS:
             known = ", ".join(FIELDS)
             raise errors.InvalidPayload(f"columns.{field[:60]}: must be one of {known}")
-        if plain_name(name) not in places:
+        if column_name(name) not in places:
             raise errors.InvalidPayload(f"columns.{field}: the file has no column {name[:60]!r}")
     if not says_card(columns):
         raise errors.InvalidPayload("columns.name: is missing")
-    named = {field: plain_name(name) for field, name in columns.items()}
+    named = {field: column_name(name) for field, name in columns.items()}
     row.columns = {field: places[name] for field, name in named.items()}
     row.state = "queued"
     kept = {

@@ -24,6 +24,7 @@ from cardsync.table_text import (
     form_of,
     lines_of,
     read_rows,
+    without_headers,
 )
 
 TEXT_HEADER: Final = FIELDS
@@ -73,7 +74,7 @@ def _table(lines: Sequence[str], form: Form) -> CollectionText:
             if header
             else f"line {number} cannot be read: a quote is misplaced or never closed"
         )
-    rows = read_rows(lines, form, len(header), 1)
+    rows = without_headers(read_rows(lines, form, len(header), 1), header)
     # A row that cannot be read keeps its text.
     kept = [
         Row(row.line, [lines[row.line - 1].replace("\0", "")], row.fault) if row.fault else row

@@ -20,11 +20,10 @@ from cardsync.buying.collections.shown import EffectShown
 from cardsync.buying.collections.value_collection import effect_of, lines_of
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.rules.buy_rule_json import BuyRuleFields, read_buy_rule
+from cardsync.buying.rules.buy_rule_sets import readable_query
 from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.money import dollars
-from cardsync.pricing.inputs.rule_queries import need_readable
-from cardsync.pricing.rules.file_queries import NOBODY
 
 
 class DraftEffectAsked(BuyRuleFields):
@@ -55,11 +54,8 @@ async def preview_draft(
         fields,
         rule_id,
     )
-    await need_readable(
-        session,
-        NOBODY,
-        draft.query,
-    )
+    query = await readable_query(session, caller.seller_id, draft.query)
+    draft = replace(draft, query=query)
     with_draft = [rule for rule in rules if rule.id != draft.id] + [draft]
     collection = await _collection(
         session,

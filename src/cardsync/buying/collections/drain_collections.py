@@ -32,7 +32,6 @@ from cardsync.buying.collections.file_formats import (
     PLAIN_TEXT,
     Recognized,
     header_key,
-    plain_name,
     propose,
     recognize,
 )
@@ -41,8 +40,9 @@ from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.table_text import column_name
 from cardsync.work import runner
-from cardsync.work.jobs import Work, jobs
+from cardsync.work.jobs import REMATCHED_COLLECTIONS, Work, jobs, mark_due
 from cardsync.work.piece import LeaseLost, Piece
 
 log = structlog.get_logger(__name__)
@@ -79,6 +79,13 @@ _STORE: Final = f"""
     INSERT INTO collection_row (seller_id, collection_id, {", ".join(_STORED)})
     SELECT :seller, :collection, {", ".join(_STORED)} FROM incoming_row
     ON CONFLICT (seller_id, collection_id, row) DO NOTHING
+"""
+
+
+# The first rows were matched without a catalog that was loaded since, and its own mark may have
+# been worked off before the last were stored.
+_LOADED_MEANWHILE: Final = """
+    SELECT EXISTS (SELECT FROM catalog_import WHERE finished_at > :since)
 """
 
 
@@ -239,7 +246,7 @@ async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known
 
 
 def _of_kept(header: list[str], columns: Mapping[str, str]) -> Recognized:
-    places = {plain_name(name): at for at, name in reversed(list(enumerate(header)))}
+    places = {column_name(name): at for at, name in reversed(list(enumerate(header)))}
     return _of_places({field: places[name] for field, name in columns.items()})
 
 
@@ -298,6 +305,8 @@ async def _finish(work: Work, collection: Collection) -> None:
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state, mine.finished_at = "done", clock.now()
+        if await session.scalar(text(_LOADED_MEANWHILE), {"since": mine.received_at}):
+            await mark_due(session, collection.seller_id, REMATCHED_COLLECTIONS)
     log.info(
         "collection_read",
         seller_id=collection.seller_id,

@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import msgspec
 
 from cardsync.buying.collections.app_words import Ladder
+from cardsync.table_text import column_name
 
 Field = Literal[
     "copies",
@@ -161,11 +162,6 @@ class Recognized(NamedTuple):
     game: str = ""
 
 
-def plain_name(name: str) -> str:
-    """Return a column's name as names are compared."""
-    return " ".join(name.replace("_", " ").split()).casefold()
-
-
 def recognize(header: Sequence[str]) -> Recognized | None:
     """Return the format whose signs the header has; of several, the one with the most columns."""
     places = _places(header)
@@ -195,7 +191,7 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     """Return where each column is; of two with one name, the first."""
     places: dict[str, int] = {}
     for at, name in enumerate(header):
-        places.setdefault(plain_name(name), at)
+        places.setdefault(column_name(name), at)
     return places
 
 
@@ -214,15 +210,15 @@ def _named(places: Mapping[str, int], field: Field) -> list[int]:
 
 def is_column(name: str) -> bool:
     """Return whether some app or person names a column so."""
-    return plain_name(name) in _BY_NAME
+    return column_name(name) in _BY_NAME
 
 
 def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str, int]:
     """Propose which column is which, by their names, and by what some rows hold."""
     columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
-    for at in sorted(range(len(header)), key=lambda at: _RANKS.get(plain_name(header[at]), 0)):
-        field = _BY_NAME.get(plain_name(header[at]))
+    for at in sorted(range(len(header)), key=lambda at: _RANKS.get(column_name(header[at]), 0)):
+        field = _BY_NAME.get(column_name(header[at]))
         if field == "set_name" and at < len(columns) and _are_codes(columns[at]):
             field = "set_code"
         if field is not None:
@@ -263,7 +259,7 @@ def header_key(header: Sequence[str]) -> str:
     """Return the key under which a shop keeps a mapping: the same columns in another order have
     the same.
     """
-    names = "\x1f".join(sorted(plain_name(name) for name in header))
+    names = "\x1f".join(sorted(column_name(name) for name in header))
     return hashlib.sha256(names.encode()).hexdigest()
 
 

@@ -24,8 +24,8 @@ from cardsync.buying.collections.drain_collections import read_again
 from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection
 from cardsync.database.copy import copy_in, encode
-from cardsync.database.session import run
 from cardsync.derived.kept_figures import OneAtATime, forget, give_up, mark_of
+from cardsync.errors import InvalidCsv
 from cardsync.plurals import counted
 from cardsync.storage import ObjectMissing
 from cardsync.work import runner
@@ -57,12 +57,22 @@ _FOUND: Final = {
     "reason": "text",
     "text": "text",
 }
+# Two that match the same rows lock them in one order; the second finds none that waits.
 _TAKE: Final = f"""
-    UPDATE collection_row r
-       SET {", ".join(f"{name} = i.{name}" for name in list(_FOUND)[2:])}
-      FROM found_row i
-     WHERE {_WAITS} AND r.collection_id = :collection AND r.row = i.row AND r.name = i.name
-       AND (i.product_id IS NOT NULL OR i.certainty IS DISTINCT FROM r.certainty)
+    WITH mine AS (
+        SELECT r.row FROM collection_row r
+          JOIN found_row i ON i.row = r.row AND i.name = r.name
+         WHERE {_WAITS} AND r.collection_id = :collection
+           AND (i.product_id IS NOT NULL OR i.certainty IS DISTINCT FROM r.certainty)
+         ORDER BY r.row FOR UPDATE OF r
+    ), taken AS (
+        UPDATE collection_row r
+           SET {", ".join(f"{name} = i.{name}" for name in list(_FOUND)[2:])}
+          FROM mine JOIN found_row i ON i.row = mine.row
+         WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = mine.row
+        RETURNING r.product_id
+    )
+    SELECT count(product_id) FROM taken
 """
 
 
@@ -83,8 +93,8 @@ async def _again(work: Work, collection: Collection) -> None:
     values = {"seller": collection.seller_id, "collection": collection.id}
     try:
         rows = await read_again(work, collection)
-    except ObjectMissing:
-        # The collection was deleted meanwhile.
+    except (ObjectMissing, InvalidCsv):
+        # The collection was deleted meanwhile, or a newer version reads no such file any more.
         return
     async with work.database.tenant(collection.seller_id) as session:
         waiting = (await session.scalars(text(_ROWS), values)).all()
@@ -106,7 +116,7 @@ async def _take(work: Work, collection: Collection, found: pl.DataFrame) -> None
     async with work.database.tenant(collection.seller_id) as session:
         await session.execute(text(f"CREATE TEMP TABLE found_row ({columns}) ON COMMIT DROP"))
         await copy_in(session, "found_row", found.columns, data)
-        taken = await run(session, _TAKE, values)
+        taken = await session.scalar(text(_TAKE), values) or 0
         if taken:
             summary = f"{counted(taken, 'card', 'cards')} of the collection “{collection.name}” found in a catalog"
             note_by(session, collection.seller_id, ACTOR, ACTION, summary, now)

@@ -5,6 +5,7 @@ that no two rules share a priority.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from cardsync.buying.rules.buy_rule_json import (
 )
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.buying.rules.undo_buy_rules import image_of, undo_of
+from cardsync.cards.names_in_search import NamesOf
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.lists.models import CardList
 from cardsync.pricing.engine.rules import InvalidRule
@@ -86,7 +88,7 @@ async def create(
     if len(rows) >= RULES:
         raise errors.InvalidRule(f"there are already {RULES} buy rules, the most allowed")
     rule = read_buy_rule(body, BuyRule(id=0, name="", priority=_before_default(rows)))
-    await _need_fit(session, caller, rule, rows)
+    rule = await _fitting(session, caller, rule, rows)
     row = StoredBuyRule(
         seller_id=caller.seller_id,
         created_at=now,
@@ -122,9 +124,10 @@ async def change(
     row = await _one(session, caller.seller_id, rule_id)
     was, image = columns_of(buy_rule_of(row)), image_of(row)
     rule = read_buy_rule(body, buy_rule_of(row))
+    if columns_of(rule) != was:
+        rule = await _fitting(session, caller, rule, [one for one in rows if one.id != rule_id])
     became = columns_of(rule)
     if became != was:
-        await _need_fit(session, caller, rule, [one for one in rows if one.id != rule_id])
         for name, changed in became.items():
             setattr(row, name, changed)
         row.updated_at = now
@@ -210,13 +213,13 @@ def _before_default(rows: Sequence[StoredBuyRule]) -> int:
     return min(max(before, default=0) + _STEP, DEFAULT_PRIORITY - 1)
 
 
-async def _need_fit(
+async def _fitting(
     session: AsyncSession,
     caller: Caller,
     rule: BuyRule,
     others: Sequence[StoredBuyRule],
-) -> None:
-    """Raises InvalidRule, InvalidQuery."""
+) -> BuyRule:
+    """Return the rule with names of cards in quotes. Raises InvalidRule, InvalidQuery."""
     taken = next((one for one in others if one.priority == rule.priority), None)
     if taken is not None:
         raise errors.InvalidRule(
@@ -228,7 +231,7 @@ async def _need_fit(
             f"query: {', '.join(asked)} cannot be asked of a card that is not in the shop yet; "
             "use the rule's own lists and steps"
         )
-    await need_readable(session, NOBODY, rule.query)
+    query = await readable_query(session, caller.seller_id, rule.query)
     ids = [step.list_id for step in rule.lists]
     mine = select(CardList.id).where(CardList.seller_id == caller.seller_id)
     known = set(
@@ -237,3 +240,12 @@ async def _need_fit(
     for list_id in ids:
         if list_id not in known:
             raise errors.InvalidRule(f"lists: there is no list {list_id}")
+    return replace(rule, query=query)
+
+
+async def readable_query(session: AsyncSession, seller_id: int, query: str) -> str:
+    """Return the query of a buy rule with names of cards in quotes: those of catalogs, because a
+    customer brings what the shop may not have. Raises InvalidQuery.
+    """
+    names = NamesOf.CATALOGS
+    return await need_readable(session, NOBODY, query, names=names, named_by=seller_id)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.cards.names_in_search import known_names, with_names
+from cardsync.cards.names_in_search import NamesOf, known_names, with_names
 from cardsync.search.compile import Where, compile_query
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
@@ -32,15 +32,18 @@ async def need_readable(
     seller_id: int,
     query: str,
     field: str = "query",
+    names: NamesOf = NamesOf.SHOP,
+    named_by: int | None = None,
 ) -> str:
-    """Return the query with names of the seller's cards in quotes, so that it means the same
-    whatever cards there are later. Raise InvalidQuery, naming the field, also for a list that is
-    not the seller's, and for a query that refers to rules.
+    """Return the query with names of cards in quotes, so that it means the same whatever cards
+    there are later; they are those of the seller, or of `named_by`. Raise InvalidQuery, naming the
+    field, also for a list that is not the seller's, and for a query that refers to rules.
     """
     if not query:
         return query
     try:
-        query = await with_names(_rows(session), seller_id, query)
+        of = seller_id if named_by is None else named_by
+        query = await with_names(_rows(session), of, query, names)
         tree = parse(query)
         compile_query(
             tree,

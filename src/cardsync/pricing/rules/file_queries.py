@@ -8,13 +8,15 @@ the parts of a rule that need them.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.cards.names_in_search import NamesOf
 from cardsync.cards.write import decimal
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
@@ -33,6 +35,7 @@ from cardsync.search.folding import search_columns
 from cardsync.search.parser import parse
 from cardsync.search.tree import terms
 
+Thing = TypeVar("Thing", Rule, Sale)
 # No seller has this id, so the queries read no seller's rows.
 NOBODY: Final = 0
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
@@ -113,10 +116,12 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
     Raises InvalidQuery, naming the rule or sale.
     """
     async with database.tenant(NOBODY) as session:
-        things: list[Rule | Sale] = [*run.live, *run.active_sales]
-        for thing in things:
-            await _need_readable(session, thing)
         await fill_rows(session, rows)
+        run = replace(
+            run,
+            rules=[await _readable(session, rule, rule in run.live) for rule in run.rules],
+            sales=[await _readable(session, sale, sale in run.active_sales) for sale in run.sales],
+        )
         chosen = await choices(session, NOBODY, run)
         bound = {"seller": NOBODY, "now": run.now}
         rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
@@ -142,12 +147,16 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
     return found.with_columns(candidates_read(), pl.col("game_has_rules").cast(pl.Boolean))
 
 
-async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
+async def _readable(session: AsyncSession, thing: Thing, takes_part: bool) -> Thing:
+    """Return a rule or sale whose query names the file's cards as the search language does."""
+    if not takes_part:
+        return thing
     kind = "rule" if isinstance(thing, Rule) else "sale"
     try:
-        await need_readable(session, NOBODY, thing.query)
+        query = await need_readable(session, NOBODY, thing.query, names=NamesOf.FILE)
     except errors.InvalidQuery as e:
         raise errors.InvalidQuery(f"{kind} “{thing.name}”: {e}") from e
+    return replace(thing, query=query)
 
 
 async def fill_rows(session: AsyncSession, rows: pl.DataFrame) -> None:
