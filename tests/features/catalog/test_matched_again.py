@@ -205,10 +205,11 @@ async def test_a_killed_job_goes_on_with_the_rows_that_still_wait(shop, load, a_
 
 
 async def test_a_tie_that_a_catalog_brings_is_no_card_that_it_found(shop, load, a_set):
-    row = f"Card 1,,{a_set},,normal,1,5,,near_mint"
+    name = f"Card of {a_set}"
+    row = f"{name},,{a_set},,normal,1,5,,near_mint"
     found = await brought(shop, f"{HEAD}\n{row}\n".encode())
     path = f"/api/buying/collections/{found['id']}"
-    await load(product(1), {"product_name": "Card 1", "number": "9"})
+    await load({"product_name": name, "number": "8"}, {"product_name": name, "number": "9"})
     await again(shop)
     waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
     assert [len(row["candidates"]) for row in waiting] == [2]
