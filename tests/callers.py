@@ -130,6 +130,7 @@ TABLE = """
     staff    session  PATCH /api/notices/choices
     operator session  GET /api/operator/catalogs
     operator session  POST /api/operator/catalogs
+    operator session  POST /api/operator/catalogs/back
     operator session  POST /api/operator/catalogs/files
     operator session  GET /api/operator/installation
     operator session  GET /api/operator/sellers

@@ -13,8 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from cardsync.settings import Settings
 
 SCRYFALL = "/api.scryfall.com/bulk-data/default-cards"
 SCRYFALL_FILE = "/data.scryfall.io/default-cards/default-cards-1.json"
@@ -206,3 +209,12 @@ def everywhere(a_set: str) -> dict[str, tuple[str, dict[str, Any]]]:
             f"{optcg}/allPromoCards/": [],
         }),
     }  # fmt: skip
+
+
+def forget_the_day(here: Settings) -> None:
+    """Let the files that are here be of yesterday."""
+    for path in here.data_dir.glob("catalogs/*/known.json"):
+        known = json.loads(path.read_text())
+        for one in known.values():
+            one["asked_at"] -= timedelta(days=1).total_seconds()
+        path.write_text(json.dumps(known))

@@ -477,6 +477,31 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
         raise click.ClickException("; ".join(failures))
 
 
+@catalog.command("back")
+@click.argument("game")
+@click.option("--source", help="The source it came from, where several have an earlier version.")
+def catalog_back(game: str, source: str | None) -> None:
+    """Load the version of a game's catalog again that was in use before the present one. Renewals
+    take a newer one alone; `install` takes what its source has.
+    """
+    from cardsync import clock
+    from cardsync.catalog import install_state
+    from cardsync.catalog.go_back import go_back
+    from cardsync.processes.command_line import say, settings_with, with_database
+
+    settings = settings_with()
+
+    async def run(database: Database) -> str:
+        name = game.lower()
+        async with database.shared() as session:
+            one = await install_state.source_to_go_back(session, name, source)
+            # A worker ends it where this process dies.
+            await install_state.ask_back(session, one, name, clock.now())
+        return await go_back(database, settings, one, name, say)
+
+    click.echo(with_database(run, settings))
+
+
 @catalog.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def catalog_list(as_json: bool) -> None:
@@ -495,7 +520,7 @@ def catalog_list(as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        click.echo(json.dumps({"catalogs": [msgspec.structs.asdict(one) for one in found]}))
+        click.echo(json.dumps({"catalogs": msgspec.to_builtins(found)}))
         return
     for line in listed_lines(found):
         click.echo(line)

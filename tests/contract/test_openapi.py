@@ -189,6 +189,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/operator/installation"),
         ("GET", "/api/operator/catalogs"),
         ("POST", "/api/operator/catalogs"),
+        ("POST", "/api/operator/catalogs/back"),
         ("POST", "/api/operator/catalogs/files"),
         ("GET", "/api/members"),
         ("POST", "/api/members/invitations"),
@@ -764,6 +765,7 @@ OWN_REFUSALS = {
     ("GET", "/api/operator/sellers/{seller_id}"): {404: {"not_found"}},
     ("PATCH", "/api/operator/sellers/{seller_id}"): {**READS_JSON, 404: {"not_found"}},
     ("POST", "/api/operator/catalogs"): READS_JSON,
+    ("POST", "/api/operator/catalogs/back"): READS_JSON,
     ("POST", "/api/operator/catalogs/files"): {
         413: {"payload_too_large"}, 422: {"invalid_payload"},
     },

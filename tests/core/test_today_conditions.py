@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pytest
 
+from cardsync.operations.catalog_age import Trouble
 from cardsync.sync.persons_turn import KINDS, Turn
 from cardsync.today.conditions import conditions, same_days_before, ship_by
 from cardsync.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
@@ -62,6 +63,15 @@ CASES = [
     ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
     ({"unpaid": True}, [("plan_unpaid", "warn")]),
     ({"backup": "The last backup failed: no room"}, [("backup_wrong", "bad")]),
+    (
+        {
+            "catalogs": (
+                Trouble("tcgcsv", ("gundam", "digimon"), NOW, "it is away"),
+                Trouble("scryfall", ("magic",), NOW, "it is away"),
+            )
+        },
+        [("catalog_old", "warn")] * 2,
+    ),
     ({"past_due": True}, [("payment_past_due", "bad")]),
     ({"fresh": True}, [("set_up_unfinished", "info")]),
     ({"deletion": (NOW - DAY, NOW + DAY)}, [("account_to_be_deleted", "bad")]),

@@ -8,8 +8,10 @@ import asyncio
 import hashlib
 import shutil
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 import structlog
@@ -27,6 +29,7 @@ from cardsync.catalog.install_catalog import (
 from cardsync.catalog.install_state import ANY_GAME, Held
 from cardsync.catalog.load_catalog import load
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
 from cardsync.work.jobs import Work
 
@@ -67,29 +70,50 @@ def name_of(place: str) -> str:
 
 
 async def _load(work: Work, held: Held, progress: Progress, name: str) -> str:
-    folder = _new_folder(work.settings.catalogs_folder / "added")
-    path = folder / name
+    key = key_of(held.source)
     try:
-        size, digest = await _fetch(work.store, key_of(held.source), path, progress)
-        progress.tell("read", 0, 0)
-        report = await load(
-            work.database,
-            path,
-            "auto",
-            None,
-            _quiet,
-            check=lambda report: must_be_read(report, name),
-            tell=progress.tell,
-        )
+        async with copied(work.store, key, work.settings, name, progress) as file:
+            progress.tell("read", 0, 0)
+            report = await load(
+                work.database,
+                file.path,
+                "auto",
+                None,
+                _quiet,
+                check=lambda report: must_be_read(report, name),
+                tell=progress.tell,
+            )
+    except ObjectMissing:
+        raise CatalogError(f"{name} is no longer there; add it again") from None
     except (pl.exceptions.PolarsError, *UNREADABLE) as e:
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{name} cannot be read as a catalog: {reason}") from e
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    kept = loaded(report, digest, size)
-    await install_state.succeed(work.database, held, kept, clock.now())
+    now = clock.now()
+    kept = loaded(report, file.digest, file.size, now)
+    await install_state.succeed(work.database, held, kept, now)
     log.info("catalog_file_loaded", rows=report.products)
     return report.sentence()
+
+
+class Copied(NamedTuple):
+    """A copy of an object on this machine."""
+
+    path: Path
+    size: int
+    digest: str
+
+
+@asynccontextmanager
+async def copied(
+    store: Store, key: str, settings: Settings, name: str, progress: Progress
+) -> AsyncIterator[Copied]:
+    """Give the object as a file of that name, and delete it afterwards. Raises ObjectMissing."""
+    folder = _new_folder(settings.catalogs_folder / "added")
+    try:
+        path = folder / name
+        yield Copied(path, *await _fetch(store, key, path, progress))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _new_folder(above: Path) -> Path:
@@ -104,18 +128,15 @@ def _new_folder(above: Path) -> Path:
 
 
 async def _fetch(store: Store, key: str, path: Path, progress: Progress) -> tuple[int, str]:
-    """Write the object to the file; return its size and its digest. Raises CatalogError."""
+    """Write the object to the file; return its size and its digest. Raises ObjectMissing."""
     digest = hashlib.sha256()
-    try:
-        size, done = await store.size(key), 0
-        with path.open("wb") as file:
-            async for piece in store.read_range(key, 0, size):
-                await asyncio.to_thread(file.write, piece)
-                digest.update(piece)
-                done += len(piece)
-                progress.tell("download bytes", done, size)
-    except ObjectMissing:
-        raise CatalogError(f"{path.name} is no longer there; add it again") from None
+    size, done = await store.size(key), 0
+    with path.open("wb") as file:
+        async for piece in store.read_range(key, 0, size):
+            await asyncio.to_thread(file.write, piece)
+            digest.update(piece)
+            done += len(piece)
+            progress.tell("download bytes", done, size)
     return size, digest.hexdigest()
 
 

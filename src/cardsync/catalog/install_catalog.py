@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
@@ -21,7 +22,8 @@ import structlog
 
 from cardsync import clock
 from cardsync.catalog import install_state, source_files
-from cardsync.catalog.install_state import Held
+from cardsync.catalog.install_state import Held, Version
+from cardsync.catalog.kept_versions import Keeping, StillRefused
 from cardsync.catalog.load_catalog import Report, load
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.set_names import EDITION
@@ -29,6 +31,7 @@ from cardsync.catalog.sources.declared import Source
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.storage import open_store
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +48,10 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
 
 class NotTaken(CatalogError):
     """The files can be read, and what they hold is not taken."""
+
+
+class ForGood(CatalogError):
+    """What was asked for cannot be done, however often it is tried."""
 
 
 class InstalledElsewhere(CatalogError):
@@ -75,14 +82,22 @@ async def install(
     say: Callable[[str], None],
     *,
     fewer: bool = False,
+    renewal: bool = False,
 ) -> str:
     """Install or renew one catalog, and return the sentence of the result. `fewer` takes one that
-    has far fewer cards than the last. Raises CatalogError.
+    has far fewer cards than the last. A renewal that nobody asked for does not take what a person
+    went back from. Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
 
     async def work(held: Held, progress: Progress) -> str:
-        return await _install(database, settings, source, held, say, progress, fewer=fewer)
+        if renewal and held.back:
+            # Asked for since this turn began; the next one does it.
+            await install_state.let_go(database, held)
+            return f"{label} is to go back to its last version"
+        refuses = renewal and not held.was_asked
+        keeping = Keeping(database, open_store(settings), held, refuses)
+        return await _install(database, settings, source, keeping, say, progress, fewer=fewer)
 
     return await held_alone(database, game, source.name, f"{label} from {source.label}", work)
 
@@ -110,7 +125,8 @@ async def held_alone(
         raise InstalledElsewhere(f"another process installs {what} by now") from None
     except CatalogError as e:
         away = isinstance(e, source_files.SourceAway)
-        await install_state.fail(database, held, str(e), away=away, for_good=once)
+        for_good = once or isinstance(e, ForGood)
+        await install_state.fail(database, held, str(e), away=away, for_good=for_good)
         log.warning("catalog_not_installed", game=game, away=away)
         raise
     except Exception as e:
@@ -151,12 +167,13 @@ async def _install(
     database: Database,
     settings: Settings,
     source: Source,
-    held: Held,
+    keeping: Keeping,
     say: Callable[[str], None],
     progress: Progress,
     *,
     fewer: bool,
 ) -> str:
+    held = keeping.held
     label = LABEL_BY_NAME[held.game]
     say(f"{label}: downloading from {source.label} ({source.home})")
     fetched = await source_files.download(settings, source, held.game, _said(say, progress))
@@ -164,7 +181,7 @@ async def _install(
     await install_state.note_size(database, held, fetched.bytes)
     # A newer version that knows other names of sets loads the same files again.
     digest = f"{fetched.digest} {EDITION}"
-    if held.was_installed and digest == held.digest:
+    if held.installed_at and digest == held.digest:
         await install_state.succeed(database, held, None, seen_at)
         return f"{label} is as {source.label} has it: {held.rows:,} printings"
     say(f"{label}: {fetched.bytes / 1e6:,.1f} MB in {_files(fetched.files)}; reading")
@@ -183,24 +200,32 @@ async def _install(
             source.name,
             name=f"{source.label}, {label}",
             check=check,
+            take=keeping.take,
             tell=progress.tell,
         )
     except NotTaken:
         raise
+    except StillRefused:
+        await install_state.succeed(database, held, None, seen_at)
+        return f"{label} stays as a person went back to it: {source.label} has nothing newer"
     except (CatalogError, pl.exceptions.PolarsError, *UNREADABLE) as e:
         # What was downloaded may be at fault, not its source.
         source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
-    await install_state.succeed(database, held, loaded(report, digest, fetched.bytes), seen_at)
+    version = loaded(report, digest, fetched.bytes, seen_at, keeping)
+    if await install_state.succeed(database, held, version, seen_at):
+        await keeping.drop_old()
     log.info("catalog_installed", game=held.game, source=source.name, rows=report.products)
     return report.sentence()
 
 
-def loaded(report: Report, digest: str, size: int) -> dict[str, Any]:
-    """Return what is kept of a catalog that was loaded."""
-    rows, skipped = report.products, len(report.broken)
-    return {"digest": digest, "rows": rows, "skipped": skipped, "bytes": size}
+def loaded(
+    report: Report, digest: str, size: int, at: datetime, keeping: Keeping | None = None
+) -> Version:
+    """Return what is known of a catalog that was loaded."""
+    kept, content = (keeping.kept or "", keeping.content) if keeping else ("", "")
+    return Version(kept, content, digest, report.products, len(report.broken), size, at)
 
 
 def _files(count: int) -> str:

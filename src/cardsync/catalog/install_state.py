@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,6 +19,8 @@ from cardsync.catalog.sources.declared import BY_NAME, SOURCES, Source, of_game
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.database.session import Database, run
 
+# The owner of an installation's only shop has no operator to ask, and decides about catalogs.
+ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"
 HOLD_SECONDS: Final = 60
 # The game of a file that a person added: it may be of any games. Its source is the place of it.
 ANY_GAME: Final = ""
@@ -41,7 +44,8 @@ _CLAIM: Final = f"""
        SET holder = excluded.holder, held_until = excluded.held_until, step = 'download',
            done = 0, total = 0
      WHERE {_IS_FREE}
-    RETURNING t.asked_at, t.installed_at, t.digest, t.rows
+    RETURNING t.asked_at, t.back, t.installed_at, t.digest, t.rows, t.skipped, t.bytes, t.content,
+              t.kept, t.earlier, t.refused
 """
 _RENEW: Final = """
     UPDATE catalog_install
@@ -54,18 +58,25 @@ _SIZE: Final = """
      WHERE game = :game AND source = :source AND holder = :holder
 """
 _FREED: Final = "holder = NULL, held_until = NULL, step = '', done = 0, total = 0"
+_ENDED: Final = f"""{_FREED}, asked_at = NULL, back = false, failed_at = NULL, failure = NULL,
+           failures = 0"""
 _WELL: Final = f"""
     UPDATE catalog_install
-       SET {_FREED}, asked_at = NULL, checked_at = :now, failed_at = NULL, failure = NULL,
-           failures = 0, next_at = NULL {{loaded}}
+       SET {_ENDED}, checked_at = :now, next_at = NULL {{loaded}}
      WHERE game = :game AND source = :source AND holder = :holder
 """
-_LOADED: Final = """, installed_at = :now, digest = :digest, rows = :rows, skipped = :skipped,
-           bytes = :bytes"""
+_VERSION: Final = """installed_at = :installed_at, digest = :digest, rows = :rows,
+           skipped = :skipped, bytes = :bytes, content = :content, kept = :kept,
+           earlier = CAST(:earlier AS jsonb), refused = CAST(:refused AS jsonb)"""
+_WENT_BACK: Final = f"""
+    UPDATE catalog_install SET {_ENDED}, next_at = :next_at, {_VERSION}
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
 _FAILED: Final = f"""
     UPDATE catalog_install
        SET {_FREED}, failed_at = :now, failure = :failure, failures = failures + 1,
-           next_at = :next_at, asked_at = CASE WHEN CAST(:for_good AS boolean) THEN NULL ELSE asked_at END
+           next_at = :next_at, back = back AND NOT CAST(:for_good AS boolean),
+           asked_at = CASE WHEN CAST(:for_good AS boolean) THEN NULL ELSE asked_at END
      WHERE game = :game AND source = :source AND holder = :holder
     RETURNING failures
 """
@@ -76,11 +87,27 @@ _FREE: Final = f"""
 _ASK: Final = f"""
     INSERT INTO catalog_install AS t (game, source, asked_at) VALUES (:game, :source, :now)
     ON CONFLICT (game, source) DO UPDATE
-       SET asked_at = excluded.asked_at, next_at = NULL, failures = 0
-     WHERE {_IS_FREE} AND (t.asked_at IS NULL OR t.next_at IS NOT NULL)
+       SET asked_at = excluded.asked_at, back = false, next_at = NULL, failures = 0
+     WHERE {_IS_FREE} AND (t.asked_at IS NULL OR t.next_at IS NOT NULL OR t.back)
+"""
+_ASK_BACK: Final = f"""
+    UPDATE catalog_install AS t SET asked_at = :now, back = true, next_at = NULL, failures = 0
+     WHERE game = :game AND source = :source AND earlier IS NOT NULL
+       AND {_IS_FREE} AND (t.asked_at IS NULL OR t.next_at IS NOT NULL OR NOT t.back)
+"""
+_WITH_EARLIER: Final = """
+    SELECT source FROM catalog_install WHERE game = :game AND earlier IS NOT NULL ORDER BY source
+"""
+_FORGET: Final = """
+    UPDATE catalog_install SET earlier = NULL
+     WHERE game = :game AND source = :source AND holder = :holder
+"""
+_KEPT: Final = """
+    SELECT kept, earlier ->> 'kept' FROM catalog_install
+     WHERE game = :game AND source = :source AND holder = :holder
 """
 _DUE: Final = f"""
-    SELECT t.game, t.source FROM catalog_install t
+    SELECT t.game, t.source, t.back FROM catalog_install t
      WHERE {_IS_FREE} AND (t.next_at IS NULL OR t.next_at <= :now)
        AND (t.asked_at IS NOT NULL
             OR CAST(:before AS timestamptz) IS NOT NULL AND t.checked_at < :before
@@ -89,7 +116,8 @@ _DUE: Final = f"""
 """
 _ALL: Final = f"""
     SELECT t.game, t.source, t.asked_at, t.installed_at, t.checked_at, t.rows, t.skipped, t.bytes,
-           t.failed_at, t.failure, t.next_at, NOT {_IS_FREE} AS runs, t.step, t.done, t.total
+           t.failed_at, t.failure, t.next_at, NOT {_IS_FREE} AS runs, t.step, t.done, t.total,
+           t.back, t.earlier, t.refused
       FROM catalog_install t ORDER BY t.game, t.source
 """
 _ADD: Final = """
@@ -106,6 +134,29 @@ _SOURCES: Final = """
 _COUNTS: Final = """
     SELECT game, sum(printings) FROM catalog_name GROUP BY game HAVING sum(printings) > 0
 """
+
+
+class Version(msgspec.Struct):
+    """A version of a catalog that was in use: its object, what tells it from others, and what was
+    known of it. `since` is when a person went back from it.
+    """
+
+    kept: str
+    content: str
+    digest: str
+    rows: int
+    skipped: int
+    bytes: int
+    installed_at: datetime
+    since: datetime | None = None
+
+
+def _version(found: Any) -> Version | None:
+    return None if found is None else msgspec.convert(found, Version)
+
+
+def _json(version: Version | None) -> str | None:
+    return None if version is None else msgspec.json.encode(version).decode()
 
 
 class Install(NamedTuple):
@@ -126,18 +177,44 @@ class Install(NamedTuple):
     step: str
     done: int
     total: int
+    back: bool
+    earlier: Version | None
+    refused: Version | None
+
+
+class Due(NamedTuple):
+    game: str
+    source: str
+    back: bool
 
 
 class Held(NamedTuple):
-    """The hold on one catalog, and what the last good install of it brought."""
+    """The hold on one catalog, what the last good install of it brought, what was in use before,
+    and what a person went back from. With `back`, a person wants to go back.
+    """
 
     game: str
     source: str
     holder: str
     was_asked: bool
-    was_installed: bool
+    back: bool
+    installed_at: datetime | None
     digest: str | None
     rows: int
+    skipped: int
+    bytes: int
+    content: str | None
+    kept: str | None
+    earlier: Version | None
+    refused: Version | None
+
+    @property
+    def present(self) -> Version | None:
+        """The version in use, whether it is kept or not."""
+        if self.installed_at is None:
+            return None
+        told = self.content or "", self.digest or "", self.rows, self.skipped, self.bytes
+        return Version(self.kept or "", *told, self.installed_at)
 
     @property
     def key(self) -> dict[str, Any]:
@@ -176,8 +253,9 @@ async def claim(database: Database, game: str, source: str, holder: str) -> Held
         row = (await session.execute(text(_CLAIM), values)).one_or_none()
     if row is None:
         return None
-    installed = row.installed_at is not None
-    return Held(game, source, holder, row.asked_at is not None, installed, row.digest, row.rows)
+    asked_at, *own = row[:-2]
+    known = [*own, *map(_version, row[-2:])]
+    return Held(game, source, holder, asked_at is not None, *known)
 
 
 async def renew(database: Database, held: Held, step: str, done: int, total: int) -> bool:
@@ -193,13 +271,56 @@ async def note_size(database: Database, held: Held, size: int) -> None:
         await run(session, _SIZE, held.key | {"bytes": size})
 
 
-async def succeed(
-    database: Database, held: Held, loaded: dict[str, Any] | None, checked_at: datetime
-) -> None:
-    """End well: with what was loaded, or with None where the source has nothing new."""
-    statement = _WELL.format(loaded=_LOADED if loaded is not None else "")
+async def kept_names(database: Database, held: Held) -> set[str] | None:
+    """Return the objects of the versions; None where another one has the hold by now."""
     async with database.shared() as session:
-        await run(session, statement, held.key | {"now": checked_at} | (loaded or {}))
+        row = (await session.execute(text(_KEPT), held.key)).one_or_none()
+    return None if row is None else {name for name in row if name}
+
+
+async def succeed(
+    database: Database, held: Held, loaded: Version | None, checked_at: datetime
+) -> bool:
+    """End well: with what was loaded, or with None where the source has nothing new. False where
+    another one has the hold by now.
+    """
+    values = held.key | {"now": checked_at}
+    if loaded is not None:
+        before = held.present if held.kept else None
+        earlier = held.earlier if loaded.content == held.content else before
+        values |= _values(loaded, earlier, None)
+    statement = _WELL.format(loaded=f", {_VERSION}" if loaded is not None else "")
+    async with database.shared() as session:
+        return await run(session, statement, values) > 0
+
+
+async def went_back(
+    database: Database, held: Held, to: Version, now: datetime, next_at: datetime | None
+) -> bool:
+    """End with the version that was in use before; no renewal looks for another one until then.
+    False where another one has the hold by now.
+    """
+    left = held.present
+    refused = msgspec.structs.replace(left, since=now) if left else None
+    values = held.key | {"next_at": next_at} | _values(to, None, refused)
+    async with database.shared() as session:
+        return await run(session, _WENT_BACK, values) > 0
+
+
+def _values(version: Version, earlier: Version | None, refused: Version | None) -> dict[str, Any]:
+    told = msgspec.structs.asdict(version)
+    del told["since"]
+    return told | {
+        "kept": version.kept or None,
+        "earlier": _json(earlier),
+        "refused": _json(refused),
+    }
+
+
+async def forget_earlier(database: Database, held: Held) -> None:
+    """Offer the version before the present one no more: it cannot be read."""
+    async with database.shared() as session:
+        await run(session, _FORGET, held.key)
 
 
 async def fail(
@@ -235,6 +356,31 @@ async def ask(session: AsyncSession, source: Source, game: str, now: datetime) -
     return await run(session, _ASK, values) > 0
 
 
+async def ask_back(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
+    """Let a worker load the version again that was in use before; False where somebody is at it,
+    or it is waited for already.
+    """
+    values = {"game": game, "source": source.name, "now": now}
+    return await run(session, _ASK_BACK, values) > 0
+
+
+async def source_to_go_back(session: AsyncSession, game: str, name: str | None) -> Source:
+    """Return the source whose earlier version is kept. Raises CatalogError where there is none, or
+    are several and none is named.
+    """
+    first = source_for(game, name)
+    found = await session.scalars(text(_WITH_EARLIER), {"game": game})
+    known = [one for one in found if one in BY_NAME and name in (None, one)]
+    if not known:
+        whose = f" from {first.label}" if name else ""
+        raise CatalogError(
+            f"no earlier version of {game}{whose} is kept; one is from its second version on"
+        )
+    if len(known) > 1:
+        raise CatalogError(f"{game} has earlier versions from {', '.join(known)}: name the source")
+    return BY_NAME[known[0]]
+
+
 async def add_file(session: AsyncSession, place: str, size: int, now: datetime) -> None:
     """Let a worker load a file that a person added; forget those that ended long ago."""
     values = {"game": ANY_GAME, "source": place, "bytes": size, "now": now}
@@ -242,18 +388,17 @@ async def add_file(session: AsyncSession, place: str, size: int, now: datetime) 
     await run(session, _ADD, values)
 
 
-async def due(session: AsyncSession, now: datetime, renewal_days: int) -> list[tuple[str, str]]:
-    """Return the games and sources that a worker has to install or renew now, with the files to
-    load.
-    """
+async def due(session: AsyncSession, now: datetime, renewal_days: int) -> list[Due]:
+    """Return what a worker has to install, to renew or to take back now, with the files to load."""
     before = now - timedelta(days=renewal_days) if renewal_days else None
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
-    return [(game, source) for game, source in rows if source in BY_NAME or game == ANY_GAME]
+    return [Due(*row) for row in rows if row.source in BY_NAME or row.game == ANY_GAME]
 
 
 async def installs(session: AsyncSession) -> list[Install]:
     """Return the state of every catalog that was ever installed or asked for."""
-    return [Install(*row) for row in await session.execute(text(_ALL))]
+    rows = await session.execute(text(_ALL))
+    return [Install(*row[:-2], *map(_version, row[-2:])) for row in rows]
 
 
 async def counts(session: AsyncSession) -> dict[str, int]:

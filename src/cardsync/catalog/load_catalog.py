@@ -10,7 +10,7 @@ product.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,8 @@ __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
 _CHUNK = 50_000
 # A file with so many broken records, and fewer good ones, is not read to its end.
 _BROKEN_MOST = 100_000
+# The largest game has 200,000 in one language.
+_ROWS_MOST = 1_000_000
 _STORED = (
     "game",
     "set_name",
@@ -123,11 +125,16 @@ async def load(
     source: str | None = None,
     *,
     name: str | None = None,
+    known: Source | None = None,
+    whole: bool = False,
     check: Callable[[Report], None] | None = None,
+    take: Callable[[pl.DataFrame], Awaitable[None]] | None = None,
     tell: Tell = untold,
 ) -> Report:
     """Load `path`; `source` names the catalog of which the file is an edition, `name` what the
-    report calls it. `check` may refuse what was read.
+    report calls it, and `known` whose printings they are, where its form does not say it. A `whole`
+    catalog has all sets of its games. `check` may refuse what was read, and so may `take`, which
+    gets the printings.
 
     Raises CatalogError before anything is written.
     """
@@ -139,8 +146,11 @@ async def load(
     report.products = keyed.height
     if check is not None:
         check(report)
+    if take is not None:
+        await take(frame)
+    del frame
     tell("write", 0, keyed.height)
-    known = BY_NAME.get(form)
+    known = known or BY_NAME.get(form)
     alone = known is not None and known.ids_alone
     if not alone:
         await _renew_sets(database, keyed, source)
@@ -153,7 +163,7 @@ async def load(
             say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
     async with database.shared() as session:
         if not alone:
-            report.vanished = await _mark_vanished(session, keyed, source)
+            report.vanished = await _mark_vanished(session, keyed, source, whole=whole)
         await _record(session, report)
         # Also where nothing is new: the load before this one may have been killed.
         await session.execute(text(_REMATCH), {"now": clock.now(), "streams": _WAITING})
@@ -175,6 +185,10 @@ def _gathered(
         rows += frame.height
         if len(report.broken) > max(rows, _BROKEN_MOST):
             break
+        if rows > _ROWS_MOST:
+            raise CatalogError(
+                f"{report.name} holds more than {_ROWS_MOST:,} printings: no game has"
+            )
         tell("read", rows, 0)
         if len(frames) > 2:
             say(f"{rows:,} printings read")
@@ -425,7 +439,7 @@ _DESCRIBED: Final = f"""
 # the update, because nodes of a cluster update by values alone.
 _GONE: Final = """
     SELECT p.id FROM product p
-      JOIN (SELECT DISTINCT game, set_key FROM named) s ON s.game = p.game AND s.set_key = p.set_key
+      JOIN (SELECT DISTINCT {among} FROM named) s USING ({among})
       LEFT JOIN (SELECT md5(identity) AS identity FROM named) n ON n.identity = p.identity
      WHERE p.source = :source AND p.vanished_at IS NULL AND n.identity IS NULL
 """
@@ -434,9 +448,11 @@ _VANISHED: Final = """
 """
 
 
-async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str) -> int:
-    """Mark the products of this source that none of its rows names any more, in the sets that
-    it names: a file may hold some sets only.
+async def _mark_vanished(
+    session: AsyncSession, keyed: pl.DataFrame, source: str, *, whole: bool
+) -> int:
+    """Mark the products of this source that none of its rows names any more; in the sets that it
+    names, unless it is whole: a file may hold some sets only.
     """
     named = keyed.select("game", "set_key", "identity")
     await session.execute(
@@ -445,7 +461,8 @@ async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str
     await copy_in(session, "named", named.columns, await asyncio.to_thread(encode, named))
     await session.execute(text("ANALYZE named"))
     values = {"source": source, "now": clock.now()}
-    gone = (await session.execute(text(_GONE), values)).scalars().all()
+    statement = _GONE.format(among="game" if whole else "game, set_key")
+    gone = (await session.execute(text(statement), values)).scalars().all()
     return await run(session, _VANISHED, values | {"ids": gone})
 
 

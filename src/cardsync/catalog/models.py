@@ -6,9 +6,10 @@ their shortened forms for typos.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, NOW, Base, Moment
@@ -166,3 +167,11 @@ class CatalogInstall(Base):
     failure: Mapped[str | None] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
     next_at: Mapped[datetime | None] = mapped_column(Moment)
+    # What was asked for is the version that was in use before.
+    back: Mapped[bool] = mapped_column(server_default=FALSE)
+    # What tells the version in use from others, and the object that keeps it.
+    content: Mapped[str | None] = mapped_column(Text)
+    kept: Mapped[str | None] = mapped_column(Text)
+    # The version in use before, and the one that a person went back from (`install_state.Version`).
+    earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

@@ -4,21 +4,33 @@ how large it is, and what is wrong with it.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, Literal
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import install_state
-from cardsync.catalog.install_state import ANY_GAME, Install
+from cardsync.catalog.install_state import ANY_GAME, Install, Version
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
 from cardsync.clock import rfc3339
+from cardsync.operations.catalog_age import is_old
 
-State = Literal["not_installed", "imported", "waiting", "running", "installed", "old", "failed"]
-# Where nothing renews them, catalogs are old after so long; else once two renewals have failed.
-_OLD: Final = timedelta(days=30)
+State = Literal[
+    "not_installed", "imported", "waiting", "running", "installed", "held", "old", "failed"
+]
+
+
+class VersionShown(msgspec.Struct):
+    """A version of a catalog that was in use."""
+
+    installed_at: str
+    """When it was loaded first"""
+    rows: int
+    """The printings that it holds"""
+    left_at: str | None
+    """When a person went back from it; null: a newer one took its place"""
 
 
 class CatalogShown(msgspec.Struct):
@@ -48,7 +60,7 @@ class CatalogShown(msgspec.Struct):
     bytes: int
     """How much was downloaded last; 0: nothing yet"""
     installed_at: str | None
-    """When it was loaded last"""
+    """When the version in use was loaded first"""
     checked_at: str | None
     """When its source was seen to have nothing newer"""
     failure: str | None
@@ -64,6 +76,12 @@ class CatalogShown(msgspec.Struct):
     """How much the step has to do; 0: nobody knows"""
     others: list[str]
     """The other sources of this game that can be installed"""
+    goes_back: bool
+    """The step that is waited for, or under way, goes back to the earlier version"""
+    earlier: VersionShown | None
+    """The version in use before, which a person can go back to; null: none is kept"""
+    refused: VersionShown | None
+    """The version that a person went back from: renewals do not take it again, but a newer one"""
 
 
 class AddedFile(msgspec.Struct):
@@ -157,6 +175,9 @@ def _shown(
         "",
         *(0, 0),
         [one.name for one in sources if one is not source],
+        False,
+        None,
+        None,
     )
 
 
@@ -164,7 +185,6 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
     def moment(at: datetime | None) -> str | None:
         return rfc3339(at) if at else None
 
-    old = timedelta(days=2 * renewal_days) if renewal_days else _OLD
     state: State = (
         "running"
         if one.runs
@@ -173,7 +193,9 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
         else "failed"
         if one.failure
         else "old"
-        if one.checked_at and one.checked_at < now - old
+        if one.checked_at and is_old(one.checked_at, now, renewal_days)
+        else "held"
+        if one.refused
         else "installed"
         if one.installed_at
         else shown.state
@@ -192,7 +214,17 @@ def _installed(shown: CatalogShown, one: Install, now: datetime, renewal_days: i
         step=one.step.partition(" ")[0] if one.runs else "",
         done=one.done,
         total=one.total,
+        goes_back=one.back and bool(one.runs or one.asked_at),
+        earlier=_version(one.earlier),
+        refused=_version(one.refused),
     )
+
+
+def _version(one: Version | None) -> VersionShown | None:
+    if one is None:
+        return None
+    since = rfc3339(one.since) if one.since else None
+    return VersionShown(rfc3339(one.installed_at), one.rows, since)
 
 
 NONE_INSTALLED: Final = (
@@ -217,6 +249,11 @@ def listed_lines(found: list[CatalogShown]) -> list[str]:
             f"license: {one.license}" if one.license else "",
         ]
         lines.append(f"{one.game:<{width}}  {', '.join(part for part in parts if part)}")
+        if one.refused:
+            lines.append(
+                f"{'':<{width}}  went back from the version of {one.refused.installed_at[:10]};"
+                f" a newer one is taken, and `cardsync catalog install {one.game}` takes what there is"
+            )
         if one.failure:
             lines.append(f"{'':<{width}}  failed {(one.failed_at or '')[:16]}: {one.failure}")
     return lines
@@ -228,6 +265,7 @@ _STATES: Final[dict[State, str]] = {
     "waiting": "waits for a worker",
     "running": "being installed",
     "installed": "up to date",
+    "held": "gone back",
     "old": "old",
     "failed": "the newest try failed",
 }

@@ -1,10 +1,11 @@
-"""The worker's part of catalogs: it installs those that were asked for, loads the files that were
-added, and renews the installed ones when they are old.
+"""The worker's part of catalogs: it installs those that were asked for, takes others back to their
+last version, loads the files that were added, and renews the installed ones when they are old.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import procrastinate
@@ -14,6 +15,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 from cardsync import clock
 from cardsync.catalog import install_state
 from cardsync.catalog.add_catalog_file import add_catalog_file
+from cardsync.catalog.go_back import go_back
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
@@ -44,16 +46,17 @@ async def renew_due(work: Work) -> int:
     in its state, and is due again later.
     """
     found = await _due(work)
-    for game, source in found:
+    for game, source, back in found:
         with suppress(CatalogError):
             if game == install_state.ANY_GAME:
                 await add_catalog_file(work, source)
-            else:
-                await install(work.database, work.settings, BY_NAME[source], game, _quiet)
+                continue
+            how = go_back if back else partial(install, renewal=True)
+            await how(work.database, work.settings, BY_NAME[source], game, _quiet)
     return len(found)
 
 
-async def _due(work: Work) -> list[tuple[str, str]]:
+async def _due(work: Work) -> list[install_state.Due]:
     days = work.settings.catalog_renewal_days
     async with work.database.shared() as session:
         return await install_state.due(session, clock.now(), days)

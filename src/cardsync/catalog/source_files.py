@@ -9,7 +9,6 @@ in memory but a part of a file and the list of files.
 from __future__ import annotations
 
 import asyncio
-import csv
 import fcntl
 import hashlib
 import json
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -26,7 +26,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from cardsync import __version__, clock
-from cardsync.catalog.sources import json_file
+from cardsync.catalog.sources import csv_file, json_file
 from cardsync.catalog.sources.declared import Download, Source
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.settings import Settings
@@ -401,11 +401,7 @@ def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
 
 
 def _listed(path: Path) -> list[Any]:
-    """Return the entries of a list. Raises CatalogError."""
-    if path.suffix != ".csv":
-        return [*json_file.items(path, "item", "data.item")]
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return [*csv.DictReader(file)]
-    except (OSError, UnicodeDecodeError, csv.Error) as e:
-        raise CatalogError(f"{path.name} cannot be read: {e}") from e
+    """Return the entries of a list, one more than are taken at most. Raises CatalogError."""
+    is_csv = path.suffix == ".csv"
+    found = csv_file.rows(path) if is_csv else json_file.items(path, "item", "data.item")
+    return [*islice(found, FILES_MOST + 1)]

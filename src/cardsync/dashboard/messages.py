@@ -42,6 +42,8 @@ MESSAGES: Final[dict[str, str]] = {
     "match_settled": f"Match saved. Later imports keep it. {_UNDO}",
     "catalogs_asked": "# [catalog|catalogs] requested. A worker installs [it|them] within the next"
     " minutes; you can leave this page.",
+    "catalog_goes_back": "A worker loads the last version within the next minutes; you can leave this"
+    " page.",
     "catalog_file_added": "File received. A worker checks it and loads it within the next minutes; you"
     " can leave this page.",
     "columns_of_shop": "Everyone sees these columns now.",

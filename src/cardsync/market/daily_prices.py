@@ -15,7 +15,7 @@ import polars as pl
 
 from cardsync import clock
 from cardsync.catalog.printings import NORMAL, printing_named
-from cardsync.catalog.sources import json_file, mtgjson
+from cardsync.catalog.sources import csv_file, json_file, mtgjson
 from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
 from cardsync.market.observation_files import MarketFileError
 from cardsync.money import read_amount, to_units
@@ -118,10 +118,13 @@ def _day_in(path: Path) -> datetime:
 def _tcgcsv(path: Path, observed_at: datetime) -> Iterator[Row | Broken]:
     records: Iterable[Any]
     if path.suffix.lower() == ".csv":
-        records = pl.read_csv(path, infer_schema=False).iter_rows(named=True)
+        records = csv_file.rows(path)
     else:
         records = json_file.items(path, "item", "results.item")
     for at, record in enumerate(records, 1):
+        if isinstance(record, Broken):
+            yield record
+            continue
         if not isinstance(record, Mapping):
             yield Broken(f"record {at:,}", "it is not an object")
             continue

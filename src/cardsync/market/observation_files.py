@@ -4,10 +4,9 @@ cannot be used and the reason for each.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,13 +14,15 @@ import polars as pl
 
 from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.printings import PRINTINGS
-from cardsync.catalog.sources.source_record import Broken
+from cardsync.catalog.sources.csv_file import ROW, Frames, frame_of_rows, frames
+from cardsync.catalog.sources.source_record import Broken, CatalogError
 from cardsync.errors import CommandError
 from cardsync.money import MAX_UNITS, UNITS_PER_DOLLAR
 from cardsync.table_text import (
     AS_EXPORTED,
     HEAD_BYTES,
     NotATable,
+    Table,
     column_name,
     read_table,
     typed_number,
@@ -61,40 +62,50 @@ def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
 
     Raises MarketFileError.
     """
+    cells = _Cells()
     try:
-        scan, decimal = (pl.scan_parquet(path), ".") if form == "parquet" else _scan_csv(path)
-        names = scan.collect_schema().names()
-        _must_have(names, path)
-        cells = _Cells()
-        first = 1
-        for rows in scan.select(_known(names, kind)).collect_batches(
-            chunk_size=_ROWS_AT_ONCE, maintain_order=True
-        ):
-            yield _slice(rows, cells, first, decimal)
-            first += rows.height
+        found, decimal = (_parquet(path), ".") if form == "parquet" else _csv(path)
+        for raw, unread in found:
+            _must_have(raw.columns, path)
+            some = _slice(raw.select(ROW, *_known(raw.columns, kind)), cells, decimal)
+            yield some._replace(rows=some.rows + len(unread), broken=[*unread, *some.broken])
     except NotATable as e:
         raise MarketFileError(f"{path.name}: {e}") from e
+    except CatalogError as e:
+        raise MarketFileError(str(e)) from e
     except (pl.exceptions.PolarsError, OSError) as e:
         raise MarketFileError(f"{path.name} cannot be read as {form}: {e}") from e
 
 
-def _scan_csv(path: Path) -> tuple[pl.LazyFrame, str]:
-    """Return the rows of a CSV and its sign before decimals: Polars reads the usual form, and any
-    other one is read row by row. Raises NotATable.
+def _parquet(path: Path) -> Frames:
+    scan, first = pl.scan_parquet(path), 1
+    _must_have(scan.collect_schema().names(), path)
+    for rows in scan.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True):
+        yield rows.with_row_index(ROW, first), []
+        first += rows.height
+
+
+def _csv(path: Path) -> tuple[Frames, str]:
+    """Return the rows of a CSV and its sign before decimals: the usual form is read piece by piece,
+    and any other one row by row. Raises NotATable.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     begun = read_table(head, _is_header)
     is_usual = begun.form == AS_EXPORTED and list(map(_named, begun.header)) == begun.header
     if is_usual and b"\n" in head and not _ODD.search(head, 3):
-        return pl.scan_csv(path, infer_schema=False), begun.form.decimal
+        return frames(path), begun.form.decimal
     table = read_table(path.read_bytes(), _is_header)
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(map(_named, table.header))
-    writer.writerows(row.cells or [""] * len(table.header) for row in table.rows)
-    scan = pl.scan_csv(io.BytesIO(out.getvalue().encode()), infer_schema=False)
-    return scan, table.form.decimal
+    return _of_table(table), table.form.decimal
+
+
+def _of_table(table: Table) -> Frames:
+    names = [*map(_named, table.header)]
+    rows = enumerate(table.rows, 1)
+    # Also of a table without a row the columns are known.
+    yield frame_of_rows(names, [*islice(rows, _ROWS_AT_ONCE)])
+    while some := [*islice(rows, _ROWS_AT_ONCE)]:
+        yield frame_of_rows(names, some)
 
 
 def _named(name: str) -> str:
@@ -150,7 +161,7 @@ class _Cells:
         )
 
 
-def _slice(raw: pl.DataFrame, cells: _Cells, first: int, decimal: str) -> Slice:
+def _slice(raw: pl.DataFrame, cells: _Cells, decimal: str) -> Slice:
     said = raw.select(_CELL)
     rows = cells.of(raw).with_columns(
         _whole(raw, "product_id", decimal),
@@ -179,7 +190,7 @@ def _slice(raw: pl.DataFrame, cells: _Cells, first: int, decimal: str) -> Slice:
         good.filter(pl.col("kind") == "listing").select(
             "product_id", *_CELL, "price", "quantity", "observed_at"
         ),
-        _broken(rows, first),
+        _broken(rows),
     )
 
 
@@ -306,8 +317,8 @@ def _no_time(name: str) -> pl.Expr:
     return ~pl.col(name).is_between(_OLDEST, _NEWEST).fill_null(False)
 
 
-def _broken(rows: pl.DataFrame, first: int) -> list[Broken]:
+def _broken(rows: pl.DataFrame) -> list[Broken]:
     if not rows["reason"].count():
         return []
-    bad = rows.select("reason").with_row_index("row", first).drop_nulls("reason")
+    bad = rows.select(ROW, "reason").drop_nulls("reason")
     return [Broken(f"row {row:,}", why) for row, why in bad.iter_rows()]

@@ -93,7 +93,8 @@ async def _report(
     seller_id, settings = caller.seller_id, work.settings
     agent = await LastSeen(work.database).agent(session, caller)
     async with work.database.readings.of(seller_id, settings.read_seconds) as reading:
-        facts = await read_facts(session, caller, reading, agent, now)
+        days = settings.catalog_renewal_days
+        facts = await read_facts(session, caller, reading, agent, now, days)
     changed = news(
         await _reported(session, seller_id), of_conditions(conditions(facts, owner=True))
     )

@@ -58,6 +58,7 @@ OF_TODAY: Final[dict[Kind, NoticeKind]] = {
     "plan_unpaid": NoticeKind("The account has no paid plan", "Account", "daily"),
     "consent_missing": NoticeKind("Writing prices is not allowed yet", "Account", "daily"),
     "backup_wrong": NoticeKind("A backup failed or is too old", "Account", "at_once"),
+    "catalog_old": NoticeKind("A card catalog is old", "Account", "at_once"),
     "auto_sync_paused": NoticeKind("Automatic sync is paused", "Account", "never"),
     "automatic_pricing_paused": NoticeKind("Automatic pricing is paused", "Account", "never"),
     "set_up_unfinished": NoticeKind("Setup is not finished", "Account", "never"),

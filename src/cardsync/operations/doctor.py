@@ -21,7 +21,7 @@ import psycopg
 from cardsync import __version__, clock
 from cardsync.database.migrate import head_revision
 from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, backup_reports, backup_schedule
+from cardsync.operations import backup_folder, backup_reports, backup_schedule, catalog_age
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.cluster_checks import BACK_UP_NODES, is_spread
 from cardsync.secret import former_secrets, key_file
@@ -35,10 +35,6 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _HELD_GAMES: Final = (
     "SELECT game FROM catalog_name GROUP BY game HAVING sum(printings) > 0 ORDER BY game"
 )
-_INSTALLED: Final = """
-    SELECT game, source, checked_at, failed_at, failure FROM catalog_install WHERE game <> ''
-     ORDER BY game, source
-"""
 State = Literal["ok", "note", "bad"]
 CheckMail = Callable[[str], Coroutine[None, None, None]]
 
@@ -214,25 +210,33 @@ def _catalogs(settings: Settings) -> Iterator[Line]:
         if named == (None,):
             return
         held = connection.execute(_HELD_GAMES).fetchall()
-        found = connection.execute(_INSTALLED).fetchall()
+        rows = connection.execute(f"{catalog_age.INSTALLED} ORDER BY game, source").fetchall()
     if not held:
         told = "none is installed: run `cardsync catalog install magic` (docs/catalogs.md)"
         yield Line("note", "catalogs", told)
     fine = []
-    for game, source, checked_at, failed_at, failure in found:
-        age = (clock.now() - checked_at).days if checked_at else None
-        # A source may be away for some days, and no shop misses anything.
-        is_late = age is None or 0 < 2 * settings.catalog_renewal_days < age
-        if failure is not None:
+    found = [catalog_age.Dated(*row) for row in rows]
+    for one in found:
+        game, checked_at, now = one.game, one.checked_at, clock.now()
+        is_late = catalog_age.is_late(one, now, settings.catalog_renewal_days)
+        if one.failure is not None:
             kept = f"; the one of {checked_at:%Y-%m-%d} stays" if checked_at else ""
-            told = f"{game} failed at {failed_at:%Y-%m-%d %H:%M} UTC: {failure}{kept}"
-            yield Line("bad" if is_late else "note", "catalogs", told)
+            told = f"{game} failed at {one.failed_at:%Y-%m-%d %H:%M} UTC: {one.failure}{kept}"
+            yield Line("bad" if is_late or not checked_at else "note", "catalogs", told)
         elif checked_at and is_late:
-            told = f"{game} ({source}) is {age} days old: is a worker running?"
+            told = (
+                f"{game} ({one.source}) is {(now - checked_at).days} days old: is a worker running?"
+            )
             yield Line("bad", "catalogs", told)
+        elif one.left_at:
+            told = (
+                f"{game} went back to its last version on {one.left_at:%Y-%m-%d}:"
+                f" `cardsync catalog install {game}` takes what {one.source} has now"
+            )
+            yield Line("note", "catalogs", told)
         elif checked_at:
             fine.append(f"{game} of {checked_at:%Y-%m-%d}")
-    installed = {game for game, *_ in found}
+    installed = {one.game for one in found}
     fine += [f"{game} from a file" for (game,) in held if game not in installed]
     if fine:
         yield Line("ok", "catalogs", ", ".join(fine))

@@ -31,7 +31,7 @@ from cardsync.storage import Store, spool_body
 # So few characters that the name is a name of a file, whatever they are.
 _NAME_MOST: Final = 60
 _FILE: Final = re.compile(r".\.(json|csv)(\.gz|\.xz)?$", re.IGNORECASE)
-_ONE_SHOP: Final = "SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few"
+_ONE_SHOP: Final = f"SELECT {install_state.ONE_SHOP}"
 _LISTED: Final = """
     SELECT c.product_line, count(*), count(*) FILTER (WHERE c.match = 'matched')
       FROM card c WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL
@@ -124,6 +124,25 @@ async def ask_for(
         note(session, caller, "operator.catalogs_asked", summary, now)
         await session.flush()
     return len(asked)
+
+
+async def ask_to_go_back(
+    session: AsyncSession, caller: Caller, game: str, source: str | None, now: datetime
+) -> bool:
+    """Ask workers to load the earlier version of a catalog again; False where it is waited for
+    already, or somebody is at the catalog. Raises OperatorRequired, InvalidPayload.
+    """
+    await need_installer(session, caller)
+    try:
+        one = await install_state.source_to_go_back(session, game, source)
+    except CatalogError as e:
+        raise errors.InvalidPayload(str(e)) from e
+    if not await install_state.ask_back(session, one, game, now):
+        return False
+    summary = f"last version asked for: {LABEL_BY_NAME[game]} from {one.label}"
+    note(session, caller, "operator.catalog_back_asked", summary, now)
+    await session.flush()
+    return True
 
 
 async def add_file(

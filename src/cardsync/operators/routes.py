@@ -130,6 +130,33 @@ async def install_catalogs(
     return await catalog_installs.read_catalogs(session, caller, now, settings)
 
 
+class CatalogToGoBack(msgspec.Struct, forbid_unknown_fields=True):
+    game: str
+    """The game whose catalog goes back"""
+    source: str | None = None
+    """The source it came from; null: the one whose earlier version is kept"""
+
+
+@post(
+    "/catalogs/back",
+    status_code=202,
+    opt=WRITES,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY),
+)
+async def go_back_to_catalog(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: CatalogToGoBack,
+) -> CatalogsShown:
+    """Let a worker load the version of a catalog again that was in use before the present one.
+    Renewals do not take the present one again, but a newer one. The owner of the only shop may, too.
+    """
+    now = clock.now()
+    await catalog_installs.ask_to_go_back(session, caller, data.game, data.source, now)
+    return await catalog_installs.read_catalogs(session, caller, now, settings)
+
+
 class _CatalogFile(Operation):
     def __post_init__(self) -> None:
         text = Schema(type=OpenAPIType.STRING, content_media_type="application/octet-stream")
@@ -173,6 +200,7 @@ router = Router(
         read_installation,
         list_catalogs,
         install_catalogs,
+        go_back_to_catalog,
         add_catalog_file,
     ],
     tags=["operator"],

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.catalog.sources.declared import BY_NAME
+from cardsync.operations.catalog_age import Trouble
 from cardsync.plurals import counted
 from cardsync.sync.persons_turn import Turn, TurnKind
 from cardsync.today.shop_facts import Condition, Facts, Kind
@@ -146,6 +149,8 @@ def of_account(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "backup_wrong", "bad", facts.backup, "See the backups", "/operator/installation"
         )
+    for trouble in facts.catalogs:
+        yield _old_catalogs(trouble)
     if facts.past_due:
         yield Condition(
             "payment_past_due",
@@ -183,3 +188,23 @@ def of_account(facts: Facts) -> Iterator[Condition]:
             "/settings/sync",
             detail=PAUSES[pause][1],
         )
+
+
+def _old_catalogs(trouble: Trouble) -> Condition:
+    names = [LABEL_BY_NAME.get(game, game) for game in trouble.games]
+    source = BY_NAME[trouble.source].label if trouble.source in BY_NAME else trouble.source
+    alone = len(names) == 1
+    return Condition(
+        "catalog_old",
+        "warn",
+        f"The card catalog of {names[0]} is old"
+        if alone
+        else f"{len(names)} card catalogs from {source} are old",
+        "See the catalogs",
+        "/operator/catalogs",
+        trouble.since,
+        count=len(names),
+        detail=f"{'' if alone else ', '.join(names) + '. '}Newer cards find no match."
+        f" The last update failed: {trouble.reason.rstrip('.')}.",
+        variant=trouble.source,
+    )

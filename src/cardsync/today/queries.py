@@ -19,10 +19,12 @@ from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.agentwork.task_kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
+from cardsync.catalog.install_state import ONE_SHOP
 from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
 from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sales_by_day import BY_ORDER_DATE
 from cardsync.operations.backup_reports import NEWEST, state_of
+from cardsync.operations.catalog_age import INSTALLED, Dated, troubles
 from cardsync.orders.pullable import PULLABLE, TO_SHIP, TO_SHIP_STATUSES
 from cardsync.plans.decide_plan import WAITING
 from cardsync.pricing.models import PricingRule
@@ -147,6 +149,14 @@ _BACKUPS = f"""
      WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
                     WHERE m.seller_id = :seller)
 """
+# And of its catalogs, which the owner of the only shop decides about, too.
+_CATALOGS = f"""
+    SELECT installed.* FROM ({INSTALLED}) installed
+     WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
+                    WHERE m.seller_id = :seller)
+        OR {ONE_SHOP}
+     ORDER BY game, source
+"""
 _UPLOADED = "SELECT EXISTS (SELECT FROM upload WHERE seller_id = :seller)"
 _FIGURES = """
     SELECT held, held_since, held_value, dropped, dropped_since, dropped_value,
@@ -198,6 +208,7 @@ _OF_FACTS: Final = (
     _REVIEWS,
     _RECOMMENDED,
     _BACKUPS,
+    _CATALOGS,
 )
 _OF_FIGURES: Final = (_SHIPPING, _SALES, _FEEDBACK, _LISTED)
 
@@ -208,10 +219,11 @@ async def read_facts(
     reading: Reading,
     agent: Agent | None,
     now: datetime,
+    renewal_days: int,
 ) -> Facts:
     """Read what the conditions follow from, without the figures of the page."""
     found = await _found(_OF_FACTS, caller, reading, now)
-    return await _facts_of(session, caller, found, agent, now)
+    return await _facts_of(session, caller, found, agent, now, renewal_days)
 
 
 async def read_shop(
@@ -220,6 +232,7 @@ async def read_shop(
     reading: Reading,
     agent: Agent | None,
     now: datetime,
+    renewal_days: int,
 ) -> Shop:
     """Read the statuses of orders to ship, then all figures in one message, and what is known of the
     rules.
@@ -228,7 +241,7 @@ async def read_shop(
     [listed] = found[_LISTED]
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     return Shop(
-        await _facts_of(session, caller, found, agent, now),
+        await _facts_of(session, caller, found, agent, now, renewal_days),
         _sales([Sold(*row) for row in found[_SALES]], marketplace_day(now)),
         _to_ship(caller, found),
         [ShippingCount(*row) for row in found[_SHIPPING]],
@@ -271,10 +284,11 @@ async def _facts_of(
     found: dict[str, list[Any]],
     agent: Agent | None,
     now: datetime,
+    renewal_days: int,
 ) -> Facts:
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     broken = await _broken(session, caller) if caller.role == "owner" else ()
-    return _facts(caller, found, figures, broken, agent, now)
+    return _facts(caller, found, figures, broken, agent, now, renewal_days)
 
 
 def _sales(sold: Sequence[Sold], today: date) -> SalesBody:
@@ -342,6 +356,7 @@ def _facts(
     broken: tuple[str, ...],
     agent: Agent | None,
     now: datetime,
+    renewal_days: int,
 ) -> Facts:
     account, state, allowed = caller.account, caller.state, caller.entitlements(now)
     count, oldest, money = found[_TO_PULL][0]
@@ -379,6 +394,7 @@ def _facts(
         fresh=agent is None and not found[_UPLOADED][0][0],
         deletion=(asked[0][0], asked[0][1]) if (asked := found[_DELETION]) else None,
         backup=state_of(found[_BACKUPS], now).wrong,
+        catalogs=tuple(troubles([Dated(*row) for row in found[_CATALOGS]], now, renewal_days)),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
+from cardsync.operations.catalog_age import Trouble
 from cardsync.sync.persons_turn import Turn
 
 Severity = Literal["bad", "warn", "info"]
@@ -39,6 +40,7 @@ Kind = Literal[
     "auto_sync_paused",
     "automatic_pricing_paused",
     "backup_wrong",
+    "catalog_old",
 ]
 
 
@@ -118,6 +120,8 @@ class Facts:
     deletion: tuple[datetime, datetime] | None = None
     # A sentence where the shop runs the installation and its backups are not as they should be.
     backup: str | None = None
+    # The old catalogs, where the shop decides about them.
+    catalogs: tuple[Trouble, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ async def today_of(
 ) -> TodayBody:
     agent = await seen.agent(session, caller)
     status = await status_of(session, caller, run_waits, now, settings)
-    shop = await read_shop(session, caller, reading, agent, now)
+    days = settings.catalog_renewal_days
+    shop = await read_shop(session, caller, reading, agent, now, days)
     found = conditions(shop.facts, owner=caller.role == "owner")
     return TodayBody(
         # What waits for somebody is worth a part of what was sold or is listed.

@@ -11,12 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
-from datetime import timedelta
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
 from builders import a_csv, a_row
 from cardsync import clock
@@ -26,17 +23,15 @@ from cardsync.catalog.install_state import source_for
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.catalog.sources.declared import SOURCES
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.cli import program
 from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
 from cardsync.operations.doctor import examine
 from catalog_site import (
     SCRYFALL,
     SCRYFALL_FILE,
     TCGCSV,
     a_card,
-    a_catalog_site,
     everywhere,
+    forget_the_day,
     some_cards,
 )
 
@@ -44,69 +39,9 @@ CATEGORY = 86
 GROUP = f"{TCGCSV}/{CATEGORY}/7/ProductsAndPrices.csv"
 
 
-@pytest.fixture
-def site(monkeypatch):
-    monkeypatch.setattr(source_files, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(source_files, "_AGAIN_SECONDS", (0.01,))
-    with a_catalog_site() as made:
-        monkeypatch.setenv("CARDSYNC_CATALOG_MIRROR", made.address)
-        yield made
-
-
-@pytest.fixture
-def query(owner_url):
-    def rows(sql, *values):
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            found = connection.execute(sql, values)
-            return found.fetchall() if found.description else []
-
-    return rows
-
-
-@pytest.fixture(autouse=True)
-def nothing_installed(query):
-    query("DELETE FROM catalog_install")
-    yield
-    query("DELETE FROM catalog_install")
-
-
-@pytest.fixture
-def here(settings, site, tmp_path):
-    """Settings of a machine of the test's own."""
-    return settings.model_copy(update={"data_dir": tmp_path, "catalog_mirror": site.address})
-
-
-@pytest.fixture
-def run(in_the_environment, here, monkeypatch):
-    """`run("install", "magic")` is `cardsync catalog install magic` on that machine."""
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(here.data_dir))
-    yield lambda *words: CliRunner().invoke(program, ["catalog", *map(str, words)])
-    setup_logging("warning", "json")
-
-
-@pytest.fixture
-def a_set():
-    return f"Set {uuid.uuid4().hex}"
-
-
-@pytest.fixture
-def names(query, a_set):
-    sql = "SELECT product_name FROM product WHERE set_name = %s AND vanished_at IS NULL ORDER BY id"
-    return lambda: [name for (name,) in query(sql, a_set)]
-
-
 def later(query, hours=24):
     """Let so many hours pass for the files that are here, and for what is installed."""
     query(f"UPDATE catalog_install SET checked_at = checked_at - interval '{hours} hours'")
-
-
-def forget_the_day(here):
-    """Let the files that are here be of yesterday."""
-    for path in here.data_dir.glob("catalogs/*/known.json"):
-        known = json.loads(path.read_text())
-        for one in known.values():
-            one["asked_at"] -= timedelta(days=1).total_seconds()
-        path.write_text(json.dumps(known))
 
 
 async def no_mail(url):

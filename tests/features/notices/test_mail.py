@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from browsers import joined, signed_in
+from browsers import joined, operates, signed_in
 from builders import an_order
 from cardsync import clock
 from cardsync.notices import old_notices, send_mail
@@ -112,6 +112,57 @@ async def test_what_is_urgent_comes_at_once_and_once(seller, box):
     await seller.set(past_due=True)
     await reported(seller)
     assert len(box.of(seller.email)) == 2
+
+
+@pytest.fixture
+async def catalogs(service):
+    """`await catalogs(sql)` changes what is installed; nothing is, at the beginning and the end."""
+
+    async def change(sql):
+        async with service.database.shared() as session:
+            await session.execute(text(sql))
+
+    await change("DELETE FROM catalog_install")
+    yield change
+    await change("DELETE FROM catalog_install")
+
+
+async def test_operators_hear_once_of_catalogs_that_no_renewal_reaches(
+    seller, box, catalogs, a_seller, mailing
+):
+    """A source that is away is one trouble, however many games come from it."""
+    other = of_service(await a_seller(ship_within_days=30), mailing)
+    await calls(other)
+    await operates(seller)
+    await catalogs("""
+        INSERT INTO catalog_install (game, source, installed_at, checked_at, failed_at, failure)
+        SELECT game, 'tcgcsv', now() - interval '40 days', now() - interval '13 days', now(),
+               'TCGCSV is away: its host does not answer'
+          FROM unnest(ARRAY['digimon', 'gundam']) AS game
+    """)
+    await reported(seller)
+    assert box.got == []
+    await catalogs("UPDATE catalog_install SET checked_at = now() - interval '15 days'")
+    for _ in range(3):
+        await reported(seller)
+        await reported(other)
+    [mail] = box.of(seller.email)
+    assert len(box.got) == 1
+    assert "2 card catalogs from TCGCSV are old." in mail["Subject"]
+    told = mail.get_content()
+    assert "Digimon Card Game, Gundam Card Game." in told
+    assert "The last update failed: TCGCSV is away: its host does not answer." in told
+    assert "http://127.0.0.1:8000/operator/catalogs" in told
+    # A success ends it; the next trouble is another one.
+    await catalogs("UPDATE catalog_install SET checked_at = now(), failure = NULL")
+    await reported(seller)
+    await catalogs(
+        "UPDATE catalog_install SET checked_at = now() - interval '15 days' WHERE game = 'gundam'"
+    )
+    await reported(seller)
+    [_, again] = box.of(seller.email)
+    assert "The card catalog of Gundam Card Game is old." in again["Subject"]
+    assert "no worker has looked for a newer one" in again.get_content()
 
 
 async def test_a_day_is_one_letter_and_a_day_without_news_is_none(seller, box):

@@ -17,10 +17,13 @@ from cardsync.catalog import install_state, source_files
 from cardsync.catalog.add_catalog_file import FOLDER, add_catalog_file
 from cardsync.catalog.install_catalog import InstalledElsewhere
 from cardsync.catalog.renew_catalogs import renew_due
+from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.operators import catalog_installs
 from catalog_site import a_card, a_catalog_site
 
 PATH = "/operator/catalogs"
+BACK_API = "/api/operator/catalogs/back"
+THIRD, THIRD_LABEL = "gundam", "Gundam"
 # Games that no other test loads a catalog of; the second one gets none here either.
 GAME, LABEL, CATEGORY = "union_arena", "Union Arena", 81
 OTHER, OTHER_LABEL = "dragon_ball_fusion_world", "Dragon Ball Super: Fusion World"
@@ -119,6 +122,55 @@ async def test_a_button_says_how_much_is_downloaded_once_that_is_known(a_seller,
     assert page.count("2 MB") == 2
 
 
+async def test_an_operator_goes_back_to_the_last_version(service, a_seller, work, a_set):
+    """What was refused is not loaded again by itself, nor by the button for all catalogs."""
+    _, browser = await an_operator(a_seller)
+
+    async def installs(*names):
+        products = [f"{n},{name},86,9,UA09-00{n},C,Normal" for n, name in enumerate(names, 1)]
+        work.site.has_groups(86, (9, a_set, products))
+        source_files.forget(work.settings, BY_NAME["tcgcsv"], THIRD)
+        await browser.post("/api/operator/catalogs", json={"games": [THIRD]})
+        await renew_due(work)
+
+    async def shown():
+        found = (await browser.get("/api/operator/catalogs")).json()["catalogs"]
+        return next(one for one in found if one["game"] == THIRD)
+
+    await installs("One")
+    refused = await browser.post(BACK_API, json={"game": THIRD})
+    assert refused.status_code == 422
+    assert f"no earlier version of {THIRD} is kept" in refused.json()["error"]
+    page = (await browser.get(PATH)).text
+    assert "Go back to" not in page
+    await installs("One", "Two")
+    assert (await shown())["earlier"]["rows"] == 1
+    page = " ".join((await browser.get(PATH)).text.split())
+    assert f"Go back to the last version: {THIRD_LABEL}" in page
+    done = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
+    page = " ".join((await browser.get(done.headers["location"])).text.split())
+    assert "A worker loads the last version within the next minutes" in page
+    assert f"Going back to the last version of {THIRD_LABEL}" in page
+    # Asked for again, nothing more waits.
+    again = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
+    assert "Nothing changed." in (await browser.get(again.headers["location"])).text
+    assert await renew_due(work) == 1
+    one = await shown()
+    assert (one["state"], one["rows"], one["refused"]["rows"]) == ("held", 1, 2)
+    assert one["earlier"] is None
+    page = " ".join((await browser.get(PATH)).text.split())
+    assert "gone back" in page
+    assert "isn’t loaded again by itself; a newer one is." in page
+    assert "Update all" not in page
+    await installs("One", "Two")
+    one = await shown()
+    assert (one["state"], one["rows"], one["refused"]) == ("installed", 2, None)
+    asked = await browser.post(BACK_API, json={"game": THIRD, "source": "tcgcsv"})
+    assert asked.status_code == 202
+    [one] = [one for one in asked.json()["catalogs"] if one["game"] == THIRD]
+    assert (one["state"], one["goes_back"]) == ("waiting", True)
+
+
 async def test_games_and_sources_that_there_are_not_are_refused(a_seller, work):
     _, browser = await an_operator(a_seller)
     for body, why in (
@@ -143,6 +195,9 @@ async def test_an_owner_installs_where_there_is_no_other_shop_and_nobody_else_do
     for member in (owner, staff):
         assert (await member.get(PATH)).status_code == 403
         assert (await member.form(PATH, game=OTHER)).status_code == 403
+        asked = await member.form(f"{PATH}/back", version=f"{OTHER}/tcgcsv")
+        assert asked.status_code == 403
+        assert (await member.post(BACK_API, json={"game": OTHER})).status_code == 403
     assert (await seller.get("/api/operator/catalogs")).status_code == 403
     page = " ".join((await owner.get(path)).text.split())
     assert "No catalog of Dragon Ball Super: Fusion World is installed" in page
@@ -252,7 +307,7 @@ BAD = {
     ),
     "game.csv": (lambda set_name: a_file(set_name, "One", game="chess"), "chess is not a known"),
     "no text.csv": (lambda _: bytes(range(256)) * 50, "no text.csv"),
-    "cut.csv.gz": (lambda _: b"\x1f\x8b\x08\0\0\0", "cut.csv.gz cannot be read as csv"),
+    "cut.csv.gz": (lambda _: b"\x1f\x8b\x08\0\0\0", "cut.csv.gz cannot be read"),
     "cut.json.xz": (lambda _: b"\xfd7zXZ", "cut.json.xz"),
 }
 
@@ -329,7 +384,7 @@ async def test_a_worker_that_dies_with_a_file_is_followed_by_another(
 ):
     _, browser = await an_operator(a_seller)
     await send(browser, a_file(a_set, "One", "Two"))
-    [(game, place)] = await _due(service)
+    [(game, place, _)] = await _due(service)
     held = await install_state.claim(service.database, game, place, "a worker that died")
     assert held
     # Nobody else is at it, and the one who comes too soon takes nothing away.

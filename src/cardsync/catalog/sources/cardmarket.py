@@ -43,7 +43,7 @@ def read(path: Path, _: str | None) -> Found:
     sets: dict[int, Record] = {}
     for file in near:
         if file not in products and b'"idExpansion"' in json_file.head(file):
-            found = json_file.items(file, "item", "expansion.item")
+            found = json_file.few(file, "item", "expansion.item")
             sets |= {one["idExpansion"]: one for one in found if isinstance(one, dict)}
     wanted = products if path.is_dir() else [file for file in products if file == path]
     if not wanted or not sets:

@@ -49,7 +49,7 @@ def read(path: Path, _: str | None) -> Found:
         if isinstance(first, dict) and "expansion_id" in first:
             lists.append(file)
         elif isinstance(first, dict) and {"id", "game_id", "name"} <= first.keys():
-            sets |= {one["id"]: one for one in json_file.items(file, "item")}
+            sets |= {one["id"]: one for one in json_file.few(file, "item")}
     wanted = [file for file in lists if file in files]
     if not wanted or not sets:
         raise CatalogError(

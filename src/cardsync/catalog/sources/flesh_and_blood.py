@@ -51,7 +51,7 @@ def read(path: Path, _: str | None) -> Found:
     cards, sets = _files(path)
     names: dict[str, Record] = {
         one["id"]: one
-        for one in json_file.items(sets, "item")
+        for one in json_file.few(sets, "item")
         if isinstance(one, dict) and "id" in one
     }
     yield from each(

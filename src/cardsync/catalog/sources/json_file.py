@@ -1,19 +1,27 @@
-"""Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are read as
-they are.
+"""Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are read as they are.
+
+A file that is no catalog ends early: nothing of it is read on once a record is larger than any
+record of a catalog.
 """
 
 from __future__ import annotations
 
 import gzip
 import lzma
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
+
+# One record, or all that lies between two: a whole set of MTGJSON's is one. As Python's objects it
+# may be twenty times as large.
+RECORD_BYTES: Final = 40_000_000
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 
 
 @contextmanager
@@ -26,36 +34,69 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         # The parser draws the place below its reason.
         reason = str(e).splitlines()[0]
         raise CatalogError(f"{path.name} is no whole JSON file: {reason}") from e
-    except (OSError, EOFError, lzma.LZMAError) as e:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as e:
         raise CatalogError(f"{path.name} cannot be read: {e}") from e
 
 
 def _unpacked(path: Path) -> BinaryIO:
-    packed = path.suffix.lower()
-    if packed == ".gz":
+    with path.open("rb") as file:
+        first = file.read(len(_XZ))
+    if first.startswith(_GZIP):
         return cast("BinaryIO", gzip.open(path, "rb"))
-    return cast("BinaryIO", lzma.open(path, "rb")) if packed == ".xz" else path.open("rb")
+    return cast("BinaryIO", lzma.open(path, "rb")) if first == _XZ else path.open("rb")
+
+
+class _Bounded:
+    """A file of which so many bytes may be read until the next record."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name = file, name
+        self.renew()
+
+    def renew(self) -> None:
+        self._left = RECORD_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise CatalogError(
+                f"{self._name} has a record of more than {RECORD_BYTES / 1e6:.0f} MB, or none in so"
+                " many: it is no catalog"
+            )
+        return data
 
 
 def items(path: Path, *prefixes: str) -> Iterator[Any]:
     """Yield the values at the prefix that the file begins with: `item` is each element of a list,
     `data.item` each element of the list under `data`.
     """
-    prefix = prefixes[0] if _begins_with(path, b"[") or len(prefixes) == 1 else prefixes[1]
     with opened(path) as file:
-        yield from ijson.items(file, prefix, use_float=True)
+        bounded = _Bounded(file, path.name)
+        for one in ijson.items(bounded, _prefix(path, prefixes), use_float=True):
+            yield one
+            bounded.renew()
+
+
+def few(path: Path, *prefixes: str) -> list[Any]:
+    """Return the values at the prefix of a file that is as small as a record: its sets."""
+    with opened(path) as file:
+        bounded = _Bounded(file, path.name)
+        return [*ijson.items(bounded, _prefix(path, prefixes), use_float=True)]
 
 
 def pairs(path: Path, prefix: str) -> Iterator[tuple[str, Any]]:
     """Yield each name and value of the object at the prefix."""
     with opened(path) as file:
-        yield from ijson.kvitems(file, prefix, use_float=True)
+        bounded = _Bounded(file, path.name)
+        for one in ijson.kvitems(bounded, prefix, use_float=True):
+            yield one
+            bounded.renew()
 
 
 def whole(path: Path) -> Any:
     """Return a small file's one value."""
-    with opened(path) as file:
-        return next(iter(ijson.items(file, "", use_float=True)))
+    return next(iter(few(path, "")))
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
@@ -64,5 +105,6 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
         return file.read(size)
 
 
-def _begins_with(path: Path, sign: bytes) -> bool:
-    return head(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == sign
+def _prefix(path: Path, prefixes: tuple[str, ...]) -> str:
+    is_list = head(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    return prefixes[0] if is_list or len(prefixes) == 1 else prefixes[1]

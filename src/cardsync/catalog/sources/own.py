@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from cardsync.catalog.product_lines import NAMES
+from cardsync.catalog.sources import csv_file
 from cardsync.catalog.sources.source_record import Broken, CatalogError, Printing
 
 REQUIRED = ("game", "set_name", "product_name")
@@ -20,40 +21,42 @@ _ROWS_AT_ONCE = 50_000
 
 def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
     """Yield the file's rows, slice by slice, typed. Raises CatalogError."""
+    found = _parquet(path) if form == "parquet" else csv_file.frames(path)
+    for rows, unread in found:
+        good, broken = _usable(_complete(rows, path, game))
+        yield good, [*unread, *broken]
+
+
+def _parquet(path: Path) -> csv_file.Frames:
+    first = 1
     try:
-        # Each text is read as it is: a number like 006 is no integer.
-        scan = pl.scan_parquet(path) if form == "parquet" else pl.scan_csv(path, infer_schema=False)
-        names = scan.collect_schema().names()
-        scan = _complete(scan, names, path, game)
-        first = 1
-        for rows in scan.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True):
-            yield _usable(rows.with_row_index("row", first))
+        for rows in pl.scan_parquet(path).collect_batches(
+            chunk_size=_ROWS_AT_ONCE, maintain_order=True
+        ):
+            yield rows.with_row_index(csv_file.ROW, first), []
             first += rows.height
     except (pl.exceptions.PolarsError, OSError) as e:
-        raise CatalogError(f"{path.name} cannot be read as {form}: {e}") from e
+        raise CatalogError(f"{path.name} cannot be read as parquet: {e}") from e
 
 
-def _complete(
-    scan: pl.LazyFrame,
-    names: list[str],
-    path: Path,
-    game: str | None,
-) -> pl.LazyFrame:
-    if game is not None and "game" not in names:
-        scan, names = scan.with_columns(game=pl.lit(game)), [*names, "game"]
-    missing = [name for name in REQUIRED if name not in names]
+def _complete(rows: pl.DataFrame, path: Path, game: str | None) -> pl.DataFrame:
+    if game is not None and "game" not in rows.columns:
+        rows = rows.with_columns(game=pl.lit(game))
+    missing = [name for name in REQUIRED if name not in rows.columns]
     if missing:
         raise CatalogError(
             f"{path.name} lacks the columns {', '.join(missing)};"
             f" a catalog has {', '.join(COLUMNS)}"
         )
-    return scan.select(
+    # Each text is read as it is: a number like 006 is no integer.
+    return rows.select(
+        csv_file.ROW,
         *(
             pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
-            if name in names
+            if name in rows.columns
             else pl.lit(None, pl.String).alias(name)
             for name in COLUMNS
-        )
+        ),
     )
 
 
@@ -72,7 +75,7 @@ def _usable(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Broken]]:
         .then(pl.lit("product_id is not a number"))
     )
     rows = rows.with_columns(reason.alias("reason"))
-    broken = rows.filter(pl.col("reason").is_not_null()).select("row", "reason")
+    broken = rows.filter(pl.col("reason").is_not_null()).select(csv_file.ROW, "reason")
     good = rows.filter(pl.col("reason").is_null())
     return (
         good.with_columns(number, pl.col("language").fill_null("en")).select(COLUMNS),

@@ -57,7 +57,7 @@ def _sets(path: Path) -> dict[str, Record]:
     else:
         # The file is <root>/cards/<language>/<set>.json.
         files = sorted(root for up in path.parents[:3] for root in up.glob("sets/*.json"))
-    found = [one for file in files for one in json_file.items(file, "item", "data.item")]
+    found = [one for file in files for one in json_file.few(file, "item", "data.item")]
     return {one["id"]: one for one in found if isinstance(one, dict) and "id" in one}
 
 

@@ -113,6 +113,9 @@ def each(
 ) -> Found:
     """Yield the printings of each record, or the reason why the record has none."""
     for at, record in enumerate(records, 1):
+        if isinstance(record, Broken):
+            yield record
+            continue
         if not isinstance(record, dict):
             yield Broken(f"record {at}", "it is no object")
             continue

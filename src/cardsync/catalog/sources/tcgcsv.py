@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
-
 from cardsync.catalog.product_lines import CATEGORY_IDS
+from cardsync.catalog.sources import csv_file
 from cardsync.catalog.sources.source_record import (
+    Broken,
     CatalogError,
     Found,
     Printing,
@@ -41,9 +41,8 @@ def read(path: Path, game: str | None) -> Found:
             f"the sets of {path.name} are unknown: put tcgcsv's Groups.csv into the same folder"
         )
     for file in products:
-        rows = pl.read_csv(file, infer_schema=False).iter_rows(named=True)
         yield from each(
-            rows,
+            csv_file.rows(file),
             lambda row: [_product(groups, game, row)],
             named_by("productId", "name"),
         )
@@ -52,8 +51,8 @@ def read(path: Path, game: str | None) -> Found:
 def columns_of(file: Path) -> set[str]:
     """Return the names in a CSV file's first line."""
     try:
-        return set(pl.read_csv(file, infer_schema=False, n_rows=0).columns)
-    except (pl.exceptions.PolarsError, OSError):
+        return set(csv_file.columns(file))
+    except CatalogError:
         return set()
 
 
@@ -67,8 +66,9 @@ def _groups(path: Path) -> dict[str, Record]:
     for file in sorted(near):
         columns = columns_of(file)
         if columns >= _GROUPS and "productId" not in columns:
-            rows = pl.read_csv(file, infer_schema=False).iter_rows(named=True)
-            found |= {row["groupId"]: row for row in rows}
+            found |= {
+                row["groupId"]: row for row in csv_file.rows(file) if not isinstance(row, Broken)
+            }
     return found
 
 

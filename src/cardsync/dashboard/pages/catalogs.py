@@ -72,6 +72,7 @@ async def _shown(
         undescribed=sum(one.listings for one in found.listed if one.game not in described),
         printings=sum(one.rows or one.printings for one in rows),
         installed=[one.game for one in rows if one.installed_at],
+        renewed=[one.game for one in rows if one.installed_at and not one.refused],
         busy=[one for one in rows if one.state in _BUSY],
         busy_files=[one for one in found.files if one.state in _BUSY],
         renewal_days=found.renewal_days,
@@ -90,6 +91,15 @@ async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
     asked = await catalog_installs.ask_for(session, caller, form.all("game"), source, clock.now())
     done = message("catalogs_asked", asked) if asked else message("same")
     return back_to(form["back"] or PATH, done)
+
+
+@post_form(f"{PATH}/back")
+async def go_back_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Ask for the last version of the catalog that the form names, with its source."""
+    game, _, source = form["version"].partition("/")
+    now = clock.now()
+    asked = await catalog_installs.ask_to_go_back(session, caller, game, source or None, now)
+    return back_to(PATH, message("catalog_goes_back" if asked else "same"))
 
 
 @post(
@@ -118,4 +128,4 @@ async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
         yield piece
 
 
-ROUTES: Final = [catalogs_page, install_by_form, add_by_form]
+ROUTES: Final = [catalogs_page, install_by_form, go_back_by_form, add_by_form]

@@ -57,6 +57,7 @@ ICONS = {
     "cards_dropped": "layers",
     "payment_past_due": "wallet",
     "backup_wrong": "history",
+    "catalog_old": "history",
     "plan_unpaid": "wallet",
     "account_to_be_deleted": "trash-2",
     "set_up_unfinished": "settings",

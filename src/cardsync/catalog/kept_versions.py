@@ -1,0 +1,105 @@
+"""Keeps the printings of an installed catalog as they were checked, in the object store: those in
+use and those that were in use before, which a person may go back to. No others stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+import structlog
+
+from cardsync.catalog import install_state
+from cardsync.catalog.install_state import Held
+from cardsync.database.copy import encode
+from cardsync.database.session import Database
+from cardsync.storage import Store
+
+log = structlog.get_logger(__name__)
+
+FOLDER: Final = "catalog-versions"
+# An address of a picture changes from day to day, and says nothing of the card.
+_PASSING: Final = "picture_url"
+
+
+class StillRefused(Exception):
+    """The source has what a person went back from, and nothing newer."""
+
+
+@dataclass
+class Keeping:
+    """Keeps what is loaded while `held` is held. With `refuses`, what a person went back from is
+    not taken.
+    """
+
+    database: Database
+    store: Store
+    held: Held
+    refuses: bool
+    content: str = ""
+    kept: str | None = None
+
+    async def take(self, frame: pl.DataFrame) -> None:
+        """Keep a version before it is loaded, if it is not the one in use. Raises StillRefused."""
+        held = self.held
+        self.content = await asyncio.to_thread(content_of, frame)
+        if self.refuses and held.refused and held.refused.content == self.content:
+            raise StillRefused
+        if held.kept and held.content == self.content:
+            self.kept = held.kept
+            return
+        try:
+            await self._sweep()
+            self.kept = await self._keep(frame)
+        except Exception as e:
+            # A catalog is worth more than the way back from it.
+            log.warning("catalog_version_not_kept", game=held.game, kind=type(e).__name__)
+
+    async def drop_old(self) -> None:
+        """Delete what the loaded version leaves: all but it and the one before it."""
+        held = self.held
+        left = held.earlier if held.content == self.content else held.present
+        await drop(self.store, held, self.kept, left.kept if left else None)
+
+    async def _keep(self, frame: pl.DataFrame) -> str:
+        name = f"{_folder(self.held)}{uuid.uuid4()}.parquet"
+        with self.store.spool() as (path, file):
+            await asyncio.to_thread(frame.write_parquet, file)
+            file.flush()
+            await self.store.write(name, path)
+        return name
+
+    async def _sweep(self) -> None:
+        """Delete what processes left that died. The names are read after the list: an object that
+        another process has made since is not in it.
+        """
+        found = await self.store.keys(_folder(self.held))
+        named = await install_state.kept_names(self.database, self.held)
+        if named is not None:
+            for key in set(found) - named:
+                await self.store.delete(key)
+
+
+async def drop(store: Store, held: Held, *still: str | None) -> None:
+    """Delete the versions that were kept before and are named no more."""
+    before = {held.kept, held.earlier and held.earlier.kept} - {None, *still}
+    for key in before:
+        try:
+            await store.delete(str(key))
+        except Exception as e:
+            # The next load deletes it.
+            log.warning("catalog_version_not_deleted", game=held.game, kind=type(e).__name__)
+
+
+def content_of(frame: pl.DataFrame) -> str:
+    """Return what tells one version from another: prices and dates of a source's file do not."""
+    told = frame.drop(_PASSING)
+    return hashlib.sha256(encode(told.sort(told.columns))).hexdigest()
+
+
+def _folder(held: Held) -> str:
+    return f"{FOLDER}/{held.source}-{held.game}/"

@@ -1,0 +1,81 @@
+"""Says when a catalog that was installed is old, and why: the one rule of `cardsync doctor`, of the
+page of catalogs, and of the notice to who runs the installation. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+INSTALLED: Final = """
+    SELECT game, source, checked_at, failed_at, failure,
+           CAST(refused ->> 'since' AS timestamptz) AS left_at
+      FROM catalog_install WHERE game <> ''
+"""
+# A source may be away for some days, and no shop misses anything.
+_RENEWALS_MISSED: Final = 2
+_NOBODY_LOOKED: Final = "no worker has looked for a newer one"
+# Where nothing renews them, a page says so after so long, and nobody is troubled.
+_UNRENEWED: Final = timedelta(days=30)
+
+
+class Dated(NamedTuple):
+    """A catalog, when its source was last seen to have nothing newer, the newest failure, and when
+    a person went back from a version of it.
+    """
+
+    game: str
+    source: str
+    checked_at: datetime | None
+    failed_at: datetime | None
+    failure: str | None
+    left_at: datetime | None = None
+
+
+class Trouble(NamedTuple):
+    """The old catalogs of one source: since when the first of them is, and what is the reason."""
+
+    source: str
+    games: tuple[str, ...]
+    since: datetime
+    reason: str
+
+
+def old_at(checked_at: datetime, renewal_days: int) -> datetime:
+    """Return when a catalog becomes old."""
+    return checked_at + (
+        timedelta(days=_RENEWALS_MISSED * renewal_days) if renewal_days else _UNRENEWED
+    )
+
+
+def is_old(checked_at: datetime, now: datetime, renewal_days: int) -> bool:
+    return old_at(checked_at, renewal_days) < now
+
+
+def is_late(one: Dated, now: datetime, renewal_days: int) -> bool:
+    """Return whether the renewals of an installed catalog have failed for so long that a person has
+    to look. Where a person turned renewals off, none has failed.
+    """
+    return (
+        renewal_days > 0
+        and one.checked_at is not None
+        and is_old(one.checked_at, now, renewal_days)
+    )
+
+
+def troubles(found: Sequence[Dated], now: datetime, renewal_days: int) -> list[Trouble]:
+    """Return the troubles: a source that is away is one, however many games come from it."""
+    late: dict[str, list[Dated]] = {}
+    for one in found:
+        if is_late(one, now, renewal_days):
+            late.setdefault(one.source, []).append(one)
+    return [
+        Trouble(
+            source,
+            tuple(one.game for one in some),
+            min(old_at(one.checked_at, renewal_days) for one in some if one.checked_at),
+            next((one.failure for one in some if one.failure), _NOBODY_LOOKED),
+        )
+        for source, some in sorted(late.items())
+    ]
