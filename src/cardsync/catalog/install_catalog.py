@@ -51,7 +51,7 @@ class NotTaken(CatalogError):
 
 
 class ForGood(CatalogError):
-    """What was asked for cannot be done, however often it is tried."""
+    """A new try would fail alike: nobody tries again."""
 
 
 class InstalledElsewhere(CatalogError):

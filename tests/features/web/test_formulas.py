@@ -85,7 +85,6 @@ WRITERS = {
     "processes/demo/customers_box.py": "an app's, of the demo",
     "processes/demo/order_texts.py": "the marketplace's, of the demo",
     "database/copy.py": "for PostgreSQL",
-    "market/observation_files.py": "for Polars",
     "inventory/outcome.py": "for a hash",
     "pricing/runs/run_pricing.py": "for a hash",
 }
