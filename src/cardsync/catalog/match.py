@@ -109,6 +109,7 @@ def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
     implied = its_own.is_not_null() & pl.col("language").eq("English")
     parts = ["name_key", "back_key", "variant_key", "alias_key"]
     return _keyed(rows, ["set_key", "set_series"], parts).with_columns(
+        _without_its_number(),
         _finish_key(pl.col("printing").cast(pl.String)),
         # English is merely what a label without a language implies.
         pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
@@ -124,6 +125,21 @@ def _keyed(frame: pl.DataFrame, of_set: list[str], of_name: list[str]) -> pl.Dat
         *sets.select(of_set).get_columns(),
         *names.select(of_name).get_columns(),
         *numbers.get_columns(),
+    )
+
+
+def _without_its_number() -> pl.Expr:
+    """Return the variant without the card's own number, which the marketplace repeats: (H9)."""
+    variant, number = pl.col("variant_key"), pl.col("number_key").str.to_lowercase()
+    own = (variant != "") & (number != "")
+    bare = variant.str.strip_suffix(pl.concat_str(pl.lit(" "), number))
+    return (
+        pl.when(own & (variant == number))
+        .then(pl.lit(""))
+        .when(own)
+        .then(bare)
+        .otherwise(variant)
+        .alias("variant_key")
     )
 
 
@@ -355,10 +371,32 @@ def _agree(field: str, *, optional: bool) -> pl.Expr:
     return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
 
 
+# Finishes of Pokemon cards without their edition, which the first sets' products have.
+_EDITIONS = {
+    "unlimited": "normal",
+    "1st edition": "normal",
+    "unlimited holofoil": "holofoil",
+    "1st edition holofoil": "holofoil",
+}
+
+
 def _finish_fits() -> pl.Expr:
-    """A row that says foil and no more means the foil that the card has."""
-    foil = (pl.col("finish_key") == "foil") & pl.col("finish_key_offered").str.ends_with("foil")
-    return _agree("finish_key", optional=False) | foil.fill_null(False)
+    """A row that says foil and no more means the foil that the card has. A row without an edition
+    means that which the card has, if it is one; sources differ in the foil of a pattern.
+    """
+    row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
+    foil = (row == "foil") & offered.str.ends_with("foil")
+    holo = ("holofoil", "reverse holofoil")
+    patterned = _same("variant_key") & pl.col("variant_key").str.ends_with("pattern")
+    of_pokemon = pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS) & (
+        without_edition(offered).eq(row) | (patterned & row.is_in(holo) & offered.is_in(holo))
+    )
+    return _agree("finish_key", optional=False) | (foil | of_pokemon).fill_null(False)
+
+
+def without_edition(finish: pl.Expr) -> pl.Expr:
+    """Return the finish of a product whose printing says an edition, without it; null for others."""
+    return finish.replace_strict(_EDITIONS, default=None, return_dtype=pl.String)
 
 
 def _variant_allowed() -> pl.Expr:
@@ -397,7 +435,11 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
     )
     listing = pl.col("marketplace_product_id")
-    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1)
+    # A listing has several editions, and a row that names none is of none for certain.
+    one_edition = without_edition(pl.col("finish_key_offered")).ne_missing(
+        pl.col("finish_key")
+    ).all() | (pl.col("finish_key_offered").n_unique() == 1)
+    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_edition
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
     return (
         nearest.group_by("row")

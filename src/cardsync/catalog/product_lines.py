@@ -32,8 +32,23 @@ LINES = (
 NAMES = tuple(line.name for line in LINES)
 CATEGORY_IDS = {line.name: line.category_id for line in LINES}
 LABEL_BY_NAME = {line.name: line.label for line in LINES}
-# Labels that the marketplace has written as well.
+# Labels that the marketplace or its sellers' tools have written as well.
 _ALSO = {
+    "magic: the gathering": "magic",
+    "yu-gi-oh!": "yugioh",
+    "yu-gi-oh": "yugioh",
+    "flesh & blood": "flesh_and_blood",
+    "flesh and blood": "flesh_and_blood",
+    "flesh and blood tcg": "flesh_and_blood",
+    "digimon": "digimon",
+    "one piece": "one_piece",
+    "lorcana": "lorcana",
+    "disney lorcana": "lorcana",
+    "disney lorcana tcg": "lorcana",
+    "star wars unlimited": "star_wars_unlimited",
+    "gundam": "gundam",
+    "riftbound": "riftbound",
+    "pokemon tcg": "pokemon",
     "pokémon": "pokemon",
     "pokémon (japan)": "pokemon_japan",
     "pokémon japan": "pokemon_japan",

@@ -160,7 +160,11 @@ Marvel's Spider-Man Promos {s}, Avatar: The Last Airbender Promos {s}, Lorwyn Ec
 """
 _POKEMON: Final = """
 Base = Base Set
-151 = SV: Scarlet & Violet 151
+151 = Pokemon 151 = SV: Scarlet & Violet 151
+Base Set (1st Edition & Shadowless) = Base Set (Shadowless)
+Scarlet & Violet Promo = SV: Scarlet & Violet Promo Cards
+Sun & Moon Promo = SM Promos
+Sword & Shield Promo = SWSH: Sword & Shield Promo Cards
 Best of Game = Best of Promos
 Black & White Black Star Promos = BW Black Star Promos = Black and White Promos
 BW Trainer Kit (Excadrill) = BW Trainer Kit (Zoroark) = BW Trainer Kit: Excadrill & Zoroark

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.buying.collections.told_by_number import told_by_number
-from cardsync.catalog.match import language_fits, match, row_keys
+from cardsync.catalog.match import language_fits, match, row_keys, without_edition
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
@@ -275,12 +275,16 @@ def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.Data
     )
     keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key", "number_key"}
     pairs = lines.select(sorted(keys)).join(known, on=on)
-    fits = (pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))) & (
-        language_fits(pl.col("language_key"), pl.col("spoken"))
-    )
+    exact = pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))
+    of_pokemon = pl.col("game").str.starts_with("pokemon")
+    no_edition = (
+        of_pokemon & without_edition(pl.col("finish")).eq(pl.col("finish_key"))
+    ).fill_null(False)
+    fits = (exact | no_edition) & language_fits(pl.col("language_key"), pl.col("spoken"))
     varied = (pl.col("variant_key") != "") & (pl.col("variant_key") == pl.col("own"))
     numbered = (pl.col("number_key") != "") & (pl.col("number_key") == pl.col("its_number"))
-    nearest = pairs.filter(fits).filter(numbered | ~numbered.any().over("of_row"))
+    nearest = pairs.filter(fits).filter(exact | ~exact.any().over("of_row"))
+    nearest = nearest.filter(numbered | ~numbered.any().over("of_row"))
     nearest = nearest.filter(varied | ~varied.any().over("of_row"))
     ids = nearest.group_by(_OF_LINE, maintain_order=True).agg(pl.col("id").unique().alias("ids"))
     sole = pl.col("ids").list.len() == 1
