@@ -169,6 +169,54 @@ def test_in_magic_the_number_stands_for_the_treatment() -> None:
     assert verdict(row, island | {"number": "264"}) == unmatched("number_differs")
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "products", "expected"),
+    [
+        ("Bolt", "", [("Bolt", "149")], matched(1)),
+        ("Bolt", "149", [("Bolt", None)], matched(1)),
+        ("Bolt (CE)", "", [("Bolt", "149")], matched(1)),
+        # More cards of the name, or another version of it: which one is meant is not said.
+        ("Bolt", "", [("Bolt", "149"), ("Bolt", "150")], unmatched("number_differs")),
+        ("Bolt", "", [("Bolt", None), ("Bolt", "150")], matched(1)),
+        ("Bolt", "150", [("Bolt", None), ("Bolt", "149")], unmatched("number_differs")),
+        ("Bolt", "149b", [("Bolt", None), ("Bolt [Version 2]", None)], unmatched("number_differs")),
+        ("Bolt (A)", "", [("Bolt", "149")], unmatched("number_differs")),
+        ("Bolt [Version 2]", "", [("Bolt", "149")], unmatched("number_differs")),
+    ],
+)
+def test_in_magic_only_one_side_may_have_the_number_of_the_sole_card(
+    name: str, number: str, products: list[tuple[str, str | None]], expected: object
+) -> None:
+    offered = [MAGIC | {"product_name": of, "number": its} for of, its in products]
+    assert verdict(MAGIC_ROW | {"product_name": name, "number": number}, *offered) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("Jaya", ["263", "263★"], matched(1)),
+        ("Jaya (JP Alternate Art)", ["263", "263★"], matched(2)),
+        ("Jaya (Surge Foil)", ["263", "263★"], matched(2)),
+        ("Jaya (Surge Foil)", ["263"], matched(1)),
+        ("Jaya (Foil Etched)", ["263", "263★"], AMBIGUOUS),
+        ("Jaya (Entry 546)", ["263", "263†"], AMBIGUOUS),
+        ("Jaya (Retro Frame)", ["263", "263z"], matched(1)),
+        ("Jaya (Serial Numbered)", ["263", "263z"], AMBIGUOUS),
+        ("Jaya (Borderless)", ["263", "263b"], matched(1)),
+        ("Jaya (B)", ["263a", "263b"], matched(2)),
+        ("Jaya (Borderless)", ["263a", "263b"], unmatched("number_differs")),
+        ("Island", ["263", "263a"], AMBIGUOUS),
+        ("Island (0263) - Full Art", ["263", "263a"], matched(1)),
+    ],
+)
+def test_in_magic_a_mark_behind_the_number_is_another_card(
+    name: str, numbers: list[str], expected: object
+) -> None:
+    bare = name.partition(" (")[0]
+    products = [MAGIC | {"product_name": bare, "number": number} for number in numbers]
+    assert verdict(MAGIC_ROW | {"product_name": name}, *products) == expected
+
+
 @pytest.mark.parametrize("game", ["pokemon", "pokemon_japan"])
 @pytest.mark.parametrize(
     ("words", "offered", "found"),

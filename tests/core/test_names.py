@@ -84,6 +84,8 @@ def test_folding_a_folded_text_changes_nothing_more(text: str) -> None:
         ("Trapinch (Delta Species)", "68/101", "trapinch", "delta species"),
         ("ピッジー（デルタ種） (1st Edition)", "016/052", "ピッジー", "デルタ種 1st edition"),
         ("Wooper -027/092", "027/092", "wooper", ""),
+        ("Forest (274) - Full Art", "274", "forest", "full art"),
+        ("Carapace [Version 2]", "84b", "carapace", "version 2"),
         ("(Only) Parentheses", "1", "only parentheses", ""),
         ("_____", "23", "_____", ""),
         ("+2 Mace", "1", "2 mace", ""),

@@ -159,7 +159,18 @@ UNMATCHED = (None, "unmatched")
             [("Media and Collaboration Promos", "Opt", "2025-10")],
             (1, "matched"),
         ),
-        ({"set_name": "FNM Promos", "number": ""}, [(f"{FNM} 2004", "Opt", "1")], UNMATCHED),
+        # Without a number the card must be the only one of its name.
+        ({"set_name": "FNM Promos", "number": ""}, [(f"{FNM} 2004", "Opt", "1")], (1, "matched")),
+        (
+            {"set_name": "FNM Promos", "number": ""},
+            [(f"{FNM} 2004", "Opt", "1"), (f"{FNM} 2004", "Opt", "2")],
+            UNMATCHED,
+        ),
+        (
+            {"set_name": "FNM Promos", "number": ""},
+            [(f"{FNM} 2004", "Opt", "1"), (f"{FNM} 2005", "Opt", "1")],
+            UNMATCHED,
+        ),
     ],
 )
 def test_a_set_that_the_catalog_has_in_parts(

@@ -44,6 +44,7 @@ def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> li
         ),
         "The name was found in another form.": listing["name_key"] != product["name_key"],
         "Neither side has a number.": not listing["number_key"] and not product["number_key"],
+        "Only one side has a number.": bool(listing["number_key"]) != bool(product["number_key"]),
         "Only one side says how many cards the set has.": (
             listing["number_total"] != product["number_total"]
         ),

@@ -79,6 +79,12 @@ _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
 
 
+_LANDS = ("plains", "island", "swamp", "mountain", "forest", "wastes")
+_FULL_ART = "full art"
+_STARRED = ("surge foil", "jp alternate art", "alt art foil")
+_MARKED = r"^(.*[0-9])([^0-9]+)$"
+# These words say of a card what all cards of its set are.
+_OF_THE_SET = ("ce", "ie", "oversize")
 # In front of a number: the code of the set of which the card is a copy, or the promo's year.
 _CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
 
@@ -207,10 +213,107 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         verdicts = pl.concat(
             [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)],
         )
-    apart = _in_parts(rows.join(verdicts, on="row", how="anti"), products)
-    verdicts = pl.concat([verdicts, *apart])
+    left = rows.join(verdicts, on="row", how="anti")
+    if left.height:
+        lettered = _with_letter(left)
+        if lettered.height:
+            verdicts = pl.concat([verdicts, _verdicts(lettered, products)])
+            left = left.join(verdicts, on="row", how="anti")
+        offered = products.filter(pl.col("name_key").is_in(left["name_key"].unique().implode()))
+        found = _verdicts(_with_number(left, offered), offered)
+        apart = _in_parts(left.join(found, on="row", how="anti"), products)
+        verdicts = pl.concat([verdicts, found, *apart])
+    doubtful = _told_further(rows, verdicts, products)
+    if doubtful.height:
+        verdicts = pl.concat([verdicts.join(doubtful, on="row", how="anti"), doubtful])
     found = rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
     return found.with_columns(pl.col("outcome").fill_null("unmatched"))
+
+
+def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines whose variant is a letter behind the number: "Ineffable Blessing (A)" of 113
+    is 113a.
+    """
+    letter = pl.col("variant_key")
+    return lines.filter(
+        pl.col("game").is_in(_NUMBER_TELLS_VARIANTS),
+        letter.str.contains("^[a-f]$"),
+        pl.col("number_key").str.contains("[0-9]$"),
+    ).with_columns(number_key=pl.col("number_key") + letter.str.to_uppercase())
+
+
+def _told_further(
+    rows: pl.DataFrame, verdicts: pl.DataFrame, products: pl.DataFrame
+) -> pl.DataFrame:
+    """Return new verdicts of the matched rows whose number does not tell the treatment, as the
+    catalog has the card by marks behind the number, too: 135 and 135★, 274 and 274a. What a star
+    stands for is known; the rest waits.
+    """
+    variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
+    asked = rows.filter(
+        pl.col("game").is_in(_NUMBER_TELLS_VARIANTS),
+        pl.when(variant == "").then(land).otherwise(variant != _FULL_ART),
+    )
+    if asked.is_empty():
+        return verdicts.clear()
+    card = ["game", "set_key", "name_key", "number_key"]
+    number = pl.col("number_key")
+    marked = (
+        products.filter(pl.col("name_key").is_in(asked["name_key"].unique().implode()))
+        .select(*card[:3], number.str.extract(_MARKED, 1), mark=number.str.extract(_MARKED, 2))
+        .drop_nulls("mark")
+        .unique()
+    )
+    if marked.is_empty():
+        return verdicts.clear()
+    mark = pl.col("mark")
+    # A plain land is the one with an a where the other one is the full art; z is the serial number,
+    # and b the second of two.
+    doubt = (
+        pl.when(variant == "")
+        .then(mark == "A")
+        .otherwise((mark != "B") & ((mark != "Z") | variant.str.contains("serial")))
+    )
+    own = products.select(product_id="id", its_variant="variant_key", its_number="number_key")
+    pairs = (
+        asked.join(marked, on=card)
+        .filter(doubt)
+        .join(verdicts.drop_nulls("product_id"), on="row")
+        .join(own, on="product_id")
+        .filter(
+            number == pl.col("its_number"), (variant == "") | (variant != pl.col("its_variant"))
+        )
+    )
+    starred = pairs.filter(mark == "*", variant.is_in(_STARRED))
+    starred = starred.with_columns(number_key=number + "*").select(asked.columns)
+    found = _verdicts(starred, products) if starred.height else verdicts.clear()
+    tied = pairs.select("row").unique().join(found, on="row", how="anti")
+    waits = tied.select(
+        "row", product_id=pl.lit(None, verdicts.schema["product_id"]), outcome=pl.lit("ambiguous")
+    )
+    return pl.concat([found, waits])
+
+
+def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -> pl.DataFrame:
+    """Return the lines of which only one side has a number, with the product's: where all products
+    of the name, in the sets of all lines of one `of`, have one number and the line's variant. The
+    marketplace has no numbers of old cards.
+    """
+    named = ["game", "set_key", "name_key"]
+    offered = products.select(*named, its_number="number_key", its_variant="variant_key").unique()
+    card = pl.struct("set_key", "its_number", "its_variant")
+    return (
+        lines.filter(pl.col("game").is_in(_NUMBER_TELLS_VARIANTS), pl.col("name_key") != "")
+        .join(offered, on=named)
+        .filter(card.n_unique().over(of) == 1)
+        .filter(
+            (pl.col("number_key") == "") != (pl.col("its_number") == ""),
+            (pl.col("variant_key") == pl.col("its_variant"))
+            | pl.col("variant_key").is_in(_OF_THE_SET),
+        )
+        .with_columns(number_key="its_number", number_total=pl.lit(None, pl.String))
+        .drop("its_number", "its_variant")
+    )
 
 
 def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -225,21 +328,23 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
     if lines.is_empty():
         return
     sign = pl.col("part_number")
-    signed = pl.col("number_key").str.strip_suffix(sign) + sign
-    lines = lines.with_row_index("row").with_columns(
-        set_key="part_key", number_key=pl.when(sign != "-").then(signed).otherwise("number_key")
-    )
+    lines = lines.with_row_index("row").with_columns(set_key="part_key")
     offered = products.filter(
         pl.col("set_key").is_in(lines["set_key"].unique().implode())
         & pl.col("name_key").is_in(lines["name_key"].unique().implode())
+    )
+    blank = _with_number(lines.filter(pl.col("number_key") == ""), offered, "of_row")
+    signed = pl.col("number_key").str.strip_suffix(sign) + sign
+    numbered = lines.filter(pl.col("number_key") != "").with_columns(
+        number_key=pl.when(sign != "-").then(signed).otherwise("number_key")
     )
     bare = offered.with_columns(pl.col("number_key").str.replace(_CODE_OR_YEAR, ""))
     totals = offered.select(product_id="id", of_product="number_total")
     found = (
         pl.concat(
             [
-                _verdicts(lines.filter(sign != "-"), offered),
-                _verdicts(lines.filter(sign == "-"), bare),
+                _verdicts(pl.concat([numbered.filter(sign != "-"), blank]), offered),
+                _verdicts(numbered.filter(sign == "-"), bare),
             ]
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")

@@ -45,7 +45,7 @@ SAME: Final = {
     "♢": " prism star ",
 }
 # In a name of ASCII these begin everything but the front face.
-_PARTED = r"[(/]|\s-\s"
+_PARTED = r"[(/]|\s-\s|\[Version "
 _WORDS: Final = words_table("&")
 
 
@@ -179,6 +179,9 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
     # reverse as two products. Marketplace names spell out the delta that other sources print:
     # "Kingdra δ" is "Kingdra (Delta Species)".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")
+    # "Forest (274) - Full Art" and "Carapace [Version 2]" write a variant in another way.
+    spelled = spelled.str.replace(r"\s+-\s+(Full Art)$", " (${1})")
+    spelled = spelled.str.replace(r"\s*\[(Version [0-9]+)\]$", " (${1})")
     faces = pl.col("base").str.splitn(" // ", 2)
     split = titles.with_columns(
         spelled.str.extract(r"^(\s*[^(（\s][^(（]*)", 1).fill_null(spelled).alias("base"),

@@ -90,6 +90,7 @@ Guru Lands = Guru
 Champs Promos = Champs and States
 WMCQ Promo Cards = World Magic Cup Qualifiers
 Special Occasion = Happy Holidays
+Marvel Universe Eternal-Legal = Marvel Universe
 Tarkir Dragonfury Promos = Tarkir Dragonfury
 Ugin's Fate Promos = Ugin's Fate
 Vanguard = Vanguard Series
@@ -112,6 +113,7 @@ WPN & Gateway Promos > Wizards Play Network 2008..2029, Gateway 2006..2008, DCI 
 Gateway Promos > Wizards Play Network 2008..2012, Gateway 2006..2008, DCI Promos
 Game Day & Store Championship Promos > Game Day Promos, Store Championships
 Store Championship Promos > Store Championships
+Junior Series Promos > Junior Super Series, Junior Series Europe, Junior APAC Series
 JSS/MSS Promos > Junior Super Series, Junior Series Europe, Junior APAC Series
 Standard Showdown Promos > BFZ Standard Series, XLN Standard Showdown, M19 Standard Showdown, \
 MKM Standard Showdown, FIN Standard Showdown

@@ -202,14 +202,18 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
     by_ids = [_by_id(keyed, with_ids, kind, column) for kind, column in ID_COLUMNS.items()]
     hits = match(keyed, catalog).with_columns(pl.col("row").cast(pl.UInt32))
     lines = keyed.select("row", "of_row", "game", "printing", "number_key", "has_set")
+    numbers = catalog.select(product_id="id", its_number="number_key")
     matched = (
         hits.filter(pl.col("outcome") != "unmatched")
         .join(lines, on="row")
+        .join(numbers, on="product_id", how="left")
         .select(
             *_OF_LINE,
             "product_id",
             certainty=_certainty(),
-            how=pl.lit("set_and_number"),
+            how=pl.when((pl.col("number_key") == "") != (pl.col("its_number") == ""))
+            .then(pl.lit("name"))
+            .otherwise(pl.lit("set_and_number")),
         )
     )
     named = pl.col("product_name") != ""
@@ -230,7 +234,7 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
 
 def _certainty() -> pl.Expr:
     tied = pl.col("product_id").is_null()
-    without = (pl.col("number_key") == "") | ~pl.col("has_set")
+    without = (pl.col("number_key") == "") | (pl.col("its_number") == "") | ~pl.col("has_set")
     return (
         pl.when(tied)
         .then(pl.lit("possible"))

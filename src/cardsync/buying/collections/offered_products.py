@@ -45,12 +45,15 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# A name's numbers stand between spaces, which no number has; without them all are asked for.
+# A name's numbers stand between spaces, which no number has; without them all are asked for. What
+# has no number, or marks behind it, is asked for, too.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
      WHERE NOT p.provisional
-       AND (w.numbers IS NULL OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0)
+       AND (w.numbers IS NULL OR p.number_key = ''
+            OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0
+            OR strpos(w.numbers, ' ' || regexp_replace(p.number_key, '[^0-9]+$', '') || ' ') > 0)
 """
 # A line without a name is told by its number in its set.
 _OF_NUMBERS: Final = f"""
