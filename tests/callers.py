@@ -156,6 +156,7 @@ TABLE = """
     owner    write    POST /api/pricing/presets/{preset}
     owner    read     POST /api/pricing/preview
     owner    read     POST /api/pricing/preview/draft
+    owner    read     POST /api/pricing/preview/sale
     staff    read     GET /api/pricing/receipts/{marketplace_id}
     owner    write    POST /api/pricing/reprice
     staff    read     GET /api/pricing/reviews

@@ -312,6 +312,7 @@ PAGES = [
     Page("/pricing/tests", owner_only=True),
     Page("/pricing/presets", owner_only=True),
     Page("/pricing/sales"),
+    Page("/pricing/sales/new", owner_only=True),
     Page("/pricing/settings", owner_only=True),
     Page("/pricing/reviews", ("/api/pricing/reviews",)),
     Page("/pricing/pins"),

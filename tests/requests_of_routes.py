@@ -81,6 +81,7 @@ BODIES = {
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/backtest": {"rules": [], "from": "2026-10-01", "to": "2026-10-31"},
     "POST /api/pricing/preview/draft": {"rule": {}},
+    "POST /api/pricing/preview/sale": {"sale": {}},
     "POST /api/pricing/test": {"rule": {}},
     "POST /api/pricing/rules/reorder": {"ids": []},
     "POST /api/counts": {"box": 1},

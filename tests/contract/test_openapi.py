@@ -310,6 +310,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/returns/customers"),
         ("POST", "/api/returns/{order_id}/restocked"),
         ("POST", "/api/pricing/preview/draft"),
+        ("POST", "/api/pricing/preview/sale"),
         ("POST", "/api/pricing/test"),
         ("GET", "/api/pricing/rule_tests"),
         ("POST", "/api/pricing/rule_tests"),
@@ -903,10 +904,12 @@ OWN_REFUSALS = {
         **READS_JSON, 404: {"not_found"},
         422: {"invalid_payload", "invalid_rule", "invalid_query"},
     },
-    ("POST", "/api/pricing/preview/draft"): {
-        **READS_JSON,
-        404: {"not_found"},
-        422: {"invalid_payload", "invalid_rule", "invalid_query"},
+    **{
+        ("POST", f"/api/pricing/preview/{what}"): {
+            **READS_JSON, 404: {"not_found"},
+            422: {"invalid_payload", "invalid_rule", "invalid_query"},
+        }
+        for what in ("draft", "sale")
     },
     ("GET", "/api/counts"): {422: {"invalid_payload"}},
     ("GET", "/api/counts/suggested"): {422: {"invalid_payload"}},

@@ -84,7 +84,7 @@ def expected(
     price, limit, held = capped(rule, price, down, up, current)
     found |= {"after_cap": price, "seller_limit": limit}
     sale = next((sale for sale in sorted(sales, key=lambda s: s.priority) if on(sale, now)), None)
-    found["after_sale"] = price = on_sale(sale, price)
+    found["after_sale"] = price = on_sale(sale, price, card, rule)
     found["after_hard_floor"] = price = max(price, hard)
     direct = seller.direct_program and dollars_of(card["direct_low"]) is not None
     direct_minimum = Decimal(seller.direct_minimum) / 10_000 if direct else Decimal(0)
@@ -92,7 +92,7 @@ def expected(
     found["after_fee_gap"] = price = out_of_the_gap(rule, price, highest, seller, now, direct)
     if not (held and price == current and price >= CENT):
         floor = floor_of(card, rule)
-        if rule.never_lower and current is not None and not sale:
+        if rule.never_lower and current is not None and (not sale or sale.keep_never_lower):
             floor = max(floor, current)
         ceiling = highest
         if limit is not None and found["after_bounds"] > limit:
@@ -237,12 +237,18 @@ def on(sale: Sale, now: datetime) -> bool:
     return sale.enabled and sale.starts_at <= now < sale.ends_at
 
 
-def on_sale(sale: Sale | None, price: Decimal) -> Decimal:
+def on_sale(sale: Sale | None, price: Decimal, card: Card, rule: Rule) -> Decimal:
+    """The reduced price. What the sale keeps stops the cut, but raises no price."""
     if sale is None:
         return price
-    return max(
-        tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000)), Decimal(sale.floor or 0) / 10_000
-    )
+    stops = [Decimal(0)]
+    if sale.floor_cost_bp is not None and (cost := dollars_of(card.get("cost"))) is not None:
+        stops.append(cents_up(cost * (1 + Decimal(sale.floor_cost_bp) / 10_000)))
+    current = dollars_of(card["current_price"])
+    if sale.keep_never_lower and rule.never_lower and current is not None:
+        stops.append(current)
+    cut = tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000))
+    return max(cut, Decimal(sale.floor or 0) / 10_000, min(price, max(stops)))
 
 
 def net(price: Decimal, level: str, now: datetime) -> Decimal:
@@ -671,6 +677,8 @@ def random_sale(rng: random.Random, number: int) -> Sale:
         ends_at=begins + rng.choice([1, 2, 60]) * timedelta(seconds=1),
         floor=rng.choice([None, rng.randrange(0, 200_000)]),
         enabled=rng.random() < 0.9,
+        floor_cost_bp=rng.choice([None, None, 0, rng.randrange(-2_000, 5_000)]),
+        keep_never_lower=rng.random() < 0.3,
     )
 
 

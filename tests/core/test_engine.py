@@ -561,6 +561,55 @@ def test_a_sale_takes_the_capped_price_and_goes_under_never_lower_but_not_under_
     assert on_sale(a_rule(floor=95_000)) == 95_000
 
 
+@pytest.mark.parametrize(
+    ("cost", "floor_cost_bp", "result"),
+    [
+        (92_000, None, 90_000),
+        (92_000, 0, 92_000),
+        (92_010, 0, 92_100),
+        (90_000, 500, 94_500),
+        # A price that is below what the card cost already stays; the sale does not raise it.
+        (120_000, 0, 100_000),
+        (None, 0, 90_000),
+    ],
+)
+def test_a_sale_stops_at_what_the_card_cost_if_it_says_so(cost, floor_cost_bp, result):
+    assert on_sale(sale=replace(SALE, floor_cost_bp=floor_cost_bp), cost=cost) == result
+
+
+def test_a_sale_that_keeps_what_is_never_lowered_leaves_those_cards_alone():
+    keeping = replace(SALE, keep_never_lower=True)
+    assert on_sale(a_rule(never_lower=True), keeping) == 100_000
+    assert on_sale(a_rule(never_lower=True), keeping, market=130_000) == 117_000
+    assert on_sale(a_rule(never_lower=False), keeping) == 90_000
+
+
+@pytest.mark.parametrize(
+    ("rule", "change", "card", "said"),
+    [
+        (
+            a_rule(),
+            {"floor_cost_bp": 500},
+            {"cost": 90_000},
+            "Promotion “Sale” takes 10% off 10.00, but not below what the card cost plus 5%: 9.45.",
+        ),
+        (
+            a_rule(never_lower=True),
+            {"keep_never_lower": True},
+            {},
+            "Promotion “Sale” leaves prices alone that their rule never lowers: 10.00.",
+        ),
+    ],
+)
+def test_what_stops_a_sale_is_told(rule, change, card, said):
+    run = Run([rule], SELLER, NOW, [replace(SALE, name="Sale", **change)])
+    row = price(frame_of([a_card(**card)]), run.rules, run.seller, NOW, run.sales).row(
+        0, named=True
+    )
+    steps = sentences.explain(row, run)
+    assert next(step["summary"] for step in steps if step["name"] == "sale") == said
+
+
 def test_the_first_sale_by_priority_applies():
     sales = [SALE, replace(SALE, id=2, priority=0, adjust_bp=-5_000)]
     out = price(frame_of([a_card()]), [AT_MARKET], SELLER, NOW, sales)

@@ -65,6 +65,7 @@ TABLE: Final = (
     _read("pricing.explainCard", "/api/v1/pricing/explain/{marketplace_id}", "pricing_explain_card", "Why a card has its price, step by step"),
     _read("pricing.preview", "/api/pricing/preview", "rules_read", "What other rules would ask; nothing is written", "POST"),
     _read("pricing.previewDraft", "/api/pricing/preview/draft", "rules_read", "What one unsaved rule would ask", "POST"),
+    _read("pricing.previewSale", "/api/pricing/preview/sale", "rules_read", "What one unsaved promotion would do", "POST"),
     _read("rules.list", "/api/pricing/rules", "rules_read", "The pricing rules in their order"),
     _read("rules.read", "/api/pricing/rules/{rule_id}", "rules_read", "One pricing rule"),
     _read("rules.analyse", "/api/pricing/rules/analysis", "rules_read", "Rules that overlap, never apply, or cannot be read"),

@@ -123,6 +123,11 @@ class Reader:
         hour = f"{local.hour % 12 or 12}:{local:%M} {local:%p}"
         return f"{self.day(local.date())}, {hour} {local.tzname()}"
 
+    def weekday(self, moment: datetime | str) -> str:
+        """Return the time in the account's zone, with its day of the week: Fri, Nov 27, 4:05 PM."""
+        local = _moment(moment).astimezone(self.zone)
+        return f"{local:%a, %b} {local.day}, {local.hour % 12 or 12}:{local:%M} {local:%p}"
+
     def day(self, day: date | str | None) -> str:
         """Return a day: November 24, 2026."""
         if day is None:

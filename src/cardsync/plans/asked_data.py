@@ -62,7 +62,10 @@ _ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
 def asked_of(run: Run) -> frozenset[Data]:
     """Return what the rules and promotions ask, those that are switched off included."""
     queries = [*(rule.query for rule in run.rules), *(sale.query for sale in run.sales)]
-    return asked_by(queries) | {data for rule in run.rules for data in _asked_by_rule(rule)}
+    costs: Data = "costs"
+    by_cost = {costs for sale in run.sales if sale.floor_cost_bp is not None}
+    by_rules = {data for rule in run.rules for data in _asked_by_rule(rule)}
+    return asked_by(queries) | by_rules | by_cost
 
 
 def asked_by(queries: Iterable[str]) -> frozenset[Data]:

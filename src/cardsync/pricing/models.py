@@ -104,6 +104,9 @@ class PricingSale(Base):
     starts_at: Mapped[datetime] = mapped_column(Moment)
     ends_at: Mapped[datetime] = mapped_column(Moment)
     floor: Mapped[Decimal | None] = mapped_column(Money)
+    floor_cost_bp: Mapped[int | None] = mapped_column(Integer)
+    # True or null, as the images of older entries have it.
+    keep_never_lower: Mapped[bool | None]
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 

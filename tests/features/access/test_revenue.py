@@ -51,6 +51,7 @@ READS = {
     "POST /api/pricing/preview?format=csv": {},
     "POST /api/pricing/preview?format=parquet": {},
     "POST /api/pricing/preview/draft": {"rule": {"name": "All", "price_source": "market"}},
+    "POST /api/pricing/preview/sale": {"sale": {"adjust_bp": -500}},
     "POST /api/pricing/backtest": BODIES["POST /api/pricing/backtest"],
     "POST /api/pricing/rule_tests/check": {},
     **{route: BODIES[route] for route in BODIES if route.startswith("POST /api/discovery/")},

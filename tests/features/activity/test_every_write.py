@@ -41,6 +41,7 @@ EXEMPT = {
     "POST /api/v1/pricing/explain/{marketplace_id}/changed": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
     "POST /api/pricing/preview/draft": READS_ONLY,
+    "POST /api/pricing/preview/sale": READS_ONLY,
     "POST /api/pricing/test": READS_ONLY,
     "POST /api/pricing/rule_tests/check": READS_ONLY,
     "POST /api/buying/preview": READS_ONLY,

@@ -400,32 +400,86 @@ async def test_fields_that_cannot_be_read_are_refused_with_a_sentence(shop):
 OF_OWNERS = ("/pricing/settings", "/pricing/rollback", "/pricing/backtest")
 
 
-async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
+SALES = "/api/pricing/sales"
+# The fields of a form that a browser sends of a promotion.
+PROMOTION = {
+    "name": "Clear out", "query": "lotus", "percent": "12.5", "floor": "", "floor_cost": "0",
+    "lower_all": "true", "starts": "2130-01-01T08:00", "ends": "2130-01-02T08:00",
+}  # fmt: skip
+
+
+async def the_sale(browser):
+    [sale] = (await browser.get(SALES)).json()["sales"]
+    return sale
+
+
+async def test_a_promotion_begins_as_a_draft_is_scheduled_ended_and_deleted(shop):
     browser = await signed_in(shop)
-    page = await browser.get("/pricing/sales", params={"template": "clear"})
+    assert "/pricing/sales/new?template=clear" in (await browser.get("/pricing/sales")).text
+    page = await browser.get("/pricing/sales/new", params={"template": "clear"})
     assert 'value="Clearance"' in page.text
-    fields = {"name": HOSTILE, "query": "lotus", "percent": "12.5", "hours": "48"}
-    told(await browser.form("/pricing/sales", **fields))
-    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
-    assert sale["adjust_bp"] == -1250
-    page = await browser.get("/pricing/sales")
-    assert "<b onclick" not in page.text
-    assert "12.5% off" in page.text
+    fields = PROMOTION | {"name": HOSTILE}
+    seen = await browser.form("/pricing/sales/new", **fields, action="preview")
+    assert "Effect if scheduled" in seen.text
+    assert "$10.00" in seen.text  # two copies, listed at 5.00
+    assert (await browser.get(SALES)).json()["sales"] == []
+    done = told(await browser.form("/pricing/sales/new", **fields, action="save"))
+    sale = await the_sale(browser)
     address = f"/pricing/sales/{sale['id']}"
-    assert "switched off" in told(await browser.form(f"{address}/off"))
-    changed = fields | {"percent": "20", "starts": "2030-01-01T08:00", "ends": "2030-01-02T08:00"}
-    told(await browser.form(address, **changed))
-    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
-    assert (sale["adjust_bp"], sale["enabled"]) == (-2000, False)
-    for ends in ("9999-12-31T23:59", "never"):
-        wrong = await browser.form("/pricing/sales", **fields | {"ends": ends})
-        assert wrong.status_code == 422
-        assert "Ends: must be" in wrong.text
-    wrong = await browser.form(address, **fields | {"name": "Kept", "percent": "none"})
-    assert wrong.status_code == 422
-    assert f'id="name-{sale["id"]}" name="name" type="text" value="Kept"' in wrong.text
+    assert done.startswith(f"{address}?Draft saved.")
+    assert (sale["adjust_bp"], sale["enabled"]) == (-1250, False)
+    assert (sale["floor_cost_bp"], sale["keep_never_lower"]) == (0, False)
+    for path in ("/pricing/sales", address):
+        page = await browser.get(path)
+        assert "<b onclick" not in page.text
+        assert "draft" in page.text
+    assert "Schedule for January 1" in (await browser.get(address)).text
+    done = told(await browser.form(address, **fields, action="schedule"))
+    assert "Promotion scheduled." in done
+    assert (await the_sale(browser))["enabled"]
+    page = (await browser.get(address)).text
+    assert "Save changes" in page
+    assert "Save\n      draft" not in page
+    told(await browser.form(address, **fields | {"percent": "20"}, action="schedule"))
+    sale = await the_sale(browser)
+    assert (sale["adjust_bp"], sale["enabled"]) == (-2000, True)
+    assert "draft" in told(await browser.form(f"{address}/off"))
+    assert not (await the_sale(browser))["enabled"]
     told(await browser.form(f"{address}/delete"))
-    assert (await browser.get("/api/pricing/sales")).json()["sales"] == []
+    assert (await browser.get(SALES)).json()["sales"] == []
+
+
+async def test_a_promotion_that_is_wrong_keeps_what_was_typed(shop):
+    browser = await signed_in(shop)
+    for ends in ("9999-12-31T23:59", "never", ""):
+        wrong = await browser.form(
+            "/pricing/sales/new", **PROMOTION | {"ends": ends, "name": "Kept"}, action="save"
+        )
+        assert wrong.status_code == 422
+        assert "Ends: " in wrong.text
+        assert 'value="Kept"' in wrong.text
+    past = PROMOTION | {"starts": "2020-01-01T08:00", "ends": "2020-01-02T08:00"}
+    wrong = await browser.form("/pricing/sales/new", **past, action="schedule")
+    assert (wrong.status_code, "Ends: is in the past." in wrong.text) == (422, True)
+    part = await browser.form("/pricing/sales/effect", **PROMOTION | {"percent": "none"})
+    assert (part.status_code, "Percent: " in part.text) == (422, True)
+    assert (await browser.get(SALES)).json()["sales"] == []
+
+
+async def test_a_large_promotion_asks_with_its_figures_before_it_starts(a_seller):
+    seller = await a_seller()
+    rows = (a_row(n, price="50.00", market="50.00") for n in range(1, 61))
+    await seller.import_csv(a_csv(*rows))
+    browser = await signed_in(seller)
+    fields = PROMOTION | {"query": "", "percent": "20"}
+    told(await browser.form("/pricing/sales/new", **fields, action="save"))
+    address = f"/pricing/sales/{(await the_sale(browser))['id']}"
+    asked = await browser.form(address, **fields, action="schedule")
+    assert asked.status_code == 422
+    assert all(word in asked.text for word in ("Confirm these prices", "60", "$600.00", "20%"))
+    assert not (await the_sale(browser))["enabled"]
+    told(await browser.form(address, **fields, action="schedule", confirm="true"))
+    assert (await the_sale(browser))["enabled"]
 
 
 async def test_settings_are_saved_and_not_over_anothers_change(shop):

@@ -47,6 +47,7 @@ ASKED = {
     "a table": ("POST", TABLE, RULES),
     "presets": ("GET", "/api/pricing/presets", None),
     "a draft": ("POST", "/api/pricing/preview/draft", DRAFT),
+    "a promotion": ("POST", "/api/pricing/preview/sale", {"sale": {"adjust_bp": -700}}),
     "a backtest": ("POST", "/api/pricing/backtest", DAYS),
     "a price file": ("GET", "/api/pricing/updates.csv", None),
     "an agent's file": ("GET", "/api/v1/export/price-updates", None),

@@ -1,11 +1,12 @@
-"""The page of sales: each with its percentage off, its time, and whether it is on; templates and
-durations fill the form of a new one.
+"""The pages of promotions: the list, and the workshop of one, which begins as a draft and shows its
+effect while it is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta, tzinfo
+from collections.abc import Callable, Mapping
+from datetime import datetime, time, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
@@ -14,71 +15,137 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import CONFIRM, Form, post_form, writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, see, sentence
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.limits import SALE_CUT_MOST_BP
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
+from cardsync.pricing.models import PricingSale
+from cardsync.pricing.preview.asked import drafted_promotion
+from cardsync.pricing.preview.promotion import PromotionAsked
+from cardsync.pricing.preview.shown import PromotionEffect
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.rule_forms import percent_field, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import SaleShown, sale_bodies
 from cardsync.settings import Settings
+from cardsync.web.abandoned import while_there
+from cardsync.web.heavy_work import HeavyWork
 
-DURATIONS: Final = (
-    ("24", "1 day"),
-    ("48", "2 days"),
-    ("72", "3 days"),
-    ("168", "1 week"),
-    ("336", "2 weeks"),
-    ("720", "30 days"),
-)
-TEMPLATES: Final = {
-    "flash": ("Flash sale", {"name": "Flash sale", "percent": "10", "hours": "24"}),
-    "weekend": ("Weekend", {"name": "Weekend sale", "percent": "15", "hours": "48"}),
-    "week": ("A week", {"name": "Weeklong sale", "percent": "5", "hours": "168"}),
-    "clear": ("Clearance", {"name": "Clearance", "percent": "25", "hours": "336"}),
-}
-FIELDS: Final = ("name", "query", "percent", "floor", "starts", "ends", "hours")
+FIELDS: Final = ("name", "query", "percent", "floor", "floor_cost", "lower_all", "starts", "ends")
 FIRST_YEAR: Final = 2000
 LAST_YEAR: Final = 2200
-SWITCHES: Final = {"on": True, "off": False}
+# A promotion this large asks before it starts.
+LARGE_CARDS: Final = 100
+LARGE_VALUE: Final = Decimal(500)
+FRIDAY: Final = 4
+BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
+
+
+class Start(NamedTuple):
+    """A start for a new promotion; `times` says when it is on, by the shop's clock."""
+
+    label: str
+    fields: Mapping[str, str]
+    times: Callable[[datetime], tuple[datetime | None, datetime]]
+
+
+def weekend(here: datetime) -> tuple[datetime | None, datetime]:
+    """Return the next Friday to Sunday; on a Friday or Saturday, from now to Sunday. Pure."""
+    on = here.weekday() in (FRIDAY, FRIDAY + 1)
+    friday = here.date() + timedelta(days=(FRIDAY - here.weekday()) % 7)
+    sunday = here.date() + timedelta(days=(FRIDAY + 2 - here.weekday()) % 7 if on else 0)
+    sunday = sunday if on else friday + timedelta(days=2)
+    ends = datetime.combine(sunday, time(23, 59), here.tzinfo)
+    return None if on else datetime.combine(friday, time(), here.tzinfo), ends
+
+
+def evening(here: datetime) -> tuple[datetime | None, datetime]:
+    """Return 5 to 10 PM of today; tomorrow once it is 5 PM. Pure."""
+    day = here.date() + timedelta(days=1 if here.hour >= 17 else 0)
+    return (
+        datetime.combine(day, time(17), here.tzinfo),
+        datetime.combine(day, time(22), here.tzinfo),
+    )
+
+
+def two_weeks(here: datetime) -> tuple[datetime | None, datetime]:
+    day = here.date() + timedelta(days=14)
+    return None, datetime.combine(day, time(23, 59), here.tzinfo)
+
+
+TEMPLATES: Final = {
+    "weekend": Start("Weekend, Fri–Sun", {"name": "Weekend", "percent": "15"}, weekend),
+    "evening": Start("Event evening", {"name": "Event evening", "percent": "10"}, evening),
+    "clear": Start("Clearance", {"name": "Clearance", "percent": "25"}, two_weeks),
+}
 
 
 class Row(NamedTuple):
-    """`phase` is on, off, planned or over; `texts` are the fields of its form."""
+    """A promotion as the list shows it. `phase` is draft, planned, on or over."""
 
     sale: SaleShown
     phase: str
     off: str
-    texts: dict[str, str]
 
 
-def row_of(sale: SaleShown, zone: tzinfo, now: datetime) -> Row:
-    """Return a sale as the page shows it. Pure."""
+def row_of(sale: SaleShown, now: datetime) -> Row:
+    """Pure."""
+    starts, ends = times_of(sale)
+    phase = "planned" if now < starts else "on" if now < ends else "over"
+    if not sale.enabled and phase != "over":
+        phase = "draft"
+    return Row(sale, phase, percent_field(-sale.adjust_bp))
+
+
+def times_of(sale: SaleShown) -> tuple[datetime, datetime]:
     starts, ends = clock.read_moment(sale.starts_at), clock.read_moment(sale.ends_at)
     assert starts is not None
     assert ends is not None
-    phase = "planned" if now < starts else "on" if now < ends else "over"
-    texts = {
+    return starts, ends
+
+
+def texts_of(sale: SaleShown, zone: tzinfo, now: datetime) -> dict[str, str]:
+    """Return the fields of a saved promotion's form; a draft whose start is past starts when it is
+    scheduled. Pure.
+    """
+    starts, ends = times_of(sale)
+    past = starts <= now and not sale.enabled
+    cost = sale.floor_cost_bp
+    return {
         "name": sale.name,
         "query": sale.query,
         "percent": percent_field(-sale.adjust_bp),
         "floor": sale.floor or "",
-        "starts": local(starts, zone),
+        "floor_cost": "" if cost is None else percent_field(cost),
+        "lower_all": "" if sale.keep_never_lower else "true",
+        "starts": "" if past else local(starts, zone),
         "ends": local(ends, zone),
-        "hours": "",
     }
-    return Row(
-        sale,
-        phase if sale.enabled else "off",
-        texts["percent"],
-        texts,
-    )
+
+
+def new_texts(request: PageRequest, zone: tzinfo, now: datetime) -> dict[str, str]:
+    """Return the fields of a new promotion: by a template, and for the cards that the address
+    names. Pure.
+    """
+    asked = request.query_params
+    here = now.astimezone(zone)
+    template = TEMPLATES.get(str(asked.get("template", "")))
+    starts, ends = (template.times if template else two_weeks)(here)
+    texts = dict.fromkeys(FIELDS, "") | {
+        "floor_cost": "0",
+        "percent": "10",
+        "starts": local(starts, zone) if starts else "",
+        "ends": local(ends, zone),
+    }
+    texts |= template.fields if template else {}
+    given = {name: str(asked[name]) for name in ("name", "query", "percent") if name in asked}
+    return texts | given
 
 
 def local(moment: datetime, zone: tzinfo) -> str:
@@ -96,32 +163,71 @@ def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def body_of(
-    texts: Mapping[str, str],
-    zone: tzinfo,
-    now: datetime,
-) -> dict[str, Any]:
+def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, Any]:
     """Read a form into the body of a sale. Pure. Raises InvalidRule."""
     starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
-    if texts["ends"]:
-        ends = moment_of(texts["ends"], "ends", zone)
-    elif texts["hours"] in dict(DURATIONS):
-        ends = starts + timedelta(hours=int(texts["hours"]))
-    else:
-        raise errors.InvalidRule("ends: choose a duration or an end time")
+    if not texts["ends"]:
+        raise errors.InvalidRule("ends: choose when the promotion ends")
     cut = read_percent(texts["percent"], "percent")
     if not 0 <= cut <= SALE_CUT_MOST_BP:
         raise errors.InvalidRule(
             f"percent: must be between 0 and {percent_field(SALE_CUT_MOST_BP)}"
         )
+    cost = texts["floor_cost"]
     return {
         "name": texts["name"],
         "query": texts["query"],
         "adjust_bp": -cut,
         "floor": texts["floor"] or None,
+        "floor_cost_bp": read_percent(cost, "percent above cost") if cost else None,
+        "keep_never_lower": texts["lower_all"] != "true",
         "starts_at": clock.rfc3339(starts),
-        "ends_at": clock.rfc3339(ends),
+        "ends_at": clock.rfc3339(moment_of(texts["ends"], "ends", zone)),
     }
+
+
+def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
+    """Return what the button says: when the promotion starts. Pure."""
+    try:
+        moment = moment_of(starts, "starts", zone) if starts else now
+    except errors.InvalidRule:
+        return "Schedule"
+    if moment <= now:
+        return "Start now"
+    here, day = now.astimezone(zone), moment.astimezone(zone)
+    days = (day.date() - here.date()).days
+    if days == 0:
+        return "Schedule for today"
+    if days < 7:
+        return f"Schedule for {day:%A}"
+    return f"Schedule for {day:%B} {day.day}"
+
+
+class Wait(NamedTuple):
+    """From now to the start to the end on one line, in percent of its width; a promotion that
+    starts at once has no other start.
+    """
+
+    starts_at: datetime | None
+    ends_at: datetime
+    start: int
+    end: int
+
+
+def wait_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> Wait | None:
+    """Pure."""
+    try:
+        starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
+        ends = moment_of(texts["ends"], "ends", zone)
+    except errors.InvalidRule:
+        return None
+    if ends <= max(starts, now):
+        return None
+    if starts <= now:
+        return Wait(None, ends, 2, 98)
+    part = round(96 * ((starts - now) / (ends - now)))
+    # The words under the three points need room beside each other.
+    return Wait(starts, ends, min(max(2 + part, 34), 64), 98)
 
 
 @get("/pricing/sales", opt=BY_FORM)
@@ -131,81 +237,216 @@ async def sales_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    chosen = TEMPLATES.get(str(request.query_params.get("template", "")))
-    return await _shown(
-        request,
-        caller,
-        database,
-        settings,
-        chosen[1] if chosen else {},
-    )
-
-
-async def _shown(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    texts: Mapping[str, str],
-    problem: errors.Problem | None = None,
-    sale_id: int | None = None,
-) -> Template:
-    """Show the sales, with what was typed in the form of a new one, or of the one that is named."""
-    zone, now = zone_of(caller.account.time_zone), clock.now()
+    now = clock.now()
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         stored = await sale_sets.read_sales(session, caller)
         sales = sale_bodies(stored, await warnings_of(session, stored))
-    rows = [row_of(sale, zone, now) for sale in sales]
-    empty = dict.fromkeys(FIELDS, "") | {"hours": "48"}
     return show_part(
         request,
         caller,
         "pricing_sales.html",
-        problem.status if problem else 200,
-        rows=[row._replace(texts=dict(texts)) if row.sale.id == sale_id else row for row in rows],
-        texts=empty | dict(texts) if sale_id is None else empty,
-        open_id=sale_id,
-        templates=[(key, name) for key, (name, _) in TEMPLATES.items()],
-        durations=DURATIONS,
-        problem=sentence(problem) if problem else "",
+        rows=[row_of(sale, now) for sale in sales],
+        templates=TEMPLATES.items(),
     )
 
 
-@post_form(["/pricing/sales", "/pricing/sales/{sale_id:int}"])
-async def save_sale(
+async def _stored(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    sale_id: int | None,
+) -> SaleShown | None:
+    """Raises NotFound, OwnerRequired."""
+    caller.must_be_owner()
+    if sale_id is None:
+        return None
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        row = await sale_sets.read_sale(session, caller, sale_id)
+        [shown] = sale_bodies([row], await warnings_of(session, [row]))
+    return shown
+
+
+def _shown(
+    request: PageRequest,
+    caller: Caller,
+    stored: SaleShown | None,
+    texts: Mapping[str, str],
+    effect: PromotionEffect | None,
+    problem: errors.Problem | None = None,
+) -> Template:
+    now = clock.now()
+    row = row_of(stored, now) if stored else None
+    return show_part(
+        request,
+        caller,
+        "promotion.html",
+        problem.status if problem else 200,
+        row=row,
+        sale=stored,
+        sale_id=stored.id if stored else None,
+        templates=TEMPLATES.items(),
+        time_zone=caller.account.time_zone,
+        problem=sentence(problem) if problem else "",
+        **_beside(caller, stored, texts, effect),
+    )
+
+
+def _beside(
+    caller: Caller,
+    stored: SaleShown | None,
+    texts: Mapping[str, str],
+    effect: PromotionEffect | None,
+) -> dict[str, Any]:
+    """Return what the effect's part of the page shows."""
+    zone, now = zone_of(caller.account.time_zone), clock.now()
+    live = stored is not None and stored.enabled
+    return {
+        "effect": effect,
+        "texts": texts,
+        "wait": wait_of(texts, zone, now),
+        "when": "Save changes" if live else when_of(texts["starts"], zone, now),
+    }
+
+
+@get(["/pricing/sales/new", "/pricing/sales/{sale_id:int}"], opt=BY_FORM)
+async def promotion_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    heavy: HeavyWork,
+) -> Template:
+    """Show the promotion and what it does: without a script, too."""
+    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    zone, now = zone_of(caller.account.time_zone), clock.now()
+    texts = texts_of(stored, zone, now) if stored else new_texts(request, zone, now)
+    effect, problem = None, None
+    try:
+        effect = await _previewed(request, caller, heavy, body_of(texts, zone, now), stored)
+    except BAD as e:
+        problem = e
+    return _shown(request, caller, stored, texts, effect, problem)
+
+
+@post_form(["/pricing/sales/new", "/pricing/sales/{sale_id:int}"])
+async def save_promotion(
     request: PageRequest,
     caller: Caller,
     form: Form,
     database: Database,
     settings: Settings,
-    sale_id: int | None = None,
+    heavy: HeavyWork,
 ) -> Template | Response[str]:
-    """Make or change a sale."""
-    texts = form.some(*FIELDS)
-    now = clock.now()
+    """Save the promotion as a draft, schedule it, or show what it would do. A large one asks before
+    it starts.
+    """
+    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    texts, now = form.some(*FIELDS), clock.now()
+    zone = zone_of(caller.account.time_zone)
+    effect = None
     try:
-        body = body_of(texts, zone_of(caller.account.time_zone), now)
+        body = body_of(texts, zone, now)
+        goes_live = form["action"] == "schedule" or (stored is not None and stored.enabled)
+        if goes_live or form["action"] == "preview":
+            effect = await _previewed(request, caller, heavy, body, stored)
+        if form["action"] == "preview":
+            return _shown(request, caller, stored, texts, effect)
+        if goes_live:
+            _need_future(body, now)
+            if effect is not None and form[CONFIRM] != "true":
+                _ask(effect)
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             writer = writer_of(session, caller, settings, form)
-            if sale_id is None:
-                await writes.create_sale(writer, body)
-            else:
-                await writes.change_sale(writer, sale_id, body)
-    except (errors.InvalidRule, errors.InvalidQuery) as e:
-        return await _shown(request, caller, database, settings, texts, e, sale_id)
-    return see("/pricing/sales", done=message("sale_saved"))
+            saved = await _saved(writer, stored, body | {"enabled": goes_live})
+    except BAD as e:
+        return _shown(request, caller, stored, texts, effect, e)
+    done = "sale_draft"
+    if goes_live:
+        done = "sale_started" if saved.starts_at <= now else "sale_scheduled"
+    return see(f"/pricing/sales/{saved.id}", done=message(done))
+
+
+async def _saved(writer: Writer, stored: SaleShown | None, body: Mapping[str, Any]) -> PricingSale:
+    if stored is None:
+        return await writes.create_sale(writer, body)
+    return await writes.change_sale(writer, stored.id, body)
+
+
+def _need_future(body: Mapping[str, Any], now: datetime) -> None:
+    ends = clock.read_moment(body["ends_at"])
+    if ends is None or ends <= now:
+        raise errors.InvalidRule("ends: is in the past")
+
+
+def _ask(effect: PromotionEffect) -> None:
+    """Raises ConfirmationNeeded for a promotion that lowers many cards or much value."""
+    before, after = Decimal(effect.listed_value_before), Decimal(effect.listed_value_after)
+    if effect.reduced < LARGE_CARDS and before - after < LARGE_VALUE:
+        return
+    raise errors.ConfirmationNeeded(
+        f"the promotion lowers {effect.reduced:,} cards: confirm it if you mean it",
+        cards_affected=effect.reduced,
+        listed_value_change=f"{after - before}",
+        deepest_fall_bp=effect.deepest_fall_bp,
+    )
+
+
+async def _previewed(
+    request: PageRequest,
+    caller: Caller,
+    heavy: HeavyWork,
+    body: Mapping[str, Any],
+    stored: SaleShown | None,
+) -> PromotionEffect:
+    """Preview the promotion; the work stops if the caller leaves, since the next word overtakes
+    it.
+    """
+    sale = {name: value for name, value in body.items() if name != "name" or value}
+    asked = PromotionAsked(sale, stored.id if stored else None)
+    work = heavy.read(drafted_promotion, caller, Work.LONG, clock.now(), asked)
+    return await while_there(request.receive, work)
+
+
+@post_form(["/pricing/sales/effect", "/pricing/sales/{sale_id:int}/effect"])
+async def effect_part(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
+    settings: Settings,
+    heavy: HeavyWork,
+) -> Template:
+    """Show what the promotion would do, as a part of the page."""
+    stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
+    texts = form.some(*FIELDS)
+    zone, now = zone_of(caller.account.time_zone), clock.now()
+    problem = None
+    effect = None
+    try:
+        effect = await _previewed(request, caller, heavy, body_of(texts, zone, now), stored)
+    except BAD as e:
+        problem = e
+    return show(
+        request,
+        caller,
+        "promotion_effect.html",
+        problem.status if problem else 200,
+        is_part=True,
+        problem=sentence(problem) if problem else "",
+        **_beside(caller, stored, texts, effect),
+    )
 
 
 @post_form("/pricing/sales/{sale_id:int}/{what:str}")
-async def switch_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
-    """Switch a sale on or off, or delete it."""
-    if what != "delete" and what not in SWITCHES:
-        raise errors.NotFound("this page does not exist")
+async def end_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
+    """Make a draft of a promotion again, which ends it, or delete it."""
     if what == "delete":
         await writes.remove_sale(writer, sale_id)
         return see("/pricing/sales", done=message("sale_deleted"))
-    await writes.change_sale(writer, sale_id, {"enabled": SWITCHES[what]})
-    return see("/pricing/sales", done=message(f"sale_{what}"))
+    if what != "off":
+        raise errors.NotFound("this page does not exist")
+    await writes.change_sale(writer, sale_id, {"enabled": False})
+    return see(f"/pricing/sales/{sale_id}", done=message("sale_off"))
 
 
-ROUTES = [sales_page, save_sale, switch_sale]
+ROUTES = [sales_page, promotion_page, save_promotion, effect_part, end_sale]

@@ -69,7 +69,7 @@ def _bound_below(run: Run) -> pl.Expr:
     """Return the floor, and the current price under never_lower where no sale lowers it."""
     current = pl.col("_never_lower")
     if run.on_sale:
-        current = current & pl.col("sale_id").is_null()
+        current = current & (pl.col("sale_id").is_null() | pl.col("_sale_keeps"))
     return pl.max_horizontal("_floor", where(current, pl.col("current_price")), pl.lit(0, pl.Int64))
 
 

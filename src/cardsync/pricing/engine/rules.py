@@ -257,6 +257,10 @@ class Sale:
     query: str = ""
     floor: int | None = None
     enabled: bool = True
+    # The reduced price is not below what the card cost and this much more, where that is known.
+    floor_cost_bp: int | None = None
+    # Prices that their rule never lowers stay; otherwise a sale lowers them, too.
+    keep_never_lower: bool = False
     # The flag is the same as a rule's, but a sale that cannot be read only selects nothing: without
     # the sale the price stays.
     broken: bool = False
@@ -264,6 +268,7 @@ class Sale:
     def __post_init__(self) -> None:
         _need_range(self.adjust_bp, -WHOLE_BP, 0, "adjust_bp")
         _need_amount(self.floor, 0, MAX_UNITS, "floor")
+        _need_range(self.floor_cost_bp, -WHOLE_BP, ADJUST_BP_MAX, "floor_cost_bp")
         _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
 
     def active(self, now: datetime) -> bool:

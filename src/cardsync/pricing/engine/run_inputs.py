@@ -127,8 +127,13 @@ class Run:
 
     @property
     def costed(self) -> bool:
-        """Return whether some rule's floor asks what a card cost."""
-        return self.any(lambda rule: rule.floor_cost_bp is not None)
+        """Return whether some floor asks what a card cost."""
+        return self.any(lambda rule: rule.floor_cost_bp is not None) or self.sale_costed
+
+    @property
+    def sale_costed(self) -> bool:
+        """Return whether the floor of some sale asks what a card cost."""
+        return any(sale.floor_cost_bp is not None for sale in self.active_sales)
 
     @property
     def stale(self) -> bool:
@@ -318,6 +323,10 @@ def sale_parameters(run: Run) -> pl.DataFrame:
                 "sale_ends_at": sale.ends_at,
                 "_sale_factor": WHOLE_BP + sale.adjust_bp,
                 "_sale_floor": sale.floor,
+                "_sale_cost_factor": None
+                if sale.floor_cost_bp is None
+                else WHOLE_BP + sale.floor_cost_bp,
+                "_sale_keeps": sale.keep_never_lower,
             }
             for sale in run.active_sales
         ],
@@ -326,5 +335,7 @@ def sale_parameters(run: Run) -> pl.DataFrame:
             "sale_ends_at": TIME,
             "_sale_factor": pl.Int64,
             "_sale_floor": pl.Int64,
+            "_sale_cost_factor": pl.Int64,
+            "_sale_keeps": pl.Boolean,
         },
     )

@@ -273,10 +273,13 @@ def floors_by_cost() -> list[pl.Expr]:
     """Raise the rule's floor to that by what the card cost, up to the next cent, where that is
     known.
     """
-    a_cent = WHOLE_BP * UNITS_PER_CENT
-    above = pl.col("cost") * pl.col("_cost_factor")
-    by_cost = (above + (a_cent - 1)) // a_cent * UNITS_PER_CENT
+    by_cost = _above_cost("_cost_factor")
     return [pl.max_horizontal("_floor", by_cost).alias("_floor"), by_cost.alias("_cost_floor")]
+
+
+def _above_cost(factor: str) -> pl.Expr:
+    a_cent = WHOLE_BP * UNITS_PER_CENT
+    return (pl.col("cost") * pl.col(factor) + (a_cent - 1)) // a_cent * UNITS_PER_CENT
 
 
 def hard_floor_of(run: Run) -> list[pl.Expr]:
@@ -341,8 +344,14 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 9
 def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Reduce the capped price, also under never_lower; the sale's own floor is the limit."""
-    reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor")
+    """Reduce the capped price, also under never_lower unless the sale keeps it; the sale's own
+    floor is the limit. That by cost never raises a price.
+    """
+    stops = [where(pl.col("_never_lower") & pl.col("_sale_keeps"), pl.col("current_price"))]
+    if run.sale_costed:
+        stops.append(_above_cost("_sale_cost_factor"))
+    kept = pl.min_horizontal(pl.max_horizontal(*stops, pl.lit(0, pl.Int64)), price)
+    reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor", kept)
     applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()
     return [
         pl.when(applies).then(reduced).otherwise(price).alias("after_sale"),

@@ -117,11 +117,12 @@ async def read_stock(
     card_ids: Sequence[int] | None = None,
     *,
     evidence: bool = False,
+    costed: bool = False,
     **values: Any,
 ) -> Stock:
     """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
     or a range, only these, and only their past is read. The market's evidence is read where the run looks at it, or
-    if `evidence` asks for it.
+    if `evidence` asks for it; what the cards cost as well, by `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
     market = NO_MARKET
@@ -131,7 +132,11 @@ async def read_stock(
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     decided = await decided_of(
-        session, account.seller_id, run.now, reviewed=chosen.run.reviewed, costed=chosen.run.costed
+        session,
+        account.seller_id,
+        run.now,
+        reviewed=chosen.run.reviewed,
+        costed=costed or chosen.run.costed,
     )
     if market.is_empty:
         return Stock(chosen, _cards(rows.with_columns(**inputs), decided))

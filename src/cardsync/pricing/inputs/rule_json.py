@@ -165,6 +165,10 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
     starts_at: Time | UnsetType = UNSET
     ends_at: Time | UnsetType = UNSET
     floor: Money | UnsetType | None = UNSET
+    floor_cost_bp: Whole | UnsetType | None = UNSET
+    """What the card cost and so much more is not undercut, where the cost is known"""
+    keep_never_lower: bool | UnsetType = UNSET
+    """Prices that their rule never lowers stay as they are"""
 
 
 # A body that changes a rule is read where it is known which one.

@@ -84,6 +84,8 @@ def sale_of(row: PricingSale) -> Sale:
         row.query,
         floor,
         row.enabled,
+        row.floor_cost_bp,
+        row.keep_never_lower or False,
     )
 
 

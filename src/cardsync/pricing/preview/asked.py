@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.pricing.preview import backtest, draft, presets, preview
+from cardsync.pricing.preview import backtest, draft, presets, preview, promotion
 from cardsync.pricing.preview.backtest import PastAsked
 from cardsync.pricing.preview.draft import Draft, DraftAsked
 from cardsync.pricing.preview.preview import PricesAsked
-from cardsync.pricing.preview.shown import Backtest, PresetShown, Preview
+from cardsync.pricing.preview.promotion import PromotionAsked
+from cardsync.pricing.preview.shown import Backtest, PresetShown, Preview, PromotionEffect
 from cardsync.settings import Settings
 from cardsync.web.made_files import Made, made
 
@@ -67,6 +68,18 @@ async def drafted_rule(
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         return await draft.preview_draft(session, caller, given, now)
+
+
+async def drafted_promotion(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: PromotionAsked,
+) -> PromotionEffect:
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await promotion.preview_promotion(session, caller, given, now)
 
 
 async def past_prices(

@@ -80,6 +80,32 @@ class DraftPreview(Preview):
     """One card in so many was priced"""
 
 
+class PromotionEffect(msgspec.Struct):
+    """What a promotion does to the cards in stock that it selects, as if it were on now. `reduced`
+    are listed lower than today; `full` ask no more than the cut leaves, and something stops those
+    that are `limited`. No rule, or an earlier promotion, prices those that are `not_priced`.
+    """
+
+    cards: int
+    copies: int
+    reduced: int
+    full: int
+    limited: int
+    not_priced: int
+    below_cost: int
+    unknown_cost: int
+    """The cards whose cost is unknown, which a limit by cost does not protect"""
+    never_lowered: int
+    """The cards whose rule never lowers them, and that the full cut would lower"""
+    below_never_lower: int
+    """The cards of these that the promotion lowers"""
+    listed_value_before: str
+    listed_value_after: str
+    deepest_fall_bp: int
+    """The fall of the card that falls most, in basis points"""
+    largest: list[LargestMove]
+
+
 class PricedBy(msgspec.Struct):
     """The price that a set of rules asks for a card; null where something blocks it or nothing
     usable is there. The steps are those of an explanation. A draft that is no saved rule has the

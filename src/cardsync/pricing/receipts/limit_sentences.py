@@ -110,6 +110,16 @@ def sale_step(
             f"{dollars_or_none(before)} is below the floor of promotion “{sale.name}”, {dollars_or_none(after)}.",
             own,
         )
+    if after == before and sale.keep_never_lower and rule.never_lower:
+        spared = f"Promotion “{sale.name}” leaves prices alone that their rule never lowers"
+        return f"{spared}: {dollars_or_none(after)}.", own
+    full = (before * (WHOLE_BP + sale.adjust_bp) + WHOLE_BP // 2) // WHOLE_BP
+    if sale.floor_cost_bp is not None and after > max(full, sale.floor or 0):
+        above = f" plus {percent(sale.floor_cost_bp)}" if sale.floor_cost_bp else ""
+        return (
+            f"{reduced}, but not below what the card cost{above}: {dollars_or_none(after)}.",
+            own,
+        )
     if after == sale.floor:
         return f"{reduced}, but not below its floor of {dollars_or_none(after)}.", own
     return f"{reduced}: {dollars_or_none(after)}.", own

@@ -163,9 +163,20 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
 
 
 def _columns(sale: Sale) -> dict[str, Any]:
-    names = ("name", "priority", "enabled", "query", "adjust_bp", "starts_at", "ends_at")
-    floor = None if sale.floor is None else from_units(sale.floor)
-    return {name: getattr(sale, name) for name in names} | {"floor": floor}
+    names = (
+        "name",
+        "priority",
+        "enabled",
+        "query",
+        "adjust_bp",
+        "starts_at",
+        "ends_at",
+        "floor_cost_bp",
+    )
+    return {name: getattr(sale, name) for name in names} | {
+        "floor": None if sale.floor is None else from_units(sale.floor),
+        "keep_never_lower": sale.keep_never_lower or None,
+    }
 
 
 async def settings_of(session: AsyncSession, caller: Caller) -> Account:

@@ -116,6 +116,8 @@ class SaleShown(msgspec.Struct):
     starts_at: str
     ends_at: str
     floor: str | None
+    floor_cost_bp: int | None
+    keep_never_lower: bool
     created_at: str
     updated_at: str
     warnings: list[str]

@@ -39,6 +39,8 @@ IMAGES: Final = RowImages(
     "starts_at",
     "ends_at",
     "floor",
+    "floor_cost_bp",
+    "keep_never_lower",
 )
 
 

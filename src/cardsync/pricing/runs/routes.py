@@ -31,12 +31,14 @@ from cardsync.pricing.preview.backtest import PastAsked
 from cardsync.pricing.preview.draft import DraftAsked
 from cardsync.pricing.preview.draft_on_cards import DraftOnCardsAsked, draft_on_cards
 from cardsync.pricing.preview.preview import PricesAsked
+from cardsync.pricing.preview.promotion import PromotionAsked
 from cardsync.pricing.preview.shown import (
     Backtest,
     DraftOnCards,
     DraftPreview,
     PresetsShown,
     Preview,
+    PromotionEffect,
 )
 from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
@@ -222,6 +224,20 @@ async def preview_draft_rule(
     )
 
 
+@post("/preview/sale", **OF_A_DRAFT)
+async def preview_sale(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    heavy: HeavyWork,
+    data: PromotionAsked,
+) -> PromotionEffect:
+    """Preview one `sale` that is not saved, as if it were on now; with `sale_id`, that sale with the
+    fields that `sale` names changed. Nothing is written. If the caller leaves, the work stops.
+    """
+    work = heavy.read(asked.drafted_promotion, caller, Work.LONG, clock.now(), data)
+    return await while_there(request.receive, work)
+
+
 @post("/test", **OF_A_DRAFT)
 async def draft_rule_on_cards(
     caller: Caller,
@@ -325,6 +341,7 @@ router = Router(
     route_handlers=[
         preview_prices,
         preview_draft_rule,
+        preview_sale,
         draft_rule_on_cards,
         compare_presets,
         price_file,
