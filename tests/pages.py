@@ -313,6 +313,7 @@ PAGES = [
     Page("/pricing/presets", owner_only=True),
     Page("/pricing/sales"),
     Page("/pricing/sales/new", owner_only=True),
+    Page("/pricing/sales/{sale_id:int}", kind="part"),
     Page("/pricing/settings", owner_only=True),
     Page("/pricing/reviews", ("/api/pricing/reviews",)),
     Page("/pricing/pins"),

@@ -352,7 +352,7 @@ WORDS: Final[dict[str, str]] = {
     "full": "The cards that ask no more than the cut leaves of their regular price",
     "limited": "The cards that something stops before the full cut",
     "not_priced": "The cards that no rule prices, or an earlier promotion",
-    "below_cost": "The cards that would ask less than they cost",
+    "below_cost": "The cards that it lowers to less than they cost",
     "below_never_lower": "The cards lowered though their rule never lowers them",
     "never_matches": "It selects no card",
     "shadowed_by": "The ids of earlier rules that take all of its cards",

@@ -652,8 +652,8 @@ async def test_staff_reads_sales_pins_and_runs_only(shop):
         assert 'method="post"' not in page.text
         assert "/pricing/settings" not in page.text
     owner = await signed_in(shop)
-    sale = {"name": "A", "percent": "5", "hours": "24"}
-    for path in ("/pricing/sales", "/pricing/pins", "/pricing/rollback", "/pricing/reprice"):
+    sale = {"name": "A", "percent": "5", "ends": "2130-01-01T08:00"}
+    for path in ("/pricing/sales/new", "/pricing/pins", "/pricing/rollback", "/pricing/reprice"):
         fields = sale | {"number": "1", "price": "1.00", "scope": "run_id", "value": "1"}
         assert (await staff.form(path, **fields)).status_code == 403, path
         assert (await owner.http.post(path, data=fields)).status_code == 403, path

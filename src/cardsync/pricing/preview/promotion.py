@@ -162,7 +162,7 @@ def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
         full=(own & (asked <= pl.col("up_to"))).sum(),
         limited=(own & (asked > pl.col("up_to"))).sum(),
         not_priced=(~own).sum(),
-        below_cost=(own & (asked < pl.col("cost"))).sum(),
+        below_cost=(lower & (asked < pl.col("cost"))).sum(),
         unknown_cost=(own & pl.col("cost").is_null()).sum(),
         never_lowered=(own & pl.col("kept")).sum(),
         below_never_lower=(lower & pl.col("kept")).sum(),
