@@ -1097,8 +1097,9 @@ OWN_REFUSALS = {
     ("POST", "/api/quick_add/{entry_id}/settle"): {
         **READS_JSON, 404: {"not_found"}, 409: {"not_pending", "listing_in_hand"},
     },
-    ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"},
-                                                       409: {"stock_promoted_reload"}},
+    ("POST", "/api/contributions/{card_id}/publish"): {
+        404: {"not_found"}, 409: {"stock_promoted_reload"}, 422: {"list_full"},
+    },
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
     },

@@ -59,7 +59,7 @@ async def add_contribution(
 @post(
     "/contributions/{card_id:int}/publish",
     status_code=200,
-    responses=problems(*FOR_MEMBERS, errors.NotFound, errors.StockPromotedReload),
+    responses=problems(*FOR_MEMBERS, errors.ListFull, errors.NotFound, errors.StockPromotedReload),
 )
 async def publish_contribution(
     caller: Caller,
