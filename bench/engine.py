@@ -124,7 +124,7 @@ def plain_target(
     low = max(rule.floor or 0, (current or 0) if rule.never_lower else 0, 100)
     high = min(rule.ceiling or LARGEST_PRICE, LARGEST_PRICE)
     bounded = min(max(value, low), high)
-    bottom, top = plain_limits(card, rule)
+    bottom, top = plain_limits(card, rule, seller.minimum_cap_step)
     value, limit = bounded, None
     if top is not None and value > top:
         limit = top
@@ -200,7 +200,7 @@ def plain_stale(value: int, card: dict[str, Any], rule: Rule, run: Run) -> int:
     return (value * (10_000 - off) + 5_000) // 10_000
 
 
-def plain_limits(card: dict[str, Any], rule: Rule) -> tuple[int | None, int | None]:
+def plain_limits(card: dict[str, Any], rule: Rule, step: int) -> tuple[int | None, int | None]:
     cap, current = rule.cap, card["current_price"]
     if cap is None or current is None:
         return None, None
@@ -212,7 +212,11 @@ def plain_limits(card: dict[str, Any], rule: Rule) -> tuple[int | None, int | No
     assert small.up_bp is not None
     assert small.down_bp is not None
     bottom = -(-(start * (10_000 - small.down_bp)) // 10_000)
-    return min(bottom, current), max(start * (10_000 + small.up_bp) // 10_000, current)
+    top = start * (10_000 + small.up_bp) // 10_000
+    return (
+        min(bottom, current, start - step if small.down_bp else current),
+        max(top, current, start + step if small.up_bp else current),
+    )
 
 
 def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:

@@ -58,6 +58,7 @@ class Inventory:
     told: set[str]
     held: set[int]
     capped: set[int]
+    stuck: set[int]
     # SKUs with the days of the orders that have them.
     ordered: dict[int, list[date]]
     has_orders: bool
@@ -129,6 +130,7 @@ async def inventory_of(
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
         capped,
         capped,
+        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap' AND part = 0")},
         ordered,
         bool(await rows("SELECT 1 FROM orders WHERE seller_id = :s LIMIT 1")),
         {
@@ -472,6 +474,8 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
             return not card["gone"] and card["marketplace_id"] in inv.held
         case "capped":
             return not card["gone"] and card["marketplace_id"] in inv.capped
+        case "stuck":
+            return not card["gone"] and card["marketplace_id"] in inv.stuck
         case "dropped":
             return _dropped(inv, card, seen)
         case "review":

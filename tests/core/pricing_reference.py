@@ -80,7 +80,7 @@ def expected(
     lowest, highest = limits(card, rule, current)
     lowest, highest = max(lowest, hard), max(highest, hard)
     found["after_bounds"] = price = min(max(price, lowest), highest)
-    down, up = cap_limits(rule, start, current)
+    down, up = cap_limits(rule, seller, start, current)
     price, limit, held = capped(rule, price, down, up, current)
     found |= {"after_cap": price, "seller_limit": limit}
     sale = next((sale for sale in sorted(sales, key=lambda s: s.priority) if on(sale, now)), None)
@@ -200,23 +200,24 @@ def reduced(card: Card, rule: Rule, price: Decimal, now: datetime) -> Decimal:
 
 
 def cap_limits(
-    rule: Rule, start: Decimal | None, current: Decimal | None
+    rule: Rule, seller: SellerPricing, start: Decimal | None, current: Decimal | None
 ) -> tuple[Decimal | None, Decimal | None]:
     cap = rule.cap
     if cap is None or start is None or current is None:
         return None, None
     shares = cap.small if cap.small and start < Decimal(cap.small.below) / 10_000 else cap
     down = up = None
+    step = Decimal(seller.minimum_cap_step) / 10_000
     if shares.down_bp is not None:
         lowest = (start * (1 - Decimal(shares.down_bp) / 10_000)).quantize(
             Decimal("0.0001"), ROUND_CEILING
         )
-        down = min(lowest, current)
+        down = min(lowest, current, start - step if shares.down_bp else current)
     if shares.up_bp is not None:
         highest = (start * (1 + Decimal(shares.up_bp) / 10_000)).quantize(
             Decimal("0.0001"), ROUND_FLOOR
         )
-        up = max(highest, current)
+        up = max(highest, current, start + step if shares.up_bp else current)
     return down, up
 
 
@@ -686,6 +687,7 @@ def random_seller(rng: random.Random) -> SellerPricing:
     return SellerPricing(
         default_rule_enabled=rng.random() < 0.9,
         minimum_move=rng.choice([0, 100, 100, 101, 5_000, 20_000]),
+        minimum_cap_step=rng.choice([0, 1, 100, 500, 500, 550, 20_000]),
         max_age_hours=rng.choice([1, 24, 168]),
         automatic_pricing_paused=rng.random() < 0.03,
         awaiting_review=rng.random() < 0.02,

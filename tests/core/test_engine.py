@@ -29,7 +29,14 @@ from tests.core.pricing_reference import (
 )
 
 from cardsync.lots.fee_schedule import net, schedule_at
-from cardsync.pricing.engine.engine import PRICE_STEPS, RECEIPT_COLUMNS, Summary, price, summary
+from cardsync.pricing.engine.engine import (
+    PRICE_STEPS,
+    RECEIPT_COLUMNS,
+    Summary,
+    limited,
+    price,
+    summary,
+)
 from cardsync.pricing.engine.rules import (
     PRESETS,
     Cap,
@@ -509,6 +516,56 @@ def test_a_recent_mover_is_spared_where_the_rule_says_so_and_gets_no_markup(boos
 def test_a_price_moves_only_so_far_within_a_period(fields, card, result, limit):
     row = priced(a_rule(cap=replace(Cap(2_000, 1_000), **fields)), **card)
     assert (row["after_cap"], row["seller_limit"]) == (result, limit)
+
+
+@pytest.mark.parametrize(
+    ("cap", "seller", "market", "asks", "short"),
+    [
+        (Cap(1_500, 1_500), {}, 2_900, 1_100, True),
+        (Cap(1_500, 1_500), {}, 900, 900, False),
+        (Cap(1_500, 1_500), {"minimum_cap_step": 200}, 2_900, 800, True),
+        (Cap(1_500, 1_500), {"minimum_cap_step": 0}, 2_900, 600, True),
+        (Cap(1_500, 1_500, mode="hold"), {}, 2_900, 600, True),
+        # Fifteen percent of a dear card are more than the step, and nothing is still nothing.
+        (Cap(9_000, 9_000), {}, 2_900, 1_100, True),
+        (Cap(0, 1_500), {}, 2_900, 600, True),
+        (Cap(None, 1_500), {}, 2_900, 2_900, False),
+        (Cap(1_500, 0), {}, 100, 600, True),
+        (Cap(1_500, 1_500), {}, 100, 100, False),
+        (Cap(1_500, 1_500, small=SmallCap(50_000, 100, 100)), {}, 2_900, 1_100, True),
+        # The price that the rule asks lies within the cent at which the cap stops.
+        (Cap(1_500, 1_500, period="sync"), {"minimum_cap_step": 520}, 1_120, 1_100, False),
+    ],
+)
+def test_a_cap_of_a_cheap_card_allows_one_step_and_says_where_it_stops(
+    cap, seller, market, asks, short
+):
+    cards = frame_of([a_card(current_price=600, market=market)])
+    out = price(cards, [a_rule(cap=cap)], SellerPricing(**seller), NOW)
+    assert out["target"].to_list() == [asks]
+    found = limited(out)
+    assert found.height == summary(out).held == short
+    if short:
+        assert found.row(0, named=True) == {
+            "marketplace_id": out["marketplace_id"].item(),
+            "rule_id": 1,
+            "held": cap.mode == "hold",
+            "asked": market,
+        }
+
+
+def test_what_a_promotion_a_review_or_a_hold_out_keeps_is_not_said_to_be_limited():
+    rule = a_rule(cap=Cap(1_500, 1_500))
+    cards = frame_of([a_card(marketplace_id=n, market=900_000) for n in range(1, 400)])
+    assert limited(price(cards, [rule], SELLER, NOW)).height == cards.height
+    hour = timedelta(hours=1)
+    on_sale = price(cards, [rule], SELLER, NOW, [Sale(1, "Sale", 1, -100, NOW - hour, NOW + hour)])
+    assert limited(on_sale).is_empty()
+    reviewed = replace(rule, review=ReviewLimits(up_bp=100))
+    assert limited(price(cards, [reviewed], SELLER, NOW)).is_empty()
+    drawn = price(cards, [replace(rule, holdout_bp=2_000)], SELLER, NOW)
+    held = drawn.filter(pl.col("holdout") == "held").height
+    assert 0 < held == cards.height - limited(drawn).height
 
 
 def test_after_a_cap_the_price_rounds_to_its_inside():
@@ -1012,11 +1069,17 @@ def inside_the_limits(out: pl.DataFrame, rule: Rule, seller: SellerPricing) -> N
     )
     assert new.filter(stopped_below & (rounded > limit.clip(100)) & ~allowed).is_empty()
     assert new.filter(
-        stopped_above & (rounded < limit) & ~on_sale & ~no_cent_between(rule.cap)
+        stopped_above & (rounded < limit) & ~on_sale & ~no_cent_between(rule.cap, seller)
     ).is_empty()
+    # A cap that allows a move allows the least step.
+    step, start = seller.minimum_cap_step, pl.col("period_start_price")
+    if rule.cap is not None and rule.cap.up_bp and rule.cap.small is None:
+        assert new.filter(stopped_below & (limit < start + step)).is_empty()
+    if rule.cap is not None and rule.cap.down_bp and rule.cap.small is None:
+        assert new.filter(stopped_above & (limit > start - step)).is_empty()
 
 
-def no_cent_between(cap: Cap | None) -> pl.Expr:
+def no_cent_between(cap: Cap | None, seller: SellerPricing) -> pl.Expr:
     """Both limits of the cap lie inside one cent: then the upper one holds, and the price ends
     under the lower.
     """
@@ -1025,7 +1088,8 @@ def no_cent_between(cap: Cap | None) -> pl.Expr:
     start, up = pl.col("period_start_price"), pl.lit(cap.up_bp, pl.Int64)
     if cap.small is not None:
         up = pl.when(start < cap.small.below).then(pl.lit(cap.small.up_bp, pl.Int64)).otherwise(up)
-    highest = pl.max_horizontal(start * (10_000 + up) // 10_000, "current_price")
+    step = pl.when(up > 0).then(start + seller.minimum_cap_step)
+    highest = pl.max_horizontal(start * (10_000 + up) // 10_000, step, "current_price")
     return (up.is_not_null() & (highest // 100 * 100 < pl.col("seller_limit"))).fill_null(False)
 
 

@@ -44,8 +44,8 @@ CASES = {
          step("cap", "0.9207", "0.8625", held=False, period="day"),
          step("rounding", "0.8625", "0.86"), change("0.86")],
         InShort([Move("Market", "0.93"), Move("1% under", "0.9207"),
-                 Move("the cap of the day", "0.86")],
-                "Limits applied: the cap of the day."),
+                 Move("daily limit", "0.86")],
+                "Limits applied: daily limit."),
     ),
     "a floor, and an ending that moves by more than a cent": (
         [market("1.00"), formula("1.00", "0.99"),

@@ -4,6 +4,7 @@ file gives the same prices.
 
 from __future__ import annotations
 
+import io
 import random
 
 import polars as pl
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.pricing_reference import (
     NOW,
+    a_card,
     frame_of,
     random_card,
     random_rule,
@@ -20,6 +22,7 @@ from tests.core.pricing_reference import (
 )
 
 from cardsync.pricing.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
+from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import parquet_file
 from cardsync.pricing.receipts.sentences import explain
@@ -50,6 +53,24 @@ def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
 def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
     priced, run = a_run(seed)
     assert parquet_file.replay(parquet_file.pack([priced], run)) == 0
+
+
+def test_receipts_of_a_run_before_caps_had_a_least_step_follow_from_themselves():
+    cap = Cap(1_500, 1_500)
+    run = Run([Rule(1, "", 1, state="published", cap=cap)], SellerPricing(minimum_cap_step=0), NOW)
+    cards = frame_of([a_card(current_price=600, market=2_900)])
+    data = parquet_file.pack([price(cards, run.rules, run.seller, NOW)], run)
+    then = pl.read_parquet_metadata(data)["cardsync.run"]
+    assert '"minimum_cap_step":0,' in then
+    out = io.BytesIO()
+    kept = {"cardsync.run": then.replace('"minimum_cap_step":0,', "")}
+    pl.read_parquet(data).write_parquet(out, metadata=kept)
+    assert parquet_file.run_of(out.getvalue()).seller.minimum_cap_step == 0
+    assert parquet_file.replay(out.getvalue()) == 0
+    today = {"cardsync.run": then.replace('"minimum_cap_step":0,', '"minimum_cap_step":500,')}
+    again = io.BytesIO()
+    pl.read_parquet(data).write_parquet(again, metadata=today)
+    assert parquet_file.replay(again.getvalue()) == 1
 
 
 @given(seeds)

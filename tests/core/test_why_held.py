@@ -24,6 +24,14 @@ CASES = [
         "It is in its rule's hold-out until 2026-12-03; the rule would ask 1.10.",
     ),
     (Held("cap"), "Its rule holds moves beyond the cap, so the price stays the same."),
+    (
+        Held("cap", 2_900, period="week", stays=False),
+        "Its rule asks 0.29. The weekly cap limits how far the price moves at once.",
+    ),
+    (
+        Held("cap", 2_900, period="sync"),
+        "Its rule asks 0.29, which is beyond the cap per sync, so the price stays the same.",
+    ),
     *(
         (Held("gate", verdict=verdict), f"Its market gate keeps the rule's price. {why}")
         for verdict, why in GATES.items()
@@ -39,7 +47,11 @@ def test_a_reason_has_its_sentence(held, sentence):
 def test_each_reason_has_one_word_on_pages():
     words = {held.reason: HeldShown(held.reason, "", None).word for held, _ in CASES}
     reviewed = dict.fromkeys(("rise", "drop", "first_price"), "needs review")
-    assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap", "gate": "held by gate"}
+    assert words == reviewed | {
+        "holdout": "hold-out",
+        "cap": "limited by daily cap",
+        "gate": "held by gate",
+    }
 
 
 def test_no_reason_is_without_a_case():

@@ -131,7 +131,7 @@ def _ended(
         pushes=changed and not reprice,
         withdraws=outcome.fingerprint == NOTHING and not reprice,
         cycle=upload.sync_cycle_id,
-        held=outcome.held,
+        limited=outcome.limited,
         lines=outcome.lines,
         sold=outcome.sold,
         reviews=outcome.reviews,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,9 +32,9 @@ class Outcome:
     new_lines: list[str]
     sets: list[str]
     moves: dict[str, int]
-    # Where the run's receipts are, and whose prices it held.
+    # Where the run's receipts are, and whose prices a cap limits.
     receipts: str | None = None
-    held: Sequence[int] = ()
+    limited: pl.DataFrame | None = None
     # The leaps that the seller said yes to, where that is why the upload waited.
     confirmed: pl.DataFrame | None = None
     # The priced cards, if targets were set, and which of them are a sale's.
@@ -154,7 +153,7 @@ def outcome_of(
         list(parsed.new_lines),
         _sets_of(rows),
         prices.moves,
-        held=prices.held,
+        limited=prices.limited,
         confirmed=prices.confirmed,
         sold=prices.sold,
         reviews=prices.reviews,

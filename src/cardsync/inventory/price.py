@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -31,7 +30,7 @@ class Prices:
     held_back: bool
     blocked: dict[str, int]
     moves: dict[str, int]
-    held: Sequence[int]
+    limited: pl.DataFrame
     receipts: pl.DataFrame | None
     # The leaps that the seller said yes to, where that is why the upload waited.
     confirmed: pl.DataFrame | None
@@ -79,7 +78,7 @@ def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool)
         held_back,
         {} if run.asks_database else counted.blocked,
         {} if held_back else {name: getattr(counted, name) for name in MOVES},
-        engine.held(priced),
+        engine.limited(priced),
         # Empty columns go at once: the rest stays in memory until it is written.
         filled(priced) if logged and not held_back else None,
         breaker.leaps(priced) if verdict.settles_leaps else None,

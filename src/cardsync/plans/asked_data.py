@@ -35,7 +35,7 @@ OF_FLAGS: Final[Mapping[str, Data]] = {
     **dict.fromkeys(("gone", "active", "custom", "sealed", "foil", "stamped"), "uploads"),
     **dict.fromkeys(("confirmed", "in-flux", "dropped", "moved"), "uploads"),
     **dict.fromkeys(("priced", "unpriced", "underpriced", "overpriced"), "prices"),
-    **dict.fromkeys(("held", "capped"), "reviews"),
+    **dict.fromkeys(("held", "capped", "stuck"), "reviews"),
     **dict.fromkeys(("unshelved", "location-drift"), "places"),
     "pinned": "pins",
     "review": "products",

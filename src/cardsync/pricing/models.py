@@ -119,13 +119,14 @@ class PriceDecision(Base):
     - pin: the seller's price; an accepted recommendation pins its price `until` its evidence expires
     - accepted: a regular price beyond the review limits that passes until then
     - confirmed: a price before caps that does not stop a run until then
-    - cap: the last pricing left the price as it is, because the rule holds what would move too far
+    - cap: the cap of the rule `source_id` limits the price at the last pricing, which would have
+      `asked` for another one; `part` 0: the price stays where it is, 1: it moves up to the limit
     - sale: the target is a sale's price. The export leaves it out when that sale is not on. While a
       run writes targets, a card has the sale of its old target and that of its new one
     - held_out, twin: a rule's hold-out kept the card at its price, or compares it with those. Noted
       once in thirty days (`part`), when the rule first `asked` for another price
 
-    `source_id` is the sale or the hold-out's rule, or 0.
+    `source_id` is the sale, or the rule of the hold-out or cap, or 0.
     """
 
     __tablename__ = "price_decision"

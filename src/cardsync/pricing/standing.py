@@ -30,7 +30,8 @@ _PUT: Final = """
     ON CONFLICT (seller_id, kind, marketplace_id, source_id, part)
 """
 _REPLACE: Final = """
-       DO UPDATE SET price = excluded.price, since = excluded.since, until = excluded.until,
+       DO UPDATE SET price = excluded.price, asked = excluded.asked, since = excluded.since,
+                     until = excluded.until,
                      decided_by = excluded.decided_by
      WHERE {where}
 """

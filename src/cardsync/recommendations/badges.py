@@ -48,21 +48,26 @@ _LOOKED_AT: Final = """
 # market gate leaves the price of the rule.
 _HELD: Final = """
     SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
-           '' AS verdict
+           '' AS verdict, NULL AS period, false AS stays
       FROM proposal
      WHERE seller_id = :seller AND family = 'review' AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
-    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '' FROM price_decision h
+    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '', NULL, false
+      FROM price_decision h
       JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
      WHERE h.seller_id = :seller AND h.kind = 'held_out' AND h.part = :part
        AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
      UNION ALL
-    SELECT marketplace_id, 'cap', NULL, '' FROM price_decision
-     WHERE seller_id = :seller AND kind = 'cap' AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+    SELECT h.marketplace_id, 'cap', (h.asked * 10000)::bigint, '',
+           r.settings -> 'cap' ->> 'period', h.part = 0
+      FROM price_decision h
+      LEFT JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
+     WHERE h.seller_id = :seller AND h.kind = 'cap'
+       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
      UNION ALL
-    SELECT marketplace_id, 'gate', NULL, verdict FROM gate_hold
+    SELECT marketplace_id, 'gate', NULL, verdict, NULL, false FROM gate_hold
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
 """
 
@@ -108,9 +113,10 @@ async def _held(
     found: dict[int, HeldShown] = {}
     for row in await session.execute(text(_HELD), values):
         until = begin_of(part + 1) if row.reason == "holdout" else None
-        held = Held(row.reason, row.price, until, row.verdict)
+        held = Held(row.reason, row.price, until, row.verdict, row.period, row.stays)
         found.setdefault(
-            row.marketplace_id, HeldShown(row.reason, held.sentence, dollars_or_none(row.price))
+            row.marketplace_id,
+            HeldShown(row.reason, held.sentence, dollars_or_none(row.price), row.period),
         )
     return found
 

@@ -11,6 +11,8 @@ import msgspec
 
 from cardsync.described import Like
 from cardsync.money import dollars
+from cardsync.pricing.engine.rules import CapPeriod
+from cardsync.pricing.rules.rule_forms import CAPS
 from cardsync.proposals.models import State
 from cardsync.recommendations.generation import AdviceKind, ReviewKind
 from cardsync.recommendations.why_held import WORDS
@@ -182,9 +184,13 @@ class HeldShown(msgspec.Struct):
     """Why the price is held, for people"""
     price: str | None
     """The price that is not asked, in USD"""
+    cap_period: CapPeriod | None = None
+    """The period of the cap that limits the price"""
 
     @property
     def word(self) -> str:
+        if self.reason == "cap":
+            return f"limited by {CAPS[self.cap_period or 'day']}"
         return WORDS.get(self.reason, "needs review")
 
 

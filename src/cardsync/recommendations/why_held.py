@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from cardsync.money import dollars
 from cardsync.pricing.engine.steps import GATE_PASSED
+from cardsync.pricing.rules.rule_forms import CAPS
 
 SENTENCES: Final[Mapping[str, str]] = {
     "rise": "A rise to {price} is beyond your limit and waits for your review.",
@@ -19,9 +20,12 @@ SENTENCES: Final[Mapping[str, str]] = {
     "cap": "Its rule holds moves beyond the cap, so the price stays the same.",
     "gate": "Its market gate keeps the rule's price. {why}",
 }
-# A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing.
+# The same of a cap, where the price that the rule asks without it is known.
+LIMITED: Final = "Its rule asks {price}. The {cap} limits how far the price moves at once."
+STUCK: Final = "Its rule asks {price}, which is beyond the {cap}, so the price stays the same."
+# A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing. A
+# cap is named by its period.
 WORDS: Final[Mapping[str, str]] = {
-    "cap": "held by cap",
     "holdout": "hold-out",
     "gate": "held by gate",
 }
@@ -38,18 +42,25 @@ GATES: Final[Mapping[str, str]] = {
 
 class Held(NamedTuple):
     """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out; `verdict`
-    is that of a market gate.
+    is that of a market gate. `period` is that of a cap, which `stays` says holds the price where it
+    is.
     """
 
     reason: str
     price: int | None = None
     until: datetime | None = None
     verdict: str = ""
+    period: str | None = None
+    stays: bool = True
 
     @property
     def sentence(self) -> str:
-        return SENTENCES[self.reason].format(
+        said = SENTENCES[self.reason]
+        if self.reason == "cap" and self.price is not None:
+            said = STUCK if self.stays else LIMITED
+        return said.format(
             price="" if self.price is None else dollars(self.price),
+            cap=CAPS[self.period or "day"],
             until="" if self.until is None else self.until.date().isoformat(),
             why=GATES.get(self.verdict, ""),
         )

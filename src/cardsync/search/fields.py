@@ -70,8 +70,8 @@ CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
 FLAGS = (
     "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced",
     "underpriced", "overpriced",
-    "pinned", "held", "capped", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
-    "dropped",
+    "pinned", "held", "capped", "stuck", "sealed", "foil", "moved", "review", "confirmed", "in-flux",
+    "audit", "dropped",
 )  # fmt: skip
 THINGS = ("photo", "list", "rule", "receipt", "location")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}

@@ -154,7 +154,7 @@ def _prices(facts: Facts) -> Iterator[Condition]:
             "warn",
             f"{prices} held by a cap",
             "See the cards",
-            "/cards?search=is%3Acapped",
+            "/cards?search=is%3Astuck",
             held.since,
             held.money,
             count=held.number,

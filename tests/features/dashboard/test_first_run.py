@@ -249,7 +249,7 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     sections = re.findall(r'<section class="sheet".*?</section>', page.text, re.S)
     for each, section in zip(compared, sections, strict=True):
         told = each["preview"]
-        labels = {"up": "Up", "down": "Down", "held": "Held by a cap", "reviewed": "Needs review"}
+        labels = {"up": "Up", "down": "Down", "held": "Limited by cap", "reviewed": "Needs review"}
         for name, label in labels.items():
             assert f"<dt>{label}</dt><dd>{told[name]}</dd>" in section
         assert f"${told['listed_value_after']}" in section

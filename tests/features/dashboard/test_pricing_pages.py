@@ -279,7 +279,7 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
         "Prices": "governs",
         "Up": "up",
         "Down": "down",
-        "Held by a cap": "held",
+        "Limited by cap": "held",
     }
     for label, name in shown.items():
         assert f"<dt>{label}</dt> <dd>{found[name]}</dd>" in part.text
@@ -538,7 +538,7 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
     page = await browser.get("/pricing/runs")
     for run in runs:
         assert f'href="/pricing/runs/{run["id"]}"' in page.text
-        for label, count in (("Held by a cap", run["held"]), ("Needs review", run["reviewed"])):
+        for label, count in (("Limited by cap", run["held"]), ("Needs review", run["reviewed"])):
             assert f'data-label="{label}">{count}</td>' in page.text
         assert f'data-label="New targets">{run["changed"]}</td>' in page.text
     one = await browser.get(address.split("?")[0])

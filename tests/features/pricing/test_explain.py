@@ -216,7 +216,7 @@ async def test_the_direct_minimum_and_the_fee_gap_raise_a_capped_result(a_seller
     )
     told = await explained(seller, 1)
     assert (step_of(told, "cap")["seller_limit"], step_of(told, "direct_minimum")["output"]) == (
-        "0.115",
+        "0.15",
         "0.40",
     )
     assert told["target_price"] == "0.40"

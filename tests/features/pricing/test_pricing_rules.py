@@ -261,7 +261,7 @@ async def test_settings_are_read_and_changed(a_seller):
     seller = await a_seller()
     assert (await seller.get(SETTINGS)).json() == {
         "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True,
-        "minimum_move": "0.01",
+        "minimum_move": "0.01", "minimum_cap_step": "0.05",
         "review_up_bp": None, "review_down_bp": None, "review_first_price": False,
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
         "hard_floor": None, "repricing_scope": "all_games", "shipping_adder": None,

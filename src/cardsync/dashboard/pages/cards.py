@@ -55,7 +55,7 @@ WEIGHTS = {
 FILTERS = (
     ("is:foil", "Foil"),
     ("is:pinned", "Pinned"),
-    ("is:capped", "Held by a cap"),
+    ("is:capped", "Limited by cap"),
     ("is:underpriced", "Under target"),
     ("is:overpriced", "Over target"),
     ("is:unpriced", "No price"),

@@ -21,11 +21,13 @@ from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
+from cardsync.pricing.engine.rules import PRESETS
 from cardsync.pricing.inputs.rule_findings import Finding
+from cardsync.pricing.inputs.rule_json import to_json
 from cardsync.pricing.preview import rule_analysis
 from cardsync.pricing.preview.asked import compared_presets
 from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.rules.rule_forms import sentence_of
+from cardsync.pricing.rules.rule_forms import cap_in_words, sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings
@@ -54,6 +56,8 @@ MEANT: Final = {
     "move": "At the lowest listing, and lower the longer a card stays unsold: for stock you want to move.",
     "buy-box": "2% under the lowest price with shipping: to be the cheapest offer.",
 }
+# The cap of each preset.
+CAPS: Final = {preset: cap_in_words(to_json(rule)) for preset, rule in PRESETS.items()}
 CHANGES: Final[dict[str, dict[str, Any]]] = {
     "publish": {"state": "published"},
     "draft": {"state": "draft"},
@@ -207,7 +211,7 @@ async def presets_page(
     heavy: HeavyWork,
 ) -> Template:
     found = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
-    return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT)
+    return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT, caps=CAPS)
 
 
 @post_form("/pricing/presets", exception_handlers=TESTED)

@@ -192,6 +192,7 @@ def effect_of(
     """
     return {
         "sentence": rule_forms.sentence_of(wanted),
+        "caps": rule_forms.cap_in_words(wanted),
         "changed": rule_forms.changed_sentences(stored or wanted, wanted),
         "columns": histogram(draft.figures.histogram, draft.figures.unchanged) if draft else [],
         "percent": percent,

@@ -85,6 +85,12 @@ INPUTS: Final = (
     Input("review_first_price", "A card's first price needs review", "check"),
     Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
     Input(
+        "minimum_cap_step",
+        "Smallest step of a cap",
+        "text",
+        "In dollars. A daily cap always allows a change of at least this much.",
+    ),
+    Input(
         "max_age_hours",
         "Oldest market data",
         "text",

@@ -30,7 +30,7 @@ from cardsync.cards.shown import Found
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
-from cardsync.dashboard.pages.pricing import MEANT
+from cardsync.dashboard.pages.pricing import CAPS, MEANT
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
@@ -63,11 +63,14 @@ _CHANGES: Final = 10
 
 
 class FirstLook(NamedTuple):
-    """The shop in one line, and what its price file changes; `reasons` say why that is nothing."""
+    """The shop in one line, how many of its prices a cap limits, and what its price file changes;
+    `reasons` say why that is nothing.
+    """
 
     cards: int
     in_stock: int
     listed: Decimal | None
+    limited: int
     file: ChangesInFile | None
     reasons: list[str]
 
@@ -175,8 +178,9 @@ async def _look(
 ) -> FirstLook:
     every = await _found(database, caller, settings, CardFilter(status="all"))
     stock = await _found(database, caller, settings, CardFilter())
+    limited = await _found(database, caller, settings, CardFilter(search="is:capped"))
     file = await price_file_now(heavy, caller, _CHANGES)
-    return FirstLook(every.total, stock.total, stock.worth, *file)
+    return FirstLook(every.total, stock.total, stock.worth, limited.total, *file)
 
 
 async def _found(
@@ -210,6 +214,7 @@ async def _presets(
         status,
         presets=found,
         meant=MEANT,
+        caps=CAPS,
         **values,
     )
 

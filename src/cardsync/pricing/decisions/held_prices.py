@@ -1,5 +1,5 @@
-"""Keeps the cards whose price a rule holds because it would move too far, or because its market
-gate did not pass, as decisions and in the table `gate_hold`.
+"""Keeps the cards whose price the cap of a rule limits, or whose market gate did not pass, as
+decisions and in the table `gate_hold`.
 
 It runs in the transaction that ends the pricing: `is:held`, badges and cards show the holds of the
 last one.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -20,9 +21,24 @@ _LET_GO = """
     DELETE FROM price_decision h USING card c
      WHERE h.seller_id = :seller AND h.kind = 'cap'
        AND c.seller_id = :seller AND c.marketplace_id = h.marketplace_id
-       AND h.marketplace_id <> ALL (CAST(:held AS bigint[]))
+       AND NOT EXISTS (
+           SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:rules AS bigint[]),
+                              CAST(:parts AS integer[])) AS g (id, rule, part)
+            WHERE g.id = h.marketplace_id AND g.rule = h.source_id AND g.part = h.part)
        AND (CAST(:lines AS text[]) IS NULL OR c.product_line = ANY (CAST(:lines AS text[])))
 """
+# The `part` of a decision of kind cap: the rule holds the price where it is, or lets it move up to
+# the limit.
+STAYS: Final = 0
+MOVES: Final = 1
+_NONE: Final = pl.DataFrame(
+    schema={
+        "marketplace_id": pl.Int64,
+        "rule_id": pl.Int64,
+        "held": pl.Boolean,
+        "asked": pl.Int64,
+    }
+)
 _OPEN_GATES = """
     DELETE FROM gate_hold h
      WHERE h.seller_id = :seller AND NOT EXISTS (
@@ -55,19 +71,32 @@ async def hold_gates(
 async def hold_prices(
     session: AsyncSession,
     seller_id: int,
-    marketplace_ids: Sequence[int],
+    limited: pl.DataFrame | None,
     now: datetime,
     lines: Sequence[str] | None = None,
 ) -> None:
     """After a pricing of all cards, or of an upload that speaks of these product lines: of
-    others, what an earlier one held stays.
+    others, what an earlier one limited stays. `limited` is that of the engine.
     """
-    held = list(marketplace_ids)
+    if limited is None:
+        limited = _NONE
     named = {
         "seller": seller_id,
-        "held": held,
+        "ids": limited["marketplace_id"].to_list(),
+        "rules": limited["rule_id"].to_list(),
+        "parts": (~limited["held"]).cast(pl.Int64).to_list(),
         "lines": None if lines is None else list(lines),
     }
     await session.execute(text(_LET_GO), named)
-    if held:
-        await standing.put(session, seller_id, "cap", held, now)
+    for (held,), rows in limited.group_by("held"):
+        await standing.put(
+            session,
+            seller_id,
+            "cap",
+            rows["marketplace_id"].to_list(),
+            now,
+            sources=rows["rule_id"].to_list(),
+            part=STAYS if held else MOVES,
+            asked=rows["asked"].to_list(),
+            replaces="d.asked IS DISTINCT FROM excluded.asked",
+        )

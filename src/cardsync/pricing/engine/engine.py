@@ -16,7 +16,9 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
+from cardsync.money import UNITS_PER_CENT
 from cardsync.pricing.engine import holdout, review, rounding, sources, steps
+from cardsync.pricing.engine.expressions import cents, true
 from cardsync.pricing.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
 from cardsync.pricing.engine.steps import BLOCKER_BIT
@@ -297,14 +299,27 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
     ).select(*columns, *RECEIPT_COLUMNS)
 
 
-def held(priced: pl.DataFrame) -> list[int]:
-    """Return the marketplace ids of the cards whose prices were held."""
-    return priced.filter(_stays_held())["marketplace_id"].to_list()
+def limited(priced: pl.DataFrame) -> pl.DataFrame:
+    """Return `marketplace_id` and `rule_id` of the cards that a cap limits, the price that the rule
+    would ask without it (`asked`), and whether the rule holds the price where it is (`held`).
+    """
+    return priced.filter(is_limited()).select("marketplace_id", "rule_id", "held", asked=_asked())
 
 
-def _stays_held() -> pl.Expr:
-    """A sale may move a price that the cap held: then it is not held any more."""
-    return pl.col("held").fill_null(False) & ~pl.col("changed")
+def _asked() -> pl.Expr:
+    return cents(pl.col("after_bounds")) * UNITS_PER_CENT
+
+
+def is_limited() -> pl.Expr:
+    """Return whether a cap keeps a card from the price that its rule would ask without the cap. A
+    promotion, a hold-out and a review price the card in their own way, and say so.
+    """
+    asked = _asked()
+    limit = pl.col("seller_limit")
+    below = (limit < pl.col("after_bounds")) & (pl.col("target") < asked)
+    above = (limit > pl.col("after_bounds")) & (pl.col("target") > asked)
+    own = pl.col("sale_id").is_null() & pl.col("review").is_null()
+    return true((below | above) & own & pl.col("holdout").ne_missing(pl.lit("held", holdout.GROUP)))
 
 
 def gated(priced: pl.DataFrame) -> pl.DataFrame:
@@ -319,7 +334,8 @@ class Summary:
     """The summary counts a run's cards.
 
     priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed` are
-    the cards whose price waits for the seller's word. The values of the rises and the falls are in
+    the cards whose price waits for the seller's word, and `held` those that a cap keeps from the
+    price of their rule, whether they move up to its limit or stay. The values of the rises and the falls are in
     ten-thousandths, over all copies.
     """
 
@@ -350,7 +366,7 @@ def summary(priced: pl.DataFrame) -> Summary:
         pl.col("changed").sum(),
         (target > current).sum().alias("up"),
         (target < current).sum().alias("down"),
-        _stays_held().sum().alias("held"),
+        is_limited().sum().alias("held"),
         move.filter(target > current).sum().alias("up_value"),
         move.filter(target < current).sum().alias("down_value"),
         pl.col("review").is_not_null().sum().alias("reviewed"),

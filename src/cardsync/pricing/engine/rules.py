@@ -32,6 +32,8 @@ ADJUST_BP_MAX: Final = 1_000_000
 DAYS_MAX: Final = 36_525
 DEFAULT_PRESET: Final = "competitive"
 UNDERCUT_UP_MAX: Final = 5_000
+# With a larger least step, no cap would limit most cards.
+CAP_STEP_MAX: Final = 1_000_000
 # A hold-out is a small part of the cards: more would cost more than its answer is worth.
 HOLDOUT_MAX: Final = 2_000
 
@@ -291,6 +293,8 @@ class SellerPricing:
     direct_program: bool = False
     default_rule_enabled: bool = True
     minimum_move: int = 100
+    # A cap that allows any move allows one of so much: a part of a few cents is less than a cent.
+    minimum_cap_step: int = 500
     max_age_hours: int = 168
     fee_level: FeeLevel = "1-4"
     automatic_pricing_paused: bool = False
@@ -307,6 +311,7 @@ class SellerPricing:
     def __post_init__(self) -> None:
         _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
         _need_amount(self.minimum_move, 0, MAX_UNITS, "minimum_move")
+        _need_amount(self.minimum_cap_step, 0, CAP_STEP_MAX, "minimum_cap_step")
         _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
         _need_member(self.fee_level, FeeLevel, "fee_level")
         _need_member(self.repricing_scope, RepricingScope, "repricing_scope")

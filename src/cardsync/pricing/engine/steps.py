@@ -314,16 +314,22 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 8
 def cap_limits(run: Run) -> list[pl.Expr]:
-    """Limit the distance of the price from the period's first price; a current price that is
-    already outside is itself the limit.
+    """Limit the distance of the price from the period's first price, but not to less than the
+    seller's least step where a move is allowed at all; a current price that is already outside is
+    itself the limit.
     """
     start = pl.col("period_start_price")
     current = pl.col("current_price")
     small = true(start < pl.col("_small_below"))
     up = pl.when(small).then("_small_up").otherwise("_cap_up")
     down = pl.when(small).then("_small_down").otherwise("_cap_down")
-    highest = pl.max_horizontal(start * (WHOLE_BP + up) // WHOLE_BP, current)
-    lowest = pl.min_horizontal(-(-(start * (WHOLE_BP - down)) // WHOLE_BP), current)
+    step = run.seller.minimum_cap_step
+    highest = pl.max_horizontal(
+        start * (WHOLE_BP + up) // WHOLE_BP, pl.when(up > 0).then(start + step), current
+    )
+    lowest = pl.min_horizontal(
+        -(-(start * (WHOLE_BP - down)) // WHOLE_BP), pl.when(down > 0).then(start - step), current
+    )
     return [
         where(current.is_not_null() & down.is_not_null(), lowest).alias("_cap_low"),
         where(current.is_not_null() & up.is_not_null(), highest).alias("_cap_high"),

@@ -38,6 +38,7 @@ class SettingFields(msgspec.Struct, forbid_unknown_fields=True):
     direct_program: bool | UnsetType = UNSET
     default_rule_enabled: bool | UnsetType = UNSET
     minimum_move: wire.Money | UnsetType = UNSET
+    minimum_cap_step: wire.Money | UnsetType = UNSET
     attribution_logging: bool | UnsetType = UNSET
     max_age_hours: wire.Whole | UnsetType = UNSET
     fee_level: FeeLevel | UnsetType = UNSET
@@ -52,7 +53,13 @@ class SettingFields(msgspec.Struct, forbid_unknown_fields=True):
 
 # No body may give this priority; it marks an omitted one until all entries are read.
 UNPLACED: Final = 0
-MONEY_SETTINGS: Final = ("direct_minimum", "minimum_move", "hard_floor", "shipping_adder")
+MONEY_SETTINGS: Final = (
+    "direct_minimum",
+    "minimum_move",
+    "minimum_cap_step",
+    "hard_floor",
+    "shipping_adder",
+)
 # These fields decide whether receipts are stored, and whether recommendations wait for a person
 # or sure ones apply by themselves; no price that a rule asks depends on them.
 NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})

@@ -118,6 +118,7 @@ def seller_pricing(account: Account) -> SellerPricing:
             "direct_program": account.direct_program,
             "default_rule_enabled": account.default_rule_enabled,
             "minimum_move": to_units(account.minimum_move),
+            "minimum_cap_step": to_units(account.minimum_cap_step),
             "max_age_hours": account.max_age_hours,
             "fee_level": account.fee_level,
             "automatic_pricing_paused": account.automatic_pricing_paused,

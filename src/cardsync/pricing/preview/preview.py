@@ -225,10 +225,11 @@ async def figures(
 def _counts(out: pl.DataFrame) -> dict[str, Any]:
     counted = engine.summary(out)
     current = pl.col("current_price")
-    held = pl.col("held").fill_null(False) & ~pl.col("changed")
+    stays = engine.is_limited() & ~pl.col("changed")
     sums = out.select(
         # A card without a price that waits for its first one has no target, so it is not unchanged.
-        waiting=(pl.col("review").is_not_null() & current.is_not_null() & ~held).sum(),
+        waiting=(pl.col("review").is_not_null() & current.is_not_null()).sum(),
+        stays=stays.sum(),
         before=(current * pl.col("quantity").cast(pl.Int128)).sum(),
     ).row(0, named=True)
     before = int(sums["before"])
@@ -236,7 +237,7 @@ def _counts(out: pl.DataFrame) -> dict[str, Any]:
         "cards": counted.cards,
         "up": counted.up,
         "down": counted.down,
-        "unchanged": counted.unchanged - counted.held - sums["waiting"],
+        "unchanged": counted.unchanged - sums["stays"] - sums["waiting"],
         "held": counted.held,
         "reviewed": counted.reviewed,
         "blocked": counted.blocked,
@@ -323,7 +324,7 @@ def every_card(out: pl.DataFrame, kind: str) -> bytes:
         decimal("target").cast(pl.Decimal(18, 4)).alias("target_price"),
         "rule_id",
         "sale_id",
-        "held",
+        engine.is_limited().alias("held"),
         pl.col("blockers").replace_strict(codes, return_dtype=pl.String).alias("blocked"),
     )
     buffer = io.BytesIO()

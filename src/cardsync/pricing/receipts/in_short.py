@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from cardsync.money import percent
+from cardsync.pricing.receipts.limit_sentences import LIMITS
 
 Step = Mapping[str, Any]
 
@@ -115,7 +116,7 @@ def _words(step: Step) -> str:
     if name == "bounds":
         return _BOUNDS[step["bound"]]
     if name == "cap":
-        return f"{'held by' if step['held'] else ''} the cap of the {step['period']}".strip()
+        return LIMITS[step["period"]]
     if name == "stale_reduction":
         return f"unsold for {step['days']} days"
     return _WORDS[name]

@@ -14,6 +14,8 @@ from cardsync.pricing.engine.rules import WHOLE_BP, Rule, Sale
 from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
 
 Row = Mapping[str, Any]
+LIMITS: Final = {"sync": "limit per sync", "day": "daily limit", "week": "weekly limit"}
+_WHEN: Final = {"sync": "in one sync", "day": "today", "week": "this week"}
 Step = tuple[str, dict[str, object]]
 
 
@@ -73,6 +75,7 @@ def cap_step(
         "seller_limit": dollars_or_none(limit),
         "mode": cap and cap.mode,
         "period": cap and cap.period,
+        "minimum_cap_step": dollars_or_none(run.seller.minimum_cap_step),
         "held": bool(row["held"]),
     }
     if cap is None:
@@ -84,7 +87,8 @@ def cap_step(
     elif row["held"]:
         said = f"{dollars_or_none(before)} is over the limit of {dollars_or_none(limit)}, so the price is held at {dollars_or_none(after)}."
     else:
-        said = f"{dollars_or_none(before)} is over the cap for the {cap.period}; its limit is {dollars_or_none(limit)}."
+        way = "above" if before > limit else "below"
+        said = f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)} {_WHEN[cap.period]}; the rule asks {dollars_or_none(before)}."
     return said, own
 
 

@@ -29,10 +29,14 @@ _STEPS: Final = frozenset(step.output for step in PRICE_STEPS[:-1])
 _GROUP_ROWS: Final = 16_384
 
 
+# The receipts of a run that knew no such setting were made as if it had this value.
+_UNKNOWN_THEN: Final[dict[str, Any]] = {"minimum_cap_step": 0}
+
+
 class _Kept(msgspec.Struct):
     rules: list[Rule]
     sales: list[Sale]
-    seller: SellerPricing
+    seller: dict[str, Any]
     now: datetime
 
 
@@ -47,7 +51,7 @@ def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     kept = _Kept(
         list(run.rules),
         list(run.sales),
-        run.seller,
+        msgspec.to_builtins(run.seller),
         run.now,
     )
     out = io.BytesIO()
@@ -73,7 +77,8 @@ def receipt(data: bytes, marketplace_id: int) -> dict[str, Any] | None:
 
 def run_of(data: bytes) -> Run:
     kept = msgspec.json.decode(pl.read_parquet_metadata(data)[_RUN], type=_Kept)
-    return Run(kept.rules, kept.seller, kept.now, kept.sales)
+    seller = msgspec.convert({**_UNKNOWN_THEN, **kept.seller}, SellerPricing)
+    return Run(kept.rules, seller, kept.now, kept.sales)
 
 
 def replay(data: bytes) -> int:

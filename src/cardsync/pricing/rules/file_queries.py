@@ -82,6 +82,7 @@ _FLAGS: Final = {
             "pinned",
             "held",
             "capped",
+            "stuck",
             "moved",
             "audit",
             "dropped",

@@ -1,8 +1,7 @@
 """Shows one rule as a sentence, as text and as the fields of a form, and reads the text and the
 fields back. Pure.
 
-A form has no fields for the market gate and for a cap's separate small limits: it leaves them as
-they are, and the text sets them.
+A form has no fields for the market gate: it leaves that as it is, and the text sets it.
 """
 
 from __future__ import annotations
@@ -33,6 +32,8 @@ ROUNDINGS: Final = {
 PERIODS: Final = {"sync": "sync", "day": "day", "week": "week"}
 SIDES: Final = {"under": "under", "above": "above"}
 MODES: Final = {"clamp": "is cut to the limit", "hold": "leaves the price as it is"}
+# The names of a cap by its period.
+CAPS: Final = {"sync": "cap per sync", "day": "daily cap", "week": "weekly cap"}
 _FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
 _AMOUNTS: Final = ("floor", "ceiling")
 _STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
@@ -104,20 +105,16 @@ def _bounds(rule: RuleJson) -> list[str]:
 def _limits(rule: RuleJson) -> list[str]:
     sentences = []
     if (cap := rule.get("cap")) is not None:
-        ways = [
-            f"{percent(cap[name])} {word}"
-            for name, word in (("up_bp", "up"), ("down_bp", "down"))
-            if cap[name] is not None
-        ]
-        if ways:
+        if ways := _ways(cap):
             more = (
                 "larger moves are held" if cap["mode"] == "hold" else "larger moves are cut to that"
             )
-            sentences.append(
-                f"A price moves at most {' and '.join(ways)} per {PERIODS[cap['period']]}; {more}."
-            )
+            sentences.append(f"A price moves at most {ways} per {PERIODS[cap['period']]}; {more}.")
         if (small := cap.get("small")) is not None:
-            sentences.append(f"Cards below ${small['below']} have their own limits.")
+            sentences.append(
+                f"Cards below ${small['below']} move at most {_ways(small)} per"
+                f" {PERIODS[cap['period']]}."
+            )
     if rule.get("velocity_boost_enabled"):
         sentences.append("Fast sellers are priced higher.")
     if (up := rule.get("undercut_up_bp")) is not None:
@@ -136,6 +133,30 @@ def _limits(rule: RuleJson) -> list[str]:
     if rule["rounding"] != "cent":
         sentences.append(f"Prices are rounded {ROUNDINGS[rule['rounding']]}.")
     return sentences
+
+
+def _ways(limits: RuleJson) -> str:
+    """Return how far a price may move: `15% up and 10% down`; empty without a limit."""
+    return " and ".join(
+        f"{percent(limits[name])} {word}"
+        for name, word in (("up_bp", "up"), ("down_bp", "down"))
+        if limits[name] is not None
+    )
+
+
+def cap_in_words(rule: RuleJson) -> str:
+    """Return the rule's cap: `the daily cap of 20% (15% below $5.00)`; empty without one."""
+    cap = rule.get("cap")
+    if cap is None:
+        return ""
+    of, small = _limit(cap), cap.get("small")
+    apart = f" ({_limit(small)} below ${small['below']})" if small and _limit(small) != of else ""
+    return f"the {CAPS[cap['period']]}{f' of {of}' if of else ''}{apart}"
+
+
+def _limit(limits: RuleJson) -> str:
+    up, down = limits["up_bp"], limits["down_bp"]
+    return percent(up) if up is not None and up == down else _ways(limits)
 
 
 def _reviewed(review: RuleJson) -> str:
@@ -188,6 +209,7 @@ def read_text(text: str) -> dict[str, Any]:
 def form_of(rule: RuleJson) -> dict[str, str]:
     """Return the texts of the form's fields."""
     cap: RuleJson = rule.get("cap") or {}
+    small: RuleJson = cap.get("small") or {}
     stale: RuleJson = rule.get("stale") or {}
     review: RuleJson = rule.get("review") or {}
     texts = {name: str(rule.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
@@ -210,6 +232,9 @@ def form_of(rule: RuleJson) -> dict[str, str]:
         "cap_down": _percent_or_none(cap.get("down_bp")),
         "cap_period": cap.get("period", "day"),
         "cap_mode": cap.get("mode", "clamp"),
+        "small_below": small.get("below", ""),
+        "small_up": _percent_or_none(small.get("up_bp")),
+        "small_down": _percent_or_none(small.get("down_bp")),
     }
     for name in _STALE:
         value = stale.get(name)
@@ -268,7 +293,7 @@ def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | Non
         read_percent(texts[name], name) if texts.get(name) else None
         for name in ("cap_up", "cap_down")
     )
-    small = was.get("small") if was else None
+    small = _small(texts) if "small_below" in texts else was.get("small") if was else None
     if up is None and down is None and small is None:
         return None
     return {
@@ -278,6 +303,19 @@ def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | Non
         "mode": texts.get("cap_mode", "clamp"),
         "small": small,
     }
+
+
+def _small(texts: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the limits of cheap cards, None if they have none of their own."""
+    up, down = (
+        read_percent(texts[name], name) if texts.get(name) else None
+        for name in ("small_up", "small_down")
+    )
+    if not texts["small_below"]:
+        if up is None and down is None:
+            return None
+        raise errors.InvalidRule("small_below: is required when cheap cards have their own limits")
+    return {"below": texts["small_below"], "up_bp": up, "down_bp": down}
 
 
 def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:

@@ -132,6 +132,7 @@ class PricingSettings(msgspec.Struct):
     direct_program: bool
     default_rule_enabled: bool
     minimum_move: str
+    minimum_cap_step: str
     attribution_logging: bool
     max_age_hours: int
     fee_level: FeeLevel
@@ -181,6 +182,7 @@ def settings_body(account: Account) -> PricingSettings:
         account.direct_program,
         account.default_rule_enabled,
         dollars(pricing.minimum_move),
+        dollars(pricing.minimum_cap_step),
         account.attribution_logging,
         account.max_age_hours,
         pricing.fee_level,

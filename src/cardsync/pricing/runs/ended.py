@@ -32,8 +32,8 @@ class Ended:
     withdraws: bool = False
     # The agent's cycle that brought the cards.
     cycle: str | None = None
-    # These prices were held back; `lines` None means that all product lines were priced.
-    held: Sequence[int] = ()
+    # A cap limits these prices; `lines` None means that all product lines were priced.
+    limited: pl.DataFrame | None = None
     gated: pl.DataFrame | None = None
     lines: Sequence[str] | None = None
     sold: on_sale.OnSale | None = None
@@ -48,7 +48,7 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
     """Store what follows from the pricing. `own` is the seller's row, locked."""
     seller_id = own.seller_id
     if ended.completed:
-        await hold_prices(session, seller_id, ended.held, now, ended.lines)
+        await hold_prices(session, seller_id, ended.limited, now, ended.lines)
         await hold_gates(session, seller_id, ended.gated)
     if ended.sold is not None:
         await on_sale.settle(session, seller_id, ended.sold, now)

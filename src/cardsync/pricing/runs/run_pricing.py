@@ -100,7 +100,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     sold = on_sale.on_sale(priced)
     found = partial(
         Ended,
-        held=engine.held(priced),
+        limited=engine.limited(priced),
         gated=engine.gated(priced),
         sold=sold,
         reviews=found_in(priced, stock.run),

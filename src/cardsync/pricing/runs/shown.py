@@ -36,6 +36,7 @@ class PriceRunShown(msgspec.Struct):
     changed: int
     """The price changes that are new with the run"""
     held: int
+    """Cards that a cap keeps from the price of their rule, moving or not"""
     reviewed: int
     blocked: dict[str, int]
     up: int | None = None
