@@ -130,7 +130,7 @@ async def inventory_of(
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
         capped,
         capped,
-        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap' AND part = 0")},
+        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap' AND part = 1")},
         ordered,
         bool(await rows("SELECT 1 FROM orders WHERE seller_id = :s LIMIT 1")),
         {

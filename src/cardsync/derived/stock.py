@@ -47,7 +47,7 @@ _HELD = f"""
     SELECT count(*) AS held, coalesce(sum(c.price * c.quantity), 0) AS held_value
       FROM price_decision h JOIN card c ON c.seller_id = :seller
        AND c.marketplace_id = h.marketplace_id
-     WHERE h.seller_id = :seller AND h.kind = 'cap' AND h.part = 0 AND {_ON_SALE}
+     WHERE h.seller_id = :seller AND h.kind = 'cap' AND h.part = 1 AND {_ON_SALE}
 """
 _DROPPED = f"""
     SELECT count(*) AS dropped, coalesce(sum(d.price * d.quantity), 0) AS dropped_value

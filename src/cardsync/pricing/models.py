@@ -120,7 +120,7 @@ class PriceDecision(Base):
     - accepted: a regular price beyond the review limits that passes until then
     - confirmed: a price before caps that does not stop a run until then
     - cap: the cap of the rule `source_id` limits the price at the last pricing, which would have
-      `asked` for another one; `part` 0: the price stays where it is, 1: it moves up to the limit
+      `asked` for another one; `part` 0: the price moves up to the limit, 1: it stays where it is
     - sale: the target is a sale's price. The export leaves it out when that sale is not on. While a
       run writes targets, a card has the sale of its old target and that of its new one
     - held_out, twin: a rule's hold-out kept the card at its price, or compares it with those. Noted

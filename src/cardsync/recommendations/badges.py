@@ -61,7 +61,7 @@ _HELD: Final = """
        AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
      UNION ALL
     SELECT h.marketplace_id, 'cap', (h.asked * 10000)::bigint, '',
-           r.settings -> 'cap' ->> 'period', h.part = 0
+           r.settings -> 'cap' ->> 'period', h.part = 1
       FROM price_decision h
       LEFT JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
      WHERE h.seller_id = :seller AND h.kind = 'cap'

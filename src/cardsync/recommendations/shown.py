@@ -175,7 +175,7 @@ class OutcomesShown(msgspec.Struct):
     """The latest applied reviews whose days have ended"""
 
 
-class HeldShown(msgspec.Struct):
+class HeldShown(msgspec.Struct, omit_defaults=True):
     """`price` is the price that is not asked."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]

@@ -148,7 +148,7 @@ FLAGS = {
     "capped": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id"
     " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap'))",
     "stuck": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id"
-    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' AND h.part = 0))",
+    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' AND h.part = 1))",
     "dropped": f"c.id IN (SELECT d.id FROM ({DROPPED}) d)",
     "sealed": "c.condition = 'U'",
     "foil": _FOIL,

@@ -143,6 +143,9 @@ async def an_inventory(service, seed: int):
         await service.sql(seller.id, decided, s=seller.id, kind="pin", sku=sku)
     for sku in dice.sample(range(1, 31), 6):
         await service.sql(seller.id, decided, s=seller.id, kind="cap", sku=sku)
+    held = decided.replace("price)", "part, price)").replace(":sku, 1)", ":sku, 1, 1)")
+    for sku in dice.sample(range(1, 31), 3):
+        await service.sql(seller.id, held, s=seller.id, kind="cap", sku=sku)
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,

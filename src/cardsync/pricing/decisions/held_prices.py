@@ -27,10 +27,10 @@ _LET_GO = """
             WHERE g.id = h.marketplace_id AND g.rule = h.source_id AND g.part = h.part)
        AND (CAST(:lines AS text[]) IS NULL OR c.product_line = ANY (CAST(:lines AS text[])))
 """
-# The `part` of a decision of kind cap: the rule holds the price where it is, or lets it move up to
-# the limit.
-STAYS: Final = 0
-MOVES: Final = 1
+# The `part` of a decision of kind cap: the rule lets the price move up to the limit, or holds it
+# where it is.
+MOVES: Final = 0
+STAYS: Final = 1
 _NONE: Final = pl.DataFrame(
     schema={
         "marketplace_id": pl.Int64,
@@ -84,7 +84,7 @@ async def hold_prices(
         "seller": seller_id,
         "ids": limited["marketplace_id"].to_list(),
         "rules": limited["rule_id"].to_list(),
-        "parts": (~limited["held"]).cast(pl.Int64).to_list(),
+        "parts": limited["held"].cast(pl.Int64).to_list(),
         "lines": None if lines is None else list(lines),
     }
     await session.execute(text(_LET_GO), named)

@@ -75,7 +75,6 @@ def cap_step(
         "seller_limit": dollars_or_none(limit),
         "mode": cap and cap.mode,
         "period": cap and cap.period,
-        "minimum_cap_step": dollars_or_none(run.seller.minimum_cap_step),
         "held": bool(row["held"]),
     }
     if cap is None:
@@ -89,6 +88,10 @@ def cap_step(
     else:
         way = "above" if before > limit else "below"
         said = f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)} {_WHEN[cap.period]}; the rule asks {dollars_or_none(before)}."
+    step, start = run.seller.minimum_cap_step, row["period_start_price"]
+    if limit is not None and step and abs(limit - start) == step:
+        own["minimum_cap_step"] = dollars_or_none(step)
+        said += f" A cap allows at least {dollars_or_none(step)}."
     return said, own
 
 
