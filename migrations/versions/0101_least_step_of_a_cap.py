@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0099"
-down_revision = "0098"
+revision = "0101"
+down_revision = "0100"
 
 
 def upgrade() -> None:
