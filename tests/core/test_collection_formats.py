@@ -59,7 +59,7 @@ SAMPLES = {
         "Amount\n1;22;Bolt;Blitz;M11;Magic 2011;1.2;3;EX;X;4\n1;22;Bolt;Bolt;M11;Magic 2011;1;1;PL;;1\n"),
         [
             (4, "Bolt", "Magic 2011", "M11", "", "Foil", "LP", "German"),
-            (1, "Bolt", "Magic 2011", "M11", "", "Normal", "HP", "English"),
+            (1, "Bolt", "Magic 2011", "M11", "", "Nonfoil", "HP", "English"),
         ],
     ),
     "cardmarket_stock": (
@@ -68,7 +68,7 @@ SAMPLES = {
         "743311;2;;7;5;1;;;;;;;;\n715954;1;12.00;1;2;;;;;;;;;\n"),
         [
             (2, "", "", "", "", "Foil", "MP", "Japanese"),
-            (1, "", "", "", "", "Normal", "NM", "English"),
+            (1, "", "", "", "", "Nonfoil", "NM", "English"),
         ],
     ),
     "cardnexus": (
@@ -398,7 +398,7 @@ def test_languages_are_read_in_every_way_of_writing_them(word, language):
 @pytest.mark.parametrize(
     ("word", "finish"),
     [
-        ("regular", "Normal"), ("nonfoil", "Normal"), ("False", "Normal"), ("", "Normal"),
+        ("regular", "Normal"), ("nonfoil", "Normal"), ("False", "Normal"), ("", ""),
         ("FOIL_ETCHED", "Foil"), ("True", "Foil"), ("etched", "Foil"), ("Surge Foil", "Surge Foil"),
         ("Step and Compleat Foil", "Step and Compleat Foil"), ("Reverse Holo", "Reverse Holofoil"),
     ],
@@ -417,6 +417,9 @@ def test_what_ends_in_foil_is_a_foil(word, finish):
         ("Foil", "lorcana", ["Cold Foil", "Holofoil"]),
         ("Cosmos Holofoil", "pokemon", ["Cosmos Holofoil"]),
         ("Normal", "pokemon", ["Normal"]),
+        ("", "pokemon", [""]),
+        ("Nonfoil", "magic", ["Normal"]),
+        ("Nonfoil", "pokemon", [""]),
     ],
 )
 def test_a_foil_is_one_of_its_games_own(finish, game, printings):
@@ -461,7 +464,7 @@ def test_a_list_is_read_line_by_line():
     said = of_list(LIST).frame.select(
         "row", "copies", "name", "set_code", "number", "finish", "condition", "language"
     )
-    plain = ("Normal", "NM", "English")
+    plain = ("", "NM", "English")
     foil = ("Foil", "NM", "English")
     assert said.rows() == [
         (2, 4, "Ragavan, Nimble Pilferer", "MH2", "", *foil),
@@ -478,7 +481,7 @@ def test_a_list_is_read_line_by_line():
         (17, 2, "Arcane Signet", "", "", *plain),
         (18, 1, "Pikachu ex", "SSP", "57", *plain),
         (19, 1, "Borrowing 100,000 Arrows", "PTK", "37", *plain),
-        (20, 1, "Lim-Dûl's Vault", "ALL", "107", "Normal", "NM", "German"),
+        (20, 1, "Lim-Dûl's Vault", "ALL", "107", "", "NM", "German"),
         (21, 1, "+2 Mace", "AFR", "1", *plain),
         (22, 3, "Plains", "", "267", *plain),
         (23, 1, "Demonic Tutor", "PLST", "DDC-49", *plain),

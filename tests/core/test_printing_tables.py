@@ -4,12 +4,14 @@ printing has a key of its own, and a person's word means the printings of that w
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from cardsync.catalog.condition import read_condition
 from cardsync.catalog.printings import (
     OF_GAMES,
     PRINTINGS,
+    base_finishes,
     is_foil,
     printing_named,
     printings_meant,
@@ -85,3 +87,46 @@ def test_an_edition_alone_means_each_of_its_printings() -> None:
     meant = printings_meant("first edition")
     assert meant.named == meant.possible
     assert set(meant.named) == {name.lower() for name in PRINTINGS if name.startswith("1st")}
+
+
+@pytest.mark.parametrize(
+    ("game", "finishes", "base"),
+    [
+        ("pokemon", ["holofoil"], ["holofoil"]),
+        ("pokemon", ["reverse holofoil", "normal"], ["normal"]),
+        ("pokemon", ["reverse holofoil", "holofoil"], ["holofoil"]),
+        ("pokemon", ["1st edition", "unlimited"], ["unlimited"]),
+        ("pokemon", ["1st edition holofoil", "unlimited holofoil"], ["unlimited holofoil"]),
+        ("pokemon", ["1st edition"], ["1st edition"]),
+        ("magic", ["foil", "normal"], ["normal"]),
+        ("magic", ["foil", None], [None]),
+        ("magic", ["normal", None], ["normal"]),
+        ("lorcana", ["cold foil", "normal"], ["normal"]),
+        ("lorcana", ["cold foil", "holofoil"], ["cold foil", "holofoil"]),
+        ("lorcana", ["normal", "cracked ice"], ["normal"]),
+        ("gundam", ["foil", "holofoil"], ["foil", "holofoil"]),
+        ("flesh_and_blood", ["cold foil", "rainbow foil"], ["cold foil", "rainbow foil"]),
+        ("flesh_and_blood", ["1st edition normal", "1st edition cold foil"], ["1st edition normal"]),
+        (
+            "flesh_and_blood",
+            ["1st edition normal", "unlimited edition normal", "unlimited edition cold foil"],
+            ["unlimited edition normal"],
+        ),
+        ("yugioh", ["1st edition", "unlimited"], ["1st edition", "unlimited"]),
+        ("yugioh", ["limited"], ["limited"]),
+    ],
+)
+def test_the_base_finish_is_the_one_that_nobody_needs_to_say(
+    game: str, finishes: list[str | None], base: list[str | None]
+) -> None:
+    pairs = pl.DataFrame(
+        [(game, at, one) for at in (1, 2) for one in (*finishes, *finishes)],
+        schema={"game": pl.String, "card": pl.Int64, "finish": pl.String},
+        orient="row",
+    )
+    other = pairs.with_columns(card=3, finish=pl.lit("galaxy foil")).head(1)
+    found = base_finishes(pl.concat([other, pairs]), ["card"], "finish")
+    assert found.rows() == [
+        *other.rows(),
+        *((game, at, one) for at in (1, 2) for one in (*finishes, *finishes) if one in base),
+    ]

@@ -17,7 +17,7 @@ import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
 from cardsync.catalog.condition import LANGUAGES, SEALED, WITHOUT_SKU
-from cardsync.catalog.printings import SEALED_FINISH, own_printings
+from cardsync.catalog.printings import SEALED_FINISH, base_finishes, own_printings
 from cardsync.catalog.product_names import name_columns
 from cardsync.catalog.set_names import part_columns, set_code_key, set_columns
 
@@ -72,11 +72,15 @@ _TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
 ENGLISH = "en"
 ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
+# The finish as a key where nobody said it: the card's own one is meant, or the base one of several.
+NOT_SAID = ""
 # Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
 # slab at a time.
 _ROWS_AT_ONCE = 100_000
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
+# Products that differ in none of these are one card in several finishes.
+_OF_CARD = [f"{name}_offered" for name in _FIELDS if name != "finish_key"]
 
 
 _LANDS = ("plains", "island", "swamp", "mountain", "forest", "wastes")
@@ -109,14 +113,17 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
 
 def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
     """Add ROW_KEYS to the columns game, set_name, product_name, number, condition (the code),
-    printing and language.
+    printing and language. A printing that is null was not said; an empty one could not be read.
     """
     its_own = pl.col("game").replace_strict(LANGUAGE_OF_GAME, default=None, return_dtype=pl.String)
     implied = its_own.is_not_null() & pl.col("language").eq("English")
     parts = ["name_key", "back_key", "variant_key", "alias_key"]
     return _keyed(rows, ["set_key", "set_series"], parts).with_columns(
         _without_its_number(),
-        _finish_key(pl.col("printing").cast(pl.String)),
+        pl.when(pl.col("printing").is_null())
+        .then(pl.lit(NOT_SAID))
+        .otherwise(_finish_key(pl.col("printing").cast(pl.String)))
+        .alias("finish_key"),
         # English is merely what a label without a language implies.
         pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
@@ -437,6 +444,7 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
         & _same("sealed")
     )
+    fit = said_or_base(fit, ["row", *_OF_CARD], "finish_key_offered")
     same = fit.filter(_same("variant_key"))
     return pl.concat([same, fit.filter(~_same("variant_key")).filter(_number_tells_variant())])
 
@@ -487,7 +495,8 @@ _EDITIONS = {
 
 def _finish_fits() -> pl.Expr:
     """A row that says foil and no more means the foil that the card has. A row without an edition
-    means that which the card has, if it is one; sources differ in the foil of a pattern.
+    means that which the card has, if it is one; sources differ in the foil of a pattern. One that
+    says nothing may mean any.
     """
     row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
     foil = (row == "foil") & offered.str.ends_with("foil")
@@ -496,12 +505,28 @@ def _finish_fits() -> pl.Expr:
     of_pokemon = pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS) & (
         without_edition(offered).eq(row) | (patterned & row.is_in(holo) & offered.is_in(holo))
     )
-    return _agree("finish_key", optional=False) | (foil | of_pokemon).fill_null(False)
+    fits = _agree("finish_key", optional=False) | (foil | of_pokemon).fill_null(False)
+    return fits | finish_not_said()
 
 
 def without_edition(finish: pl.Expr) -> pl.Expr:
     """Return the finish of a product whose printing says an edition, without it; null for others."""
     return finish.replace_strict(_EDITIONS, default=None, return_dtype=pl.String)
+
+
+def finish_not_said() -> pl.Expr:
+    return (pl.col("finish_key") == NOT_SAID).fill_null(False)
+
+
+def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
+    """Return the pairs of rows and products; where a row does not say its finish, those with the
+    base finish of each of its cards, which are told apart by the columns `card`.
+    """
+    unsaid = pairs.filter(finish_not_said())
+    if unsaid.is_empty():
+        return pairs
+    said = pairs.filter(~finish_not_said())
+    return pl.concat([said, base_finishes(unsaid, card, finish)])
 
 
 def _variant_allowed() -> pl.Expr:

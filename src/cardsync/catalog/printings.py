@@ -71,6 +71,10 @@ _SAID: Final = {
 _SILENT: Final = frozenset({"edition", "normal", "printing"})
 _EDITIONS: Final = frozenset({"1st", "unlimited", "limited"})
 _FOILS: Final = frozenset({"foil", "holofoil"})
+# An edition that a person would name; in Yu-Gi-Oh both are common, so neither is the base.
+_EARLY: Final = frozenset({"1st", "limited"})
+_EDITIONS_ARE_COMMON: Final = ("yugioh",)
+_RANKS: Final = ("early", "foil", "parallel", "unnamed")
 
 
 def printings_of(game: str, finish: str | None = None) -> tuple[str, ...]:
@@ -157,6 +161,30 @@ def printings_meant(text: str) -> Meant:
         ]
     known = tuple(possible) or (text,)
     return Meant(tuple(named) or known, known)
+
+
+def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
+    """Return the pairs with the base finish of each `card`: the sole one that it has, or else the one
+    that nobody needs to say, which is no first edition, no foil and no parallel. Where that leaves
+    several, the pairs of all of them remain.
+    """
+    distinct = pairs.select("game", finish).unique()
+    ranks = [_rank(*one) for one in distinct.iter_rows()]
+    table = distinct.hstack(pl.DataFrame(ranks, schema=dict.fromkeys(_RANKS, pl.Int8), orient="row"))
+    ranked = pairs.join(
+        table, on=["game", finish], how="left", nulls_equal=True, maintain_order="left"
+    )
+    for rank in _RANKS:
+        ranked = ranked.filter(pl.col(rank) == pl.col(rank).min().over(card))
+    return ranked.select(pairs.columns)
+
+
+def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
+    """Return what keeps a finish from being the base one, what weighs most first."""
+    own = _parts(finish or "")
+    early = bool(own.edition & _EARLY) and game not in _EDITIONS_ARE_COMMON
+    parallel = "reverse" in own.kind if own.foil else bool(own.kind)
+    return int(early), int(own.foil), int(parallel), int(finish is None)
 
 
 def checked_printing(field: str, given: str, game: str, own: str | None = None) -> str:

@@ -18,12 +18,21 @@ from sqlalchemy import text
 from cardsync import errors
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
-from cardsync.catalog.match import CATALOG_KEYS, ENGLISH, LANGUAGE_OF_GAME, match, row_keys
+from cardsync.catalog.match import (
+    CATALOG_KEYS,
+    ENGLISH,
+    LANGUAGE_OF_GAME,
+    NOT_SAID,
+    match,
+    row_keys,
+)
+from cardsync.catalog.printings import NORMAL
 from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
 
-# `resolve` needs these columns of each row, beside `row` and `title`.
+# `resolve` needs these columns of each row, beside `row` and `title`; a printing that is null was
+# not said.
 ROW_COLUMNS = (
     "product_line",
     "set_name",
@@ -163,7 +172,7 @@ async def _in_lines(
              "row": row}
             for row, (at, line) in enumerate(places)
         ],
-        schema_overrides={"row": pl.UInt32},
+        schema_overrides={"row": pl.UInt32, "printing": pl.String},
     )  # fmt: skip
     if frame.is_empty():
         return known
@@ -245,6 +254,8 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     # A copy in another language is the same product, and the marketplace's texts are English.
     spoken = pl.col("game").is_in(list(LANGUAGE_OF_GAME))
     rows = rows.with_columns(
+        pl.col("printing").fill_null(NORMAL),
+        pl.col("finish_key").replace(NOT_SAID, NORMAL.lower()),
         language=pl.when(spoken).then("language").otherwise(pl.lit("English")),
         language_key=pl.when(spoken).then("language_key").otherwise(pl.lit(ENGLISH)),
     ).with_columns(

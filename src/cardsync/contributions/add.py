@@ -50,7 +50,7 @@ class Wanted:
     set_name: str | None
     number: str | None
     condition: str
-    printing: str
+    printing: str | None
     language: str
     quantity: int
     price: Decimal | None
@@ -65,6 +65,7 @@ class _Product(NamedTuple):
     set_name: str
     number: str
     rarity: str
+    finish: str | None
 
 
 async def contribute(database: Database, caller: Caller, wanted: Wanted, now: datetime) -> int:
@@ -74,6 +75,7 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
         product = await _known(database, caller, wanted.product_id)
     else:
         product = await _described(database, caller, wanted, described)
+    described["printing"] = described["printing"] or product.finish or NORMAL
     row = _row_of(product, described, wanted) | {"contributed_by": caller.member_id}
     async with database.tenant(caller.seller_id) as session:
         card_id = await _insert(session, caller.seller_id, row, now)
@@ -91,11 +93,14 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     return card_id
 
 
-def _read(wanted: Wanted) -> dict[str, str]:
-    """Return condition, printing and language as cards have them. Raises InvalidPayload."""
+def _read(wanted: Wanted) -> dict[str, Any]:
+    """Return condition, printing and language as cards have them; the printing is None where it is
+    not said. Raises InvalidPayload.
+    """
     described = {
         "condition": _one_of("condition", wanted.condition, _CONDITIONS),
-        "printing": checked_printing("printing", wanted.printing, wanted.game or ""),
+        "printing": wanted.printing
+        and checked_printing("printing", wanted.printing, wanted.game or ""),
         "language": _one_of("language", wanted.language, _LANGUAGES),
     }
     price = wanted.price
@@ -110,7 +115,7 @@ def _row_of(product: _Product, described: Mapping[str, str], wanted: Wanted) -> 
     words = search_columns(pl.DataFrame({name: [getattr(product, name)] for name in searched}))
     printing = described["printing"]
     return {
-        **product._asdict(),
+        **{name: text for name, text in product._asdict().items() if name != "finish"},
         **described,
         **words.row(0, named=True),
         "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
@@ -252,7 +257,7 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
     query = text("""
         SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game,
                p.product_name, p.set_name,
-               coalesce(p.number, ''), coalesce(p.rarity, '')
+               coalesce(p.number, ''), coalesce(p.rarity, ''), nullif(p.finish, 'Sealed')
           FROM product p
          WHERE p.id = :id AND (NOT p.provisional
             OR EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND c.product_id = p.id))
@@ -274,7 +279,7 @@ async def _described(
     database: Database,
     caller: Caller,
     wanted: Wanted,
-    described: dict[str, str],
+    described: dict[str, Any],
 ) -> _Product:
     """Identify the card as an upload's row is identified: by the catalog, else by a provisional
     product of these texts.
@@ -290,12 +295,15 @@ async def _described(
     texts["product_line"] = line
     rows = pl.DataFrame(
         [{"row": 0, **texts, **described, "title": ""}],
-        schema_overrides={"row": pl.UInt32},
+        schema_overrides={"row": pl.UInt32, "printing": pl.String},
     )
     [found] = (
         (await products.resolve(database, rows)).select("product_id", "match").iter_rows(named=True)
     )
-    return _Product(**found, **texts)
+    finish = None
+    if found["match"] == "matched":
+        finish = (await _known(database, caller, found["product_id"])).finish
+    return _Product(**found, **texts, finish=finish)
 
 
 async def _insert(

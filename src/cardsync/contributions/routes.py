@@ -23,12 +23,12 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_
 class Contribution(msgspec.Struct):
     """`product_id`, or `name` and `set` with `number` and `game`. Without `game` it is the one of
     the account's product lines whose catalog has the card; it is needed where several have it, or
-    none. `shared`: published at once.
+    none. Without `printing` it is that of the product. `shared`: published at once.
     """
 
     condition: Text
     quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
-    printing: Text = "Normal"
+    printing: Text | None = None
     language: Text = "English"
     product_id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] | None = None
     game: Text | None = None

@@ -231,14 +231,17 @@ async def _described(
         at = f"entries[{place}]."
         given = (entry.game or "", entry.name, entry.set_name, entry.number or "", "")
         columns = columns_of(entry, Described(0, *given), at)
-        named[at] = {name: columns[name] for name in products.ROW_COLUMNS} | {"row": place}
+        said = {name: columns[name] for name in products.ROW_COLUMNS}
+        named[at] = said | {"row": place, "printing": entry.printing and said["printing"]}
     if not named:
         return {}
     lines = await products.lines_meant(database, caller.account.product_lines, named)
     rows = [row | {"product_line": lines[at], "title": ""} for at, row in named.items()]
-    frame = pl.DataFrame(rows, schema_overrides={"row": pl.UInt32})
-    found = await products.resolve(database, frame)
+    texts = {"row": pl.UInt32, "printing": pl.String}
+    found = await products.resolve(database, pl.DataFrame(rows, schema_overrides=texts))
     ids = dict(found.select("row", "product_id").iter_rows())
+    async with database.tenant(caller.seller_id) as session:
+        known = await known_products(session, caller, list(ids.values()))
     return {
         row["row"]: Described(
             ids[row["row"]],
@@ -247,6 +250,7 @@ async def _described(
             row["set_name"],
             row["number"],
             "",
+            printing=known[id].printing if (id := ids[row["row"]]) in known else None,
         )
         for row in rows
     }

@@ -88,8 +88,11 @@ _EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd"
 _AMERICAN: Final = frozenset(
     map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
 )
+# What an app that merely flags foils writes of the other cards: where the flag is not in use, or says
+# something else (reverse), a card that has no plain copies has it as well.
+NOT_FOIL: Final = "Nonfoil"
+_FLAGGED: Final = ("magic", "flesh_and_blood", "lorcana", "star_wars_unlimited")
 _NORMAL: Final = (
-    "",
     "normal",
     "no",
     "false",
@@ -111,7 +114,7 @@ _FOIL: Final = (
 _FOIL_AND_MORE: Final = re.compile(r"foil\s*[(\[,;:/-]", re.IGNORECASE)
 _FINISHES: Final = _table(
     {name: (name,) for name in PRINTINGS}
-    | {"Normal": _NORMAL, "Foil": _FOIL}
+    | {"": ("",), "Normal": _NORMAL, "Foil": _FOIL}
     | {
         "Holofoil": ("holo", "holofoil", "holo foil"),
         "Reverse Holofoil": ("reverse holo", "reverse", "reverse foil", "reverse holofoil"),
@@ -198,7 +201,7 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word. One that ends in "foil", or has it in front of more words, is a
+    """Return the printing of a word, empty where it says none. One that ends in "foil", or has it in front of more words, is a
     foil, which a number or a game's own table tells more of. Raises UnknownWord.
     """
     plain = squeezed(word)
@@ -215,8 +218,10 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
 
 def printings_of_word(finish: str, game: str) -> list[str]:
     """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic, and a
-    foil of Lorcana is one of its own kinds.
+    foil of Lorcana is one of its own kinds. An empty one is not said.
     """
+    if finish == NOT_FOIL:
+        return ["Normal" if game in _FLAGGED else ""]
     own = printings_of(game)
     if finish in own or not is_foil(finish):
         return [finish]

@@ -39,7 +39,8 @@ _CHOOSE: Final = f"""
                             WHEN :left_out OR o.condition = ANY (CAST(:conditions AS text[]))
                             THEN o.condition ELSE 'DMG' END,
            finish = CASE WHEN CAST(:finish AS text) IS NOT NULL AND {_MEANT} THEN :finish
-                         WHEN :left_out OR o.finish = ANY (CAST(:finishes AS text[]))
+                         WHEN :left_out OR o.finish = ''
+                              OR o.finish = ANY (CAST(:finishes AS text[]))
                          THEN o.finish
                          ELSE coalesce(p.finish, CASE WHEN o.finish ILIKE '%foil' THEN 'Foil'
                                                       ELSE 'Normal' END) END,

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from cardsync.buying.collections.app_words import (
+    NOT_FOIL,
     SHOWN,
     Condition,
     UnknownWord,
@@ -76,11 +77,10 @@ KEPT: Final[dict[str, Any]] = {
     "reason": pl.String,
     "text": pl.String,
 }
-# A file that lacks these columns means the commonest card.
+# What a file means that lacks these columns.
 _ABSENT: Final[dict[str, Any]] = {
     "copies": 1,
     "foil_copies": 0,
-    "finish": "Normal",
     "condition": "NM",
     "sku": None,
     "listing_id": None,
@@ -205,7 +205,7 @@ def _columns(
             columns[field] = _counted(table, places, name, problems, decimal, alone)
             continue
         written = _written(table, places)
-        read = _reader(field, written, app)
+        read = _reader(field, name, written, app)
         if read is None:
             continue
         values, unknown, faults = _distinct(written, read)
@@ -265,12 +265,23 @@ def _counted(
     return counts
 
 
-def _reader(field: str, written: Sequence[str], app: Format | None) -> Callable[[str], Any] | None:
+def _own_finishes(app: Format | None, name: str) -> dict[str, str]:
+    """Return an app's own words of finishes. In a column of foils that no app declares a blank says
+    that a card is none.
+    """
+    if app:
+        return own_words(app.finishes)
+    return {"": "Normal"} if "foil" in name.casefold() else {}
+
+
+def _reader(
+    field: str, name: str, written: Sequence[str], app: Format | None
+) -> Callable[[str], Any] | None:
     if field == "condition":
         ladder = app.ladder if app else ladder_of(set(written))
         return partial(condition_of, ladder=ladder, own=own_words(app.conditions) if app else {})
     if field == "finish":
-        return partial(finish_of, own=own_words(app.finishes) if app else {})
+        return partial(finish_of, own=_own_finishes(app, name))
     if field == "language":
         return partial(language_of, own=own_words(app.languages) if app else {})
     if field in _LEFT_OUT:
@@ -320,12 +331,17 @@ def _said(row: Row) -> str:
 
 def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
     """Give each row all that a row has, and what its columns say together."""
+    counted_apart = "foil_copies" in frame.columns
+    absent = _ABSENT | {"finish": _own_finishes(app, "").get("", "")}
     frame = frame.with_columns(
-        pl.lit(_ABSENT.get(field, ""), kind).alias(field)
+        pl.lit(absent.get(field, ""), kind).alias(field)
         for field, kind in _TYPES.items()
         if field not in frame.columns
     ).with_columns(pl.col(pl.String).fill_null(""))
-    plain = pl.col("finish").is_in(("", "Normal"))
+    if counted_apart:
+        # Beside the copies of foils, the others are none.
+        frame = frame.with_columns(pl.col("finish").replace("", "Normal"))
+    plain = pl.col("finish").is_in(("", "Normal", NOT_FOIL))
     by_label = plain & (pl.col("of_finish") != "")
     varied = pl.col("variation")
     numbered = (pl.col("number") == "") & varied.str.contains(r"^[0-9]+[A-Za-z]?$")

@@ -62,8 +62,8 @@ class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `seen` names the public projects where the header was seen; `game` is the game of its cards, if
     they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by
-    ours. With `number_holds_code` the number begins with the set's code. `note` is what the docs
-    add.
+    ours. A blank finish is not said where it is none of them; a file without the column is blank.
+    With `number_holds_code` the number begins with the set's code. `note` is what the docs add.
     """
 
     label: str
@@ -288,6 +288,8 @@ def docs_table() -> str:
     rows = ["| format | what is read | header seen in |", "|---|---|---|"]
     for one in sorted(BY_KEY.values(), key=lambda one: one.label.casefold()):
         read = ", ".join(said for field, said in _READ.items() if field in one.columns)
+        if "" in one.finishes.get("Normal", []):
+            read = read.replace(", finish", ", finish (blank: Normal)")
         out = "; proxies are left out" if "proxy" in one.columns else ""
         note = f"; {one.note}" if one.note else ""
         rows.append(f"| {one.label} | {read}{out}{note} | {one.seen} |")

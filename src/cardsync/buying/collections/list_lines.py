@@ -93,7 +93,7 @@ _IN_SET: Final = re.compile(
 )
 # The form of Pokemon TCG Live: the code and the number stand bare.
 _BARE: Final = re.compile(r"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{2,4}(?:-[A-Z]{2,4})?)\s+"
-                          r"(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?:\s+PH)?$")  # fmt: skip
+                          r"(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?P<parallel>\s+PH)?$")  # fmt: skip
 _ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
 _BEHIND: Final = re.compile(rf"(?:\s+(?:#|[-–]\s+#?)|(?<=[)\]])\s+)(?P<number>{_NUMBER})$")
 _MARKED: Final = re.compile(r"\s+\((?P<number>#?\d{1,4}[a-z]?)\)$")
@@ -170,6 +170,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
         found["set_code"] = parts["set"] or parts.get("with") or parts["piped"]
         number = parts["number"] or parts.get("its", "")
         found["number"] = found["number"] or number.removeprefix("#")
+        if parts.get("parallel"):
+            found["finish"] = found["finish"] or "Reverse Holofoil"
         return text[: hit.start()]
     if hit := _ANGLED.search(text):
         if not found["number"] and any(sign.isdigit() for sign in hit["number"]):

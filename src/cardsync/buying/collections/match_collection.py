@@ -20,7 +20,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.buying.collections.told_by_number import told_by_number
-from cardsync.catalog.match import language_fits, match, row_keys, without_edition
+from cardsync.catalog.match import (
+    finish_not_said,
+    language_fits,
+    match,
+    row_keys,
+    said_or_base,
+    without_edition,
+)
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
@@ -153,7 +160,9 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         set_name=pl.coalesce(pl.col("product_name").str.extract(_SET_BEHIND, at) for at in (2, 3)),
     )
     lines = pl.concat([lines, bare, in_set])
-    keyed = row_keys(lines.with_columns(rarity=pl.lit(""))).with_row_index("row")
+    said = pl.when(pl.col("printing") != "").then("printing").alias("printing")
+    keyed = row_keys(lines.with_columns(said, rarity=pl.lit("")))
+    keyed = keyed.with_columns(pl.col("printing").fill_null("")).with_row_index("row")
     whole = part_columns(keyed.filter(pl.col("set_name") != "")).select("game", "set_key").unique()
     return keyed.join(
         whole.with_columns(in_parts=pl.lit(True)),
@@ -248,14 +257,13 @@ def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) 
     """Return the lines whose id belongs to one product in the line's finish. Of several those of
     the line's set count.
     """
-    own = {"finish_own": "finish_key", "set_own": "set_key"}
-    lines = keyed.select(*_OF_LINE, **own, key=pl.col(column).cast(pl.String))
-    pairs = lines.join(with_ids.filter(kind=kind), on=["game", "key"])
-    fits = pl.col("finish_key").is_null() | (pl.col("finish_key") == pl.col("finish_own"))
-    of_set = pl.col("set_key") == pl.col("set_own")
-    exact = (
-        pairs.filter(fits).filter(of_set | ~of_set.any().over("of_row")).unique(["of_row", "id"])
-    )
+    lines = keyed.select(*_OF_LINE, "finish_key", "set_key", key=pl.col(column).cast(pl.String))
+    pairs = lines.join(with_ids.filter(kind=kind), on=["game", "key"], suffix="_offered")
+    fits = pl.col("finish_key_offered").is_null() | _finish_fits("finish_key_offered")
+    of_set = pl.col("set_key") == pl.col("set_key_offered")
+    in_set = pairs.filter(fits).filter(of_set | ~of_set.any().over("of_row"))
+    of_card = ["of_row", "game", "set_key_offered"]
+    exact = said_or_base(in_set, of_card, "finish_key_offered").unique(["of_row", "id"])
     sole = exact.filter(pl.col("of_row").is_unique())
     return sole.select(
         *_OF_LINE,
@@ -265,31 +273,37 @@ def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) 
     )
 
 
+def _finish_fits(offered: str) -> pl.Expr:
+    return (pl.col(offered) == pl.col("finish_key")) | finish_not_said()
+
+
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
     """Return the lines by a part of their identity: what one product has is its, several are a tie.
     Of several, those of the line's own number and variant count.
     """
+    own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
+    offered = [f"{name}_offered" for name in (*own, "number_total")]
     known = catalog.select(
-        "id",
-        *on,
-        finish="finish_key",
-        spoken="language_key",
-        own="variant_key",
-        its_number="number_key",
+        "id", *on, **{name: name.removesuffix("_offered") for name in offered}
     )
     keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key", "number_key"}
     pairs = lines.select(sorted(keys)).join(known, on=on)
-    exact = pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))
+    offered_finish = pl.col("finish_key_offered")
+    exact = offered_finish.is_null() | _finish_fits("finish_key_offered")
     of_pokemon = pl.col("game").str.starts_with("pokemon")
     no_edition = (
-        of_pokemon & without_edition(pl.col("finish")).eq(pl.col("finish_key"))
+        of_pokemon & without_edition(offered_finish).eq(pl.col("finish_key"))
     ).fill_null(False)
-    fits = (exact | no_edition) & language_fits(pl.col("language_key"), pl.col("spoken"))
-    varied = (pl.col("variant_key") != "") & (pl.col("variant_key") == pl.col("own"))
-    numbered = (pl.col("number_key") != "") & (pl.col("number_key") == pl.col("its_number"))
-    nearest = pairs.filter(fits).filter(exact | ~exact.any().over("of_row"))
+    spoken = language_fits(pl.col("language_key"), pl.col("language_key_offered"))
+    variant, number = pl.col("variant_key"), pl.col("number_key")
+    varied = (variant != "") & (variant == pl.col("variant_key_offered"))
+    numbered = (number != "") & (number == pl.col("number_key_offered"))
+    nearest = pairs.filter((exact | no_edition) & spoken)
+    nearest = nearest.filter(exact | ~exact.any().over("of_row"))
     nearest = nearest.filter(numbered | ~numbered.any().over("of_row"))
     nearest = nearest.filter(varied | ~varied.any().over("of_row"))
+    of_card = [name for name in offered if name != "finish_key_offered"]
+    nearest = said_or_base(nearest, ["of_row", "game", *of_card], "finish_key_offered")
     ids = nearest.group_by(_OF_LINE, maintain_order=True).agg(pl.col("id").unique().alias("ids"))
     sole = pl.col("ids").list.len() == 1
     return ids.select(

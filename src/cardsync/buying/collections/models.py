@@ -5,7 +5,7 @@ cards) and `collection_columns` (what a shop said of a header that no format has
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -68,9 +68,17 @@ class Collection(Piece, Base):
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
+# The finish of a row `r` that has the product `p`.
+FINISH: Final = """
+    coalesce(nullif(r.finish, ''), nullif(p.finish, 'Sealed'),
+             CASE WHEN p.id IS NULL THEN '' ELSE 'Normal' END)
+"""
+
+
 class CollectionRow(Base):
     """A card of the file. Without `product_id` it waits for a choice.
 
+    `finish` is empty where the file does not say it: it is then that of the product (FINISH).
     `row` is its line; where a line is two cards, the second has a number behind the last line.
     """
 

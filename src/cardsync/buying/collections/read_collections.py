@@ -17,7 +17,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_cells import SCHEMA
 from cardsync.buying.collections.match_collection import keyed_lines
-from cardsync.buying.collections.models import Collection
+from cardsync.buying.collections.models import FINISH, Collection
 from cardsync.buying.collections.shown import (
     CandidateShown,
     CollectionDetail,
@@ -54,10 +54,11 @@ _LEFT_OUT_FOR: Final = """
        AND chosen_at IS NULL
      GROUP BY reason ORDER BY reason
 """
-_COLUMNS: Final = """
-    r.row, r.copies, r.name, r.set_name, r.set_code, r.number, r.finish, r.condition, r.language,
+_COLUMNS: Final = f"""
+    r.row, r.copies, r.name, r.set_name, r.set_code, r.number,
+    {FINISH}, r.condition, r.language,
     r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out,
-    coalesce(r.line, r.row) AS line, r.reason, r.text
+    coalesce(r.line, r.row) AS line, r.reason, r.text, r.finish <> '' AS finish_said
 """
 _WHERE: Final[Mapping[WhichRows, str]] = {
     "all": "true",

@@ -116,6 +116,8 @@ class RowShown(msgspec.Struct):
     """Why it waits or is left out, where the file says it; empty if it was read whole"""
     text: str | None
     """The row as the file has it, where it was not read whole"""
+    finish_said: bool
+    """The file says the finish; otherwise it is that of the product, once one was found"""
 
 
 class RowPage(msgspec.Struct):
@@ -209,6 +211,8 @@ class ValuedRow(msgspec.Struct):
     rule_id: int | None
     rule_name: str | None
     explanation: list[str]
+    finish_said: bool
+    """The file says the finish; otherwise it is that of the product"""
 
 
 class ValuedCollection(msgspec.Struct):

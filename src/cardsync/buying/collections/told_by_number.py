@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.catalog.match import language_fits
+from cardsync.catalog.match import finish_not_said, language_fits, said_or_base
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database
 
@@ -20,6 +20,9 @@ from cardsync.database.session import Database
 _GAMES: Final = ("magic",)
 _FACES: Final = ("name_key", "back_key", "alias_key")
 _OWN: Final = ("finish_key", "language_key", "variant_key", "number_total")
+_OF_CARD: Final = [
+    f"{name}_offered" for name in ("name_key", "back_key", *_OWN) if name != "finish_key"
+]
 _PAIRS: Final[dict[str, Any]] = {
     "row": pl.Int64,
     "by_name": pl.Int64,
@@ -111,7 +114,7 @@ def _sole(
         its = faces.rename({"face": face, "known": f"{face}_known"})
         both = both.join(its, on=face, how="left")
     fits = (
-        _or_none("finish_key")
+        (_or_none("finish_key") | finish_not_said())
         & _or_none("number_total")
         & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
         & (
@@ -120,8 +123,9 @@ def _sole(
             | (pl.col("variant_key") == pl.col("variant_key_offered"))
         )
     )
+    fitting = both.filter(fits, *map(_is_no_others, _FACES))
     ids = (
-        both.filter(fits, *map(_is_no_others, _FACES))
+        said_or_base(fitting, ["of_row", "game", *_OF_CARD], "finish_key_offered")
         .group_by("of_row", "game", "printing", maintain_order=True)
         .agg(pl.col("id").unique().alias("ids"))
     )

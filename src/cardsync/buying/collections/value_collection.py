@@ -11,6 +11,7 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.buying.collections.models import FINISH
 from cardsync.buying.collections.read_collections import one_collection
 from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, ValuedRow
 from cardsync.buying.engine.buy_rules import BuyRule
@@ -23,11 +24,13 @@ from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.money import dollars, dollars_or_none
 
 ROWS_PER_PAGE: Final = 100
-_LINES: Final = """
-    SELECT row, product_id, condition, finish, language, copies, sku FROM collection_row
-     WHERE seller_id = :seller AND collection_id = :collection
-       AND product_id IS NOT NULL AND NOT left_out
-     ORDER BY row
+_LINES: Final = f"""
+    SELECT r.row, r.product_id, r.condition, {FINISH}, r.language, r.copies, r.sku,
+           CASE WHEN r.finish = '' THEN 0 ELSE 1 END
+      FROM collection_row r LEFT JOIN product p ON p.id = r.product_id
+     WHERE r.seller_id = :seller AND r.collection_id = :collection
+       AND r.product_id IS NOT NULL AND NOT r.left_out
+     ORDER BY r.row
 """
 _SCHEMA: Final[dict[str, Any]] = {
     "line": pl.Int64,
@@ -37,6 +40,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "language": pl.String,
     "copies": pl.Int64,
     "sku": pl.Int64,
+    "finish_said": pl.Int8,
 }
 
 
@@ -50,7 +54,8 @@ async def lines_of(
     values = {"seller": caller.seller_id, "collection": collection_id}
     data = await copy_chunks(session, await with_values(session, _LINES, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
-    return list(map(WantedLine._make, frame.iter_rows()))
+    said = frame.with_columns(pl.col("finish_said").cast(pl.Boolean))
+    return list(map(WantedLine._make, said.iter_rows()))
 
 
 async def value_collection(
@@ -144,4 +149,5 @@ def _row(
         rule and rule.id,
         rule and rule.name,
         sentences(valued),
+        line.finish_said,
     )

@@ -34,7 +34,8 @@ REASONS: Final[dict[Reason, str]] = {
 class WantedLine(NamedTuple):
     """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
 
-    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known.
+    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known. Where
+    nobody said the `finish`, it is that of the product.
     """
 
     line: int
@@ -44,6 +45,7 @@ class WantedLine(NamedTuple):
     language: str
     copies: int
     sku: int | None = None
+    finish_said: bool = True
 
 
 class LineFacts(NamedTuple):

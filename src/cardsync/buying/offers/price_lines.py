@@ -52,12 +52,14 @@ _PLAIN: Final[Mapping[str, Any]] = {
 
 
 class OfferWant(msgspec.Struct):
-    """Cards that a customer brings. A price by hand takes the place of what the rules pay."""
+    """Cards that a customer brings. Without a printing it is the product's own. A price by hand takes
+    the place of what the rules pay.
+    """
 
     product_id: Id
     condition: Text
     copies: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_COPIES)]
-    printing: Text = "Normal"
+    printing: Text | None = None
     language: Text = "English"
     cash_each: Amount | None = None
     credit_each: Amount | None = None
