@@ -307,6 +307,43 @@ async def test_a_row_that_was_not_read_keeps_its_text_and_is_settled_by_hand(sho
     assert {row["reason"] for row in rows} == {""}
 
 
+async def test_a_finish_that_nobody_says_is_valued_as_the_products_and_told(
+    a_seller, service, tmp_path
+):
+    products = await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": "Sol Ring", "number": "1", "finish": "Foil"},
+        *({"product_name": "Mox", "number": "2", "finish": f"{kind} Foil"} for kind in "AB"),
+    )
+    shop = await a_seller(lines=["magic"])
+    row = a_row(78, name="Sol Ring", set=products.set_name, number="1", market="10.00")
+    await shop.import_csv(a_csv(row | {"Condition": "Near Mint Foil"}))
+    owner = await signed_in(shop)
+    await buys(owner)
+    code = products.set_code
+    text = f"1 Sol Ring ({code}) 1\n1 Mox ({code}) 2\n1 Mox ({code}) 2 foil\n"
+    found = await brought(shop, text.encode(), "list.txt")
+    assert (found["matched"], found["waiting"]) == (1, 2)
+    page = f"/buying/collections/{found['id']}"
+    assert "<bdi>finish not said</bdi>" in (await owner.get(page)).text
+    # A choice gives the row the product's finish, and nobody said it even then.
+    path = f"/api{page}"
+    waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
+    assert [(one["finish"], one["finish_said"]) for one in waiting] == [
+        ("", False), ("Foil", True)
+    ]  # fmt: skip
+    a_foil = waiting[0]["candidates"][0]["product_id"]
+    choices = [{"row": row, "product_id": a_foil} for row in (2, 3)]
+    answer = await shop.post(f"{path}/choices", json={"choices": choices})
+    assert answer.json()["settled"] == 2
+    told = await valued(shop, found["id"])
+    assert [(one["finish"], one["finish_said"], one["cash"]) for one in told["rows"]] == [
+        ("Foil", False, "5.00"), ("A Foil", False, "0.00"), ("Foil", True, "0.00")
+    ]  # fmt: skip
+    assert (await owner.get(page)).text.count("(finish not said)") == 2
+
+
 async def test_proxies_are_left_out_and_said_and_may_be_taken_after_all(shop, products):
     data = a_moxfield_file(
         {"name": "Alacrian Jaguar", "set_code": products.set_code, "number": "152"}

@@ -8,6 +8,7 @@ import pytest
 
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
+from buying_builder import a_catalog
 from cardsync import clock
 from cardsync.buying.offers import expired_offers, into_stock
 from offers_builder import a_customer, buys, done, drafted, refusal, step, want
@@ -55,6 +56,23 @@ async def test_a_line_that_makes_no_sense_is_refused(seller, fields, said):
     answer = await seller.post("/api/buying/offers", json={"lines": [line]})
     assert refusal(answer) == (422, "invalid_payload")
     assert said in answer.json()["error"]
+
+
+async def test_a_printing_that_is_not_said_is_the_products_own(seller, service, tmp_path):
+    known = await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": "Bolt", "number": "1", "finish": "Foil"},
+        {"product_name": "Bolt", "number": "2"},
+    )
+    line = {"condition": "NM", "copies": 1}
+    lines = [
+        line | {"product_id": known.ids["Bolt 1"]},
+        line | {"product_id": known.ids["Bolt 1"], "printing": "Normal"},
+        line | {"product_id": known.ids["Bolt 2"]},
+    ]
+    offer = await drafted(seller, *lines)
+    assert [one["printing"] for one in offer["lines"]] == ["Foil", "Normal", "Normal"]
 
 
 async def test_an_offer_of_more_than_can_be_paid_is_not_drafted(seller):

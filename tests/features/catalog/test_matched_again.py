@@ -241,6 +241,35 @@ async def test_a_collection_that_was_being_read_when_a_catalog_came_is_matched_a
     assert await found_rows(shop, path) == ["Card 1", "Card 2", "Card 3"]
 
 
+async def test_a_finish_that_was_not_said_is_decided_by_each_catalog_until_a_card_is_found(
+    a_seller, load, a_set
+):
+    foils = [product(1) | {"finish": finish} for finish in ("Cold Foil", "Galaxy Foil")]
+    await load(*foils)
+    shop = await a_seller(lines=["magic"])
+    lines = f"1 Card 1 ({a_set})\n1 Card 1 ({a_set}) (nonfoil)\n1 Card 2 ({a_set})\n"
+    found = await brought(shop, lines.encode())
+    path = f"/api/buying/collections/{found['id']}/rows"
+
+    async def said():
+        rows = (await shop.get(path)).json()["rows"]
+        return [(one["finish"], one["finish_said"], one["certainty"]) for one in rows]
+
+    assert await said() == [
+        ("", False, "possible"), ("Normal", True, None), ("", False, None)
+    ]  # fmt: skip
+    await load(*foils, product(2) | {"finish": "Foil"})
+    await again(shop)
+    assert await said() == [
+        ("", False, "possible"), ("Normal", True, None), ("Foil", False, "probable")
+    ]  # fmt: skip
+    await load(*foils, *(product(n) | {"finish": "Normal"} for n in (1, 2)))
+    await again(shop)
+    assert await said() == [
+        ("Normal", False, "probable"), ("Normal", True, "probable"), ("Foil", False, "probable")
+    ]  # fmt: skip
+
+
 async def test_what_was_asked_for_in_vain_counts_for_the_catalogs_product(
     shop, load, a_seller, a_set, service
 ):

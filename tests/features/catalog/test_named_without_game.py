@@ -89,3 +89,26 @@ async def test_a_shop_of_one_line_need_not_say_which(a_seller, named, a_set):
     browser = await signed_in(await a_seller(lines=["pokemon"]))
     status, card, _ = await named(browser, set=a_set)
     assert (status, card["game"]) == (201, "pokemon")
+
+
+async def test_a_printing_that_is_not_said_is_the_products_own(a_seller, named, a_set, load):
+    await load(
+        BOLT | {"game": "pokemon", "finish": "Holofoil"},
+        BOLT | {"game": "pokemon", "number": "8", "finish": "Reverse Holofoil"},
+        BOLT | {"game": "pokemon", "number": "8", "finish": "Normal"},
+    )
+    browser = await signed_in(await a_seller(lines=["pokemon"]))
+    told = [
+        await named(browser, set=a_set, **texts)
+        for texts in (
+            {},
+            {"number": "8"},
+            {"number": "8", "printing": "Reverse Holofoil"},
+            {"number": "9"},
+        )
+    ]
+    assert [(status, card["printing"]) for status, card, _ in told] == [
+        (201, "Holofoil"), (201, "Normal"), (201, "Reverse Holofoil"), (201, "Normal")
+    ]  # fmt: skip
+    again = [{"product_id": card["product_id"], "name": None} for _, card, _ in told[:1]]
+    assert (await named(browser, **again[0]))[1]["printing"] == "Holofoil"
