@@ -523,6 +523,22 @@ def test_a_list_of_names_with_commas_is_no_table(first):
         ("Bolt (4)", ("4", "Bolt", "", "", "")),
         ("- 2 Bolt - $1.20", ("2", "Bolt", "", "", "")),
         ("1 Mewtwo EX", ("1", "Mewtwo EX", "", "", "")),
+        ("1 Umbreon V SWSH7 94", ("1", "Umbreon V", "SWSH7", "94", "")),
+        ("1 Pidgeot ex sv3.5 17 foil", ("1", "Pidgeot ex", "sv3.5", "17", "foil")),
+        ("1 Eevee SV8PT5 74 PH", ("1", "Eevee", "SV8PT5", "74", "Reverse Holofoil")),
+        ("1 Porygon2 12", ("1", "Porygon2 12", "", "", "")),
+        ("1 Shanks OP01-120", ("1", "Shanks", "", "OP01-120", "")),
+        (
+            "1 Blue-Eyes White Dragon (LOB-EN001)",
+            ("1", "Blue-Eyes White Dragon", "", "LOB-EN001", ""),
+        ),
+        ("1 Black Lotus (LEA) 232 *Proxy*", ("1", "Black Lotus", "LEA", "232", "proxy")),
+        (
+            "1x Black Lotus (lea) 232 [Artifact] ^Proxy,#f47373^",
+            ("1", "Black Lotus", "lea", "232", "proxy"),
+        ),
+        ("1 Black Lotus (LEA) 232 #proxies", ("1", "Black Lotus", "LEA", "232", "proxy")),
+        ("1 Proxy Dragon (LVAL) 63", ("1", "Proxy Dragon", "LVAL", "63", "")),
         (
             "1 Erase (Not the Urza's Legacy One)",
             ("1", "Erase (Not the Urza's Legacy One)", "", "", ""),
@@ -599,6 +615,64 @@ def test_a_proxy_is_left_out_with_its_reason(column, word, out):
     _, rows = read(f"{head}\n1,1,Bolt,M11,,149,{word}\n".encode())
     [row] = rows.frame.select("left_out", "reason").rows()
     assert row == (out, "a proxy" if out else "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "out"),
+    [
+        ({"Condition": "Proxy"}, True), ({"Condition": "Near Mint (proxy)"}, True),
+        ({"Foil": "Proxy"}, True), ({"Foil": "Proxy Foil"}, True), ({"Foil": "foil"}, False),
+        ({"Name": "Bolt (Proxy)"}, True), ({"Name": "Bolt [Proxied]"}, True),
+        ({"Name": "Bolt - Proxy"}, True), ({"Name": "Proxy Dragon"}, False),
+    ],
+)  # fmt: skip
+def test_a_proxy_is_left_out_whichever_column_says_so(changed, out):
+    cells = {"Count": "1", "Tradelist Count": "1", "Name": "Bolt", "Edition": "M11", "Foil": "",
+             "Collector Number": "149", "Condition": "Near Mint"} | changed  # fmt: skip
+    _, rows = read(f"{','.join(cells)}\n{','.join(cells.values())}\n".encode())
+    [row] = rows.frame.select("left_out", "reason", "condition").rows()
+    assert row == (out, "a proxy" if out else "", "NM")
+
+
+def test_a_proxy_in_a_list_is_left_out():
+    frame = of_list("1 Black Lotus (proxy)\n1 Black Lotus (LEA) 232 *proxy*\n1 Black Lotus\n").frame
+    assert frame["left_out"].to_list() == [True, True, False]
+
+
+URZA = "Name,Count,Foil count,Special foil count,Number,Set,Condition,Languages"
+
+
+@pytest.mark.parametrize(
+    ("cells", "read_as"),
+    [
+        ('2,0,0,1,S,"1xGood,1xPlayed",', [(1, "Normal", "MP", "English"), (1, "Normal", "HP", "English")]),
+        ('0,3,0,1,S,"2xNear Mint, 1xPoor",', [(2, "Foil", "NM", "English"), (1, "Foil", "DMG", "English")]),
+        ('2,0,0,1,S,2xGood,"1xEnglish,1xGerman"',
+         [(1, "Normal", "MP", "English"), (1, "Normal", "MP", "German")]),
+        ("2,0,0,1,S,2xGood,2xGerman", [(2, "Normal", "MP", "German")]),
+    ],
+)  # fmt: skip
+def test_a_cell_with_the_conditions_of_several_copies_is_several_rows(cells, read_as):
+    _, rows = read(f"{URZA}\nBolt,{cells}\nDuress,1,0,0,2,S,,\n".encode())
+    said = rows.frame.select("copies", "finish", "condition", "language").rows()
+    assert said == [*read_as, (1, "Normal", "NM", "English")]
+    assert rows.frame["row"].to_list()[0] == 2
+    assert rows.frame["row"].n_unique() == len(said)
+    assert rows.frame["line"].to_list() == [2] * len(read_as) + [3]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        # Whose conditions they are cannot be told.
+        '1,1,0,1,S,"1xGood,1xPlayed",',
+        '3,0,0,1,S,"1xGood,1xPlayed",',
+        '2,0,0,1,S,"1xGood,1xPlayed","1xEnglish,1xGerman"',
+    ],
+)
+def test_conditions_that_fit_no_copies_wait(cells):
+    _, rows = read(f"{URZA}\nBolt,{cells}\n".encode())
+    assert all("is not a known" in reason for reason in rows.frame["reason"])
 
 
 def test_a_graded_card_is_left_out_with_its_reason():

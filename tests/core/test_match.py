@@ -152,7 +152,6 @@ def test_a_total_is_compared_only_where_both_give_one() -> None:
     assert verdict({"number": "001"}, regular, {"number": "001/090"}) == AMBIGUOUS
 
 
-@pytest.mark.parametrize("label", ["Near Mint", "Near Mint Foil", "unreadable"])
 def test_a_finish_that_is_not_said_is_the_cards_own_or_its_base_one() -> None:
     def unsaid(*finishes: Fields) -> tuple[int | None, str]:
         row = row_keys(listed({}).with_columns(printing=pl.lit(None, pl.String)))
@@ -164,12 +163,15 @@ def test_a_finish_that_is_not_said_is_the_cards_own_or_its_base_one() -> None:
     assert unsaid(holo, other) == (1, "matched")
     assert unsaid(holo, {}, reverse) == (2, "matched")
     assert unsaid(reverse, holo, pattern) == (2, "matched")
-    assert unsaid({"finish": "Cold Foil"}, {"finish": "Galaxy Foil"}) == (None, "ambiguous")
+    foils = [{"finish": f"{kind} Foil", "marketplace_product_id": 7} for kind in ("Cold", "Galaxy")]
+    assert unsaid(*foils) == (None, "ambiguous")
+    assert verdict({"label": "Near Mint Foil"}, *foils) == AMBIGUOUS
     assert unsaid({"finish": None}) == (1, "matched")
     # A printing that cannot be read is no printing that was not said.
     assert verdict({"label": "Pristine"}, holo) == unmatched("printing_unknown")
 
 
+@pytest.mark.parametrize("label", ["Near Mint", "Near Mint Foil", "unreadable"])
 def test_a_product_without_a_finish_matches_any_printing(label: str) -> None:
     assert verdict(MAGIC_ROW | {"label": label}, MAGIC) == matched(1)
 

@@ -106,7 +106,11 @@ def test_an_edition_alone_means_each_of_its_printings() -> None:
         ("lorcana", ["normal", "cracked ice"], ["normal"]),
         ("gundam", ["foil", "holofoil"], ["foil", "holofoil"]),
         ("flesh_and_blood", ["cold foil", "rainbow foil"], ["cold foil", "rainbow foil"]),
-        ("flesh_and_blood", ["1st edition normal", "1st edition cold foil"], ["1st edition normal"]),
+        (
+            "flesh_and_blood",
+            ["1st edition normal", "1st edition cold foil"],
+            ["1st edition normal"],
+        ),
         (
             "flesh_and_blood",
             ["1st edition normal", "unlimited edition normal", "unlimited edition cold foil"],
@@ -124,7 +128,7 @@ def test_the_base_finish_is_the_one_that_nobody_needs_to_say(
         schema={"game": pl.String, "card": pl.Int64, "finish": pl.String},
         orient="row",
     )
-    other = pairs.with_columns(card=3, finish=pl.lit("galaxy foil")).head(1)
+    other = pairs.with_columns(card=pl.lit(3, pl.Int64), finish=pl.lit("galaxy foil")).head(1)
     found = base_finishes(pl.concat([other, pairs]), ["card"], "finish")
     assert found.rows() == [
         *other.rows(),

@@ -150,6 +150,26 @@ UNMATCHED = (None, "unmatched")
             (1, "matched"),
         ),
         (
+            {"set_name": "Prerelease Cards", "number": "75"},
+            [("Theros Promos", "Opt", "75★"), ("Theros", "Opt", "75")],
+            (1, "matched"),
+        ),
+        (
+            {"set_name": "Buy-A-Box Promos", "number": "35/383"},
+            [("Tenth Edition Promos", "Opt", "35"), ("Tenth Edition", "Opt", "35")],
+            (1, "matched"),
+        ),
+        (
+            {"set_name": "Buy-A-Box Promos", "number": "75"},
+            [("Theros Promos", "Opt", "75"), ("Kaldheim", "Opt", "75")],
+            UNMATCHED,
+        ),
+        (
+            {"set_name": "Launch Party & Release Event Promos", "number": "75"},
+            [("Theros Promos", "Opt", "75*"), ("Magic 2015 Promos", "Opt", "75")],
+            (None, "ambiguous"),
+        ),
+        (
             {"set_name": "The List Reprints", "number": "002/106"},
             [("The List", "Opt", "E01-2"), ("The List", "Opt", "DDG-5")],
             (1, "matched"),
@@ -189,6 +209,17 @@ def test_a_number_without_its_total_is_no_evidence_for_another_set() -> None:
     assert match(asked, known)["outcome"].to_list() == ["unmatched"]
     total = asked.with_columns(number_total=pl.lit("RC32"))
     assert match(total, known)["outcome"].to_list() == ["matched"]
+
+
+def test_a_set_that_sources_number_differently_is_told_by_its_names() -> None:
+    asked = row(game="pokemon", set_name="Celebrations: Classic Collection", number="4/102")
+    products = [("Celebrations: Classic Collection", "Opt", "CC002"), ("Celebrations", "Opt", "4")]
+    known = catalog(*products).with_columns(game=pl.lit("pokemon"))
+    assert match(asked, known).select("product_id", "outcome").row(0) == (1, "matched")
+    twice = pl.concat(
+        [known, known.head(1).with_columns(id=pl.lit(9, pl.Int64), number_key=pl.lit("CC3"))]
+    )
+    assert match(asked, twice)["outcome"].to_list() == ["unmatched"]
 
 
 # The list, line by line.

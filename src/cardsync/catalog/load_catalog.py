@@ -515,7 +515,9 @@ def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
     """
     condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
     asked = row_keys(
-        rows.with_columns(condition=condition, printing=pl.col("finish").fill_null("")).drop("sealed")
+        rows.with_columns(condition=condition, printing=pl.col("finish").fill_null("")).drop(
+            "sealed"
+        )
     ).with_row_index("row")
     offered = keyed.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
     hits = match(asked, offered).filter(pl.col("outcome") == "matched")

@@ -70,6 +70,8 @@ _TREATMENTS = (
 _TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 # In this game all products are in one language, whatever a label implies.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
+# Hiragana, katakana and kanji; the numbers and letters of a name may be Latin.
+_ITS_SCRIPT = r"[\p{Hiragana}\p{Katakana}\p{Han}]"
 ENGLISH = "en"
 ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
 # The finish as a key where nobody said it: the card's own one is meant, or the base one of several.
@@ -89,6 +91,8 @@ _STARRED = ("surge foil", "jp alternate art", "alt art foil")
 _MARKED = r"^(.*[0-9])([^0-9]+)$"
 # These words say of a card what all cards of its set are.
 _OF_THE_SET = ("ce", "ie", "oversize")
+# The sign of a set whose cards are told by their names (set_aliases.py).
+_BY_NAME = "="
 # In front of a number: the code of the set of which the card is a copy, or the promo's year.
 _CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
 
@@ -230,6 +234,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         found = _verdicts(_with_number(left, offered), offered)
         apart = _in_parts(left.join(found, on="row", how="anti"), products)
         verdicts = pl.concat([verdicts, found, *apart])
+        left = left.join(verdicts, on="row", how="anti")
+        verdicts = pl.concat([verdicts, *_by_english_names(left, products)])
     doubtful = _told_further(rows, verdicts, products)
     if doubtful.height:
         verdicts = pl.concat([verdicts.join(doubtful, on="row", how="anti"), doubtful])
@@ -324,13 +330,22 @@ def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -
 
 
 def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows whose set the catalog lacks and has in parts: the product must be
-    the only one in all of them.
+    """Yield the verdicts of rows whose set the catalog lacks and has in parts, or numbers
+    otherwise: the product must be the only one in all of them.
     """
     if rows.is_empty():
         return
     sets = rows.select("game", "set_key").unique()
-    parts = part_columns(sets.join(products, on=["game", "set_key"], how="anti"))
+    parts = part_columns(sets)
+    had = products.select("game", "set_key").unique()
+    parts = pl.concat(
+        [
+            parts.join(had, on=["game", "set_key"], how="anti"),
+            parts.join(had, on=["game", "set_key"], how="semi").filter(
+                pl.col("part_number") == _BY_NAME
+            ),
+        ]
+    )
     lines = rows.rename({"row": "of_row"}).join(parts, on=["game", "set_key"])
     if lines.is_empty():
         return
@@ -340,18 +355,24 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
         pl.col("set_key").is_in(lines["set_key"].unique().implode())
         & pl.col("name_key").is_in(lines["name_key"].unique().implode())
     )
-    blank = _with_number(lines.filter(pl.col("number_key") == ""), offered, "of_row")
+    by_name = sign == _BY_NAME
+    told = lines.filter(by_name).with_columns(number_key=pl.lit(""))
+    by_number = lines.filter(~by_name)
+    blank = _with_number(by_number.filter(pl.col("number_key") == ""), offered, "of_row")
     signed = pl.col("number_key").str.strip_suffix(sign) + sign
-    numbered = lines.filter(pl.col("number_key") != "").with_columns(
+    numbered = by_number.filter(pl.col("number_key") != "").with_columns(
         number_key=pl.when(sign != "-").then(signed).otherwise("number_key")
     )
     bare = offered.with_columns(pl.col("number_key").str.replace(_CODE_OR_YEAR, ""))
+    its_numbers = pl.col("number_key").n_unique().over("game", "set_key", "name_key")
+    named_once = offered.filter(its_numbers == 1)
     totals = offered.select(product_id="id", of_product="number_total")
     found = (
         pl.concat(
             [
                 _verdicts(pl.concat([numbered.filter(sign != "-"), blank]), offered),
                 _verdicts(numbered.filter(sign == "-"), bare),
+                _verdicts(told, named_once.with_columns(number_key=pl.lit(""))),
             ]
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")
@@ -371,6 +392,36 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
             .otherwise(pl.lit("matched"))
         )
     )
+
+
+def by_english_name() -> pl.Expr:
+    """Return whether a row is of a game whose cards have names in another script, and its own is
+    in English.
+    """
+    return pl.col("game").is_in(list(LANGUAGE_OF_GAME)) & ~pl.col("name_key").str.contains(
+        _ITS_SCRIPT
+    )
+
+
+def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the verdicts of rows by English names: where set, number and total are those of cards
+    of one name in the game's own script, that is the name.
+    """
+    left = rows.filter(by_english_name() & pl.col("number_total").is_not_null())
+    if left.is_empty():
+        return
+    on = ["game", "set_key", "number_key", "number_total"]
+    names = (
+        products.filter(
+            pl.col("game").is_in(list(LANGUAGE_OF_GAME))
+            & pl.col("name_key").str.contains(_ITS_SCRIPT)
+        )
+        .group_by(on)
+        .agg(pl.col("name_key").unique())
+        .filter(pl.col("name_key").list.len() == 1)
+        .with_columns(pl.col("name_key").list.first())
+    )
+    yield _verdicts(left.drop("name_key").join(names, on=on), products)
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
@@ -565,11 +616,9 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
     )
     listing = pl.col("marketplace_product_id")
-    # A listing has several editions, and a row that names none is of none for certain.
-    one_edition = without_edition(pl.col("finish_key_offered")).ne_missing(
-        pl.col("finish_key")
-    ).all() | (pl.col("finish_key_offered").n_unique() == 1)
-    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_edition
+    # A listing has several finishes.
+    one_finish = pl.col("finish_key_offered").drop_nulls().n_unique() <= 1
+    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_finish
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
     return (
         nearest.group_by("row")

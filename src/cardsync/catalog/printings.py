@@ -170,7 +170,9 @@ def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataF
     """
     distinct = pairs.select("game", finish).unique()
     ranks = [_rank(*one) for one in distinct.iter_rows()]
-    table = distinct.hstack(pl.DataFrame(ranks, schema=dict.fromkeys(_RANKS, pl.Int8), orient="row"))
+    table = distinct.hstack(
+        pl.DataFrame(ranks, schema=dict.fromkeys(_RANKS, pl.Int8), orient="row")
+    )
     ranked = pairs.join(
         table, on=["game", finish], how="left", nulls_equal=True, maintain_order="left"
     )

@@ -5,7 +5,8 @@ A line `A = B = C` says that A and B are the set C, as catalogs name it (Pokemon
 A line `A > B, C` says that the cards of A are in B and C of a catalog that has no set A: such a
 card is found by its name and its number in one of them. `2000..2003` stands for four names. A word
 in braces says how the numbers of the parts differ: `{p}` is behind the number, `{-}` says that a
-set's code or a year is in front of it ("DDG-5" and "2025-10" are 5 and 10).
+set's code or a year is in front of it ("DDG-5" and "2025-10" are 5 and 10), and `{=}` that sources
+number the set's cards differently, and each has a name of its own.
 """
 
 from __future__ import annotations
@@ -111,7 +112,6 @@ Player Rewards Promos > Magic Player Rewards 2001..2011
 Magic Premiere Shop > Magic Premiere Shop 2005..2011
 WPN & Gateway Promos > Wizards Play Network 2008..2029, Gateway 2006..2008, DCI Promos
 Gateway Promos > Wizards Play Network 2008..2012, Gateway 2006..2008, DCI Promos
-Game Day & Store Championship Promos > Game Day Promos, Store Championships
 Store Championship Promos > Store Championships
 Junior Series Promos > Junior Super Series, Junior Series Europe, Junior APAC Series
 JSS/MSS Promos > Junior Super Series, Junior Series Europe, Junior APAC Series
@@ -128,8 +128,6 @@ Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
 30th Anniversary Misc Promos
 Hero's Path Promos > Theros Hero's Path, Born of the Gods Hero's Path, \
 Journey into Nyx Hero's Path
-Launch Party & Release Event Promos > GRN Ravnica Weekend, RNA Ravnica Weekend, \
-Commander 2011 Launch Party
 World Championship Decks > World Championship Decks 1997..2004, Pro Tour Collector Set
 Media Promos > Media and Collaboration Promos {-}, 15th Anniversary Cards, \
 HarperPrism Book Promos, IDW Comics Inserts, URL/Convention Promos, Dragon Con, \
@@ -140,25 +138,58 @@ Magic Origins Clash Pack, URL/Convention Promos, Open the Helvault, \
 Duels of the Planeswalkers 2009..2015 Promos, Regional Championship Qualifiers 2022, \
 Spotlight Series, Year of the Ox 2021, Year of the Tiger 2022, Year of the Rabbit 2023, \
 Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
-Prerelease Cards > Khans of Tarkir Promos {s}, Fate Reforged Promos {s}, \
-Dragons of Tarkir Promos {s}, Magic Origins Promos {s}, Battle for Zendikar Promos {s}, \
-Oath of the Gatewatch Promos {s}, Shadows over Innistrad Promos {s}, Eldritch Moon Promos {s}, \
-Kaladesh Promos {s}, Aether Revolt Promos {s}, Amonkhet Promos {s}, \
-Hour of Devastation Promos {s}, Ixalan Promos {s}, Rivals of Ixalan Promos {s}, \
-Dominaria Promos {s}, Core Set 2019..2021 Promos {s}, Guilds of Ravnica Promos {s}, \
-Ravnica Allegiance Promos {s}, War of the Spark Promos {s}, Throne of Eldraine Promos {s}, \
-Theros Beyond Death Promos {s}, Ikoria: Lair of Behemoths Promos {s}, \
-Zendikar Rising Promos {s}, Kaldheim Promos {s}, Strixhaven: School of Mages Promos {s}, \
-Adventures in the Forgotten Realms Promos {s}, Innistrad: Midnight Hunt Promos {s}, \
-Innistrad: Crimson Vow Promos {s}, Kamigawa: Neon Dynasty Promos {s}, \
-Streets of New Capenna Promos {s}, Dominaria United Promos {s}, \
-The Brothers' War Promos {s}, Phyrexia: All Will Be One Promos {s}, \
-March of the Machine Promos {s}, Wilds of Eldraine Promos {s}, \
-The Lost Caverns of Ixalan Promos {s}, Murders at Karlov Manor Promos {s}, \
-Outlaws of Thunder Junction Promos {s}, Bloomburrow Promos {s}, \
-Duskmourn: House of Horror Promos {s}, Foundations Promos {s}, Aetherdrift Promos {s}, \
-Tarkir: Dragonstorm Promos {s}, Final Fantasy Promos {s}, Edge of Eternities Promos {s}, \
-Marvel's Spider-Man Promos {s}, Avatar: The Last Airbender Promos {s}, Lorwyn Eclipsed Promos {s}
+"""
+# Of these a promo's number has a star behind it where it is of a prerelease, a launch or a box, and
+# none where it is of a game day.
+_STARRED: Final = (
+    "Magic 2010..2014", "Zendikar", "Worldwake", "Rise of the Eldrazi", "Scars of Mirrodin",
+    "Mirrodin Besieged", "New Phyrexia", "Innistrad", "Dark Ascension", "Avacyn Restored",
+    "Return to Ravnica", "Gatecrash", "Dragon's Maze", "Theros", "Born of the Gods",
+    "Journey into Nyx",
+)  # fmt: skip
+# Of older sets, and of this one, it has either.
+_EITHER: Final = (
+    "Magic 2015", "Urza's Saga", "Urza's Legacy", "Urza's Destiny", "Mercadian Masques", "Nemesis",
+    "Prophecy", "Invasion", "Planeshift", "Apocalypse", "Odyssey", "Torment", "Judgment",
+    "Onslaught", "Legions", "Scourge", "Mirrodin", "Darksteel", "Fifth Dawn",
+    "Champions of Kamigawa", "Betrayers of Kamigawa", "Saviors of Kamigawa",
+    "Ravnica: City of Guilds", "Guildpact", "Dissension", "Coldsnap", "Time Spiral",
+    "Planar Chaos", "Future Sight", "Tenth Edition", "Lorwyn", "Morningtide", "Shadowmoor",
+    "Eventide", "Shards of Alara", "Conflux", "Alara Reborn",
+)  # fmt: skip
+_SINCE_KHANS: Final = (
+    "Khans of Tarkir", "Fate Reforged", "Dragons of Tarkir", "Magic Origins",
+    "Battle for Zendikar", "Oath of the Gatewatch", "Shadows over Innistrad", "Eldritch Moon",
+    "Kaladesh", "Aether Revolt", "Amonkhet", "Hour of Devastation", "Ixalan", "Rivals of Ixalan",
+)  # fmt: skip
+_SINCE_DOMINARIA: Final = (
+    "Dominaria", "Core Set 2019..2021", "Guilds of Ravnica", "Ravnica Allegiance",
+    "War of the Spark", "Throne of Eldraine", "Theros Beyond Death", "Ikoria: Lair of Behemoths",
+    "Zendikar Rising", "Kaldheim", "Strixhaven: School of Mages",
+    "Adventures in the Forgotten Realms", "Innistrad: Midnight Hunt", "Innistrad: Crimson Vow",
+    "Kamigawa: Neon Dynasty", "Streets of New Capenna", "Dominaria United", "The Brothers' War",
+    "Phyrexia: All Will Be One", "March of the Machine", "Wilds of Eldraine",
+    "The Lost Caverns of Ixalan", "Murders at Karlov Manor", "Outlaws of Thunder Junction",
+    "Bloomburrow", "Duskmourn: House of Horror", "Foundations", "Aetherdrift",
+    "Tarkir: Dragonstorm", "Final Fantasy", "Edge of Eternities", "Marvel's Spider-Man",
+    "Avatar: The Last Airbender", "Lorwyn Eclipsed",
+)  # fmt: skip
+
+
+def _promos(names: tuple[str, ...], *signs: str) -> str:
+    return ", ".join(f"{name} Promos{sign}" for sign in signs for name in names)
+
+
+_OLD: Final = f"{_promos(_STARRED, ' {*}')}, {_promos(_EITHER, '', ' {*}')}"
+_MAGIC_PROMOS: Final = f"""
+Prerelease Cards > {_OLD}, {_promos((*_SINCE_KHANS, *_SINCE_DOMINARIA), " {s}")}
+Launch Party & Release Event Promos > GRN Ravnica Weekend, RNA Ravnica Weekend, \
+Commander 2011 Launch Party, {_OLD}
+Game Day & Store Championship Promos > Game Day Promos, Store Championships, \
+{_promos((*_STARRED, *_EITHER, *_SINCE_KHANS), "")}
+Buy-A-Box Promos > {_OLD}, {_promos(_SINCE_KHANS, "")}, Dominaria, Core Set 2019..2021, \
+Guilds of Ravnica, Ravnica Allegiance, War of the Spark, Modern Horizons, Throne of Eldraine, \
+Theros Beyond Death, Ikoria: Lair of Behemoths
 """
 _POKEMON: Final = """
 Base = Base Set
@@ -209,6 +240,7 @@ XY Trainer Kit (Sylveon) = XY Trainer Kit (Noivern) = XY Trainer Kit: Sylveon & 
 Yellow A Alternate = Alternate Art Promos
 
 SV: Scarlet & Violet Promo Cards > SV01: Scarlet & Violet Base Set
+Celebrations: Classic Collection > Celebrations: Classic Collection {=}
 Generations: Radiant Collection > Generations
 Legendary Treasures: Radiant Collection > Legendary Treasures
 DP Trainer Kit: Manaphy & Lucario > DP Training Kit 1 Blue, DP Training Kit 1 Gold
@@ -219,4 +251,4 @@ _LORCANA: Final = """
 Reign of Jafar = The Reign of Jafar
 Promo Cards = Disney Lorcana Promo Cards
 """
-BY_GAME: Final = {"magic": _MAGIC, "pokemon": _POKEMON, "lorcana": _LORCANA}
+BY_GAME: Final = {"magic": _MAGIC + _MAGIC_PROMOS, "pokemon": _POKEMON, "lorcana": _LORCANA}

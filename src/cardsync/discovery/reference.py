@@ -12,6 +12,7 @@ from cardsync import errors, limits
 from cardsync.catalog.collector_number import CollectorNumber, read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
 from cardsync.catalog.printings import Meant, printings_meant
+from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.read_json import read
 
 GAME: Final = "pokemon"
@@ -24,8 +25,10 @@ _LONG_WORD = 4
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
-# "Front // Back", "Front/Back" and "Front / Back", with what follows in parentheses.
-_FACES = re.compile(r"^(?P<front>[^/(（]*[^/(（\s])\s*//?\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$")
+# "Front // Back", "Front/Back", "Front / Back" and "Front | Back", with what follows in parentheses.
+_FACES = re.compile(
+    r"^(?P<front>[^/|(（]*[^/|(（\s])\s*(?://?|\|)\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$"
+)
 
 
 class Asked(NamedTuple):
@@ -137,7 +140,8 @@ def references(
                 f"{'' if cards is None else f'cards[{at}].'}name: must have at least"
                 f" {limits.REFERENCE_NAME} characters"
             )
-    return game.strip().lower(), list(zip(sent, found, strict=True))
+    plain = game.strip().lower()
+    return NAME_BY_LABEL.get(plain, plain), list(zip(sent, found, strict=True))
 
 
 def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[Asked]:

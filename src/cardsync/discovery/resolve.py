@@ -29,10 +29,13 @@ _PRODUCT_WORDS = (
     "array_to_tsvector(array_remove(string_to_array("
     "concat_ws(' ', p.name_key, p.back_key, p.variant_key), ' '), ''))"
 )
-# A card with two faces is also called by the first one.
+# A card with two faces is also called by the first one, and by the other where that is no card's.
 _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
-     OR (p.variant_key = '' AND p.name_key = a.full_name))
+     OR (p.variant_key = '' AND p.name_key = a.full_name)
+     OR (p.variant_key = '' AND coalesce(p.back_key = a.full_name, false) AND NOT EXISTS (
+            SELECT FROM catalog_name o
+             WHERE o.game = p.game AND o.name_key = a.full_name AND o.printings > 0)))
 """
 # A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu
 # (Master Ball Pattern)".

@@ -242,6 +242,7 @@ async def _described(
     ids = dict(found.select("row", "product_id").iter_rows())
     async with database.tenant(caller.seller_id) as session:
         known = await known_products(session, caller, list(ids.values()))
+    printings = {id: product.printing for id, product in known.items()}
     return {
         row["row"]: Described(
             ids[row["row"]],
@@ -250,7 +251,7 @@ async def _described(
             row["set_name"],
             row["number"],
             "",
-            printing=known[id].printing if (id := ids[row["row"]]) in known else None,
+            printing=printings.get(ids[row["row"]]),
         )
         for row in rows
     }

@@ -244,11 +244,13 @@ async def test_a_collection_that_was_being_read_when_a_catalog_came_is_matched_a
 async def test_a_finish_that_was_not_said_is_decided_by_each_catalog_until_a_card_is_found(
     a_seller, load, a_set
 ):
-    foils = [product(1) | {"finish": finish} for finish in ("Cold Foil", "Galaxy Foil")]
+    # Names that no other test has, as a set that no catalog knows does not part cards.
+    one, two = ({"product_name": f"{word} {a_set[4:]}", "number": "1"} for word in ("One", "Two"))
+    foils = [one | {"finish": finish} for finish in ("Cold Foil", "Galaxy Foil")]
     await load(*foils)
     shop = await a_seller(lines=["magic"])
-    lines = f"1 Card 1 ({a_set})\n1 Card 1 ({a_set}) (nonfoil)\n1 Card 2 ({a_set})\n"
-    found = await brought(shop, lines.encode())
+    names = one["product_name"], f"{one['product_name']} (nonfoil)", two["product_name"]
+    found = await brought(shop, "".join(f"1 {name}\n" for name in names).encode())
     path = f"/api/buying/collections/{found['id']}/rows"
 
     async def said():
@@ -258,12 +260,12 @@ async def test_a_finish_that_was_not_said_is_decided_by_each_catalog_until_a_car
     assert await said() == [
         ("", False, "possible"), ("Normal", True, None), ("", False, None)
     ]  # fmt: skip
-    await load(*foils, product(2) | {"finish": "Foil"})
+    await load(*foils, two | {"finish": "Foil"})
     await again(shop)
     assert await said() == [
         ("", False, "possible"), ("Normal", True, None), ("Foil", False, "probable")
     ]  # fmt: skip
-    await load(*foils, *(product(n) | {"finish": "Normal"} for n in (1, 2)))
+    await load(*foils, *(card | {"finish": "Normal"} for card in (one, two)))
     await again(shop)
     assert await said() == [
         ("Normal", False, "probable"), ("Normal", True, "probable"), ("Foil", False, "probable")

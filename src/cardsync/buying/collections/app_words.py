@@ -211,7 +211,7 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
         return found
     if plain.endswith("foil") and not plain.endswith("nonfoil"):
         return " ".join(word.split())
-    if _FOIL_AND_MORE.match(word.strip()) and "proxy" not in plain:
+    if _FOIL_AND_MORE.match(word.strip()):
         return "Foil"
     raise UnknownWord(f"{word[:SHOWN]!r} is not a known finish")
 

@@ -4,7 +4,8 @@ that cannot be read at all, keeps its text and the reason, and waits; a proxy is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +25,7 @@ from cardsync.buying.collections.app_words import (
     own_words,
     squeezed,
 )
-from cardsync.buying.collections.file_formats import BY_KEY, Format, Recognized
+from cardsync.buying.collections.file_formats import BY_KEY, Format, Mapped, Recognized
 from cardsync.table_text import Row, typed_whole
 
 MOST_COPIES: Final = 100_000
@@ -96,6 +97,18 @@ _TYPES: Final[dict[str, Any]] = (
 )
 _NO: Final = frozenset({"", "false", "no", "0", "n", "none", "ungraded", "raw"})
 _LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card, which no buy rule values"}
+_SEVERAL: Final = re.compile(r"\s*\d+x[^,]+,\s*\d+x", re.IGNORECASE)
+_PART: Final = re.compile(r"(\d+)x\s*([^,]+?)\s*(?:,|$)", re.IGNORECASE)
+# Some say so in another column than that of proxies: "Proxy", "Foil (Proxy)", "Black Lotus [Proxy]".
+_PROXY: Final = re.compile(r"\b(?:prox(?:y|ies|ied)|counterfeit|fake)\b", re.IGNORECASE).search
+_NAMED_PROXY: Final = re.compile(
+    r"[(\[][^)\]]*\bprox(?:y|ied)\b[^)\]]*[)\]]|\s[-–]\s+proxy$", re.IGNORECASE
+).search
+_SAYS_PROXY: Final[Mapping[str, Callable[[str], Any]]] = {
+    "condition": _PROXY,
+    "finish": _PROXY,
+    "name": _NAMED_PROXY,
+}
 # "OGN-154-Foil": the set's code, the number, and what other columns say.
 _WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
 
@@ -160,6 +173,7 @@ def read_rows(
 ) -> ReadRows:
     """Read the rows of a file whose columns are known; `decimal` is its sign before decimals."""
     app = BY_KEY.get(found.key)
+    rows = _apart(rows, found.columns)
     problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
     columns = _columns(rows, found, header, app, problems, decimal)
     _mark_rows_without_a_card(rows, columns, found, header, problems)
@@ -186,6 +200,32 @@ def read_rows(
     return ReadRows(_lines(whole), rejected, empty)
 
 
+def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
+    """Return a row for each condition, or each language, where a cell has those of several copies:
+    "1xGood,2xPlayed". It is one row where it cannot be told whose they are.
+    """
+    counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
+    several = [columns[field][-1] for field in ("condition", "language") if field in columns]
+    if not any(_SEVERAL.match(row.cells[at]) for at in several for row in rows if not row.fault):
+        return rows
+    return [part for row in rows for part in _parts_of(row, counts, several)]
+
+
+def _parts_of(row: Row, counts: Sequence[int], several: Sequence[int]) -> Iterator[Row]:
+    lists = [at for at in several if not row.fault and _SEVERAL.match(row.cells[at])]
+    given = [at for at in counts if not row.fault and row.cells[at].strip() not in ("", "0")]
+    if len(lists) == len(given) == 1:
+        [its_list], [its_count] = lists, given
+        parts = _PART.findall(row.cells[its_list])
+        if row.cells[its_count].strip() == str(sum(int(copies) for copies, _ in parts)):
+            for copies, word in parts:
+                cells = list(row.cells)
+                cells[its_count], cells[its_list] = copies, word
+                yield Row(row.line, cells)
+            return
+    yield row
+
+
 def _columns(
     rows: Sequence[Row],
     found: Recognized,
@@ -196,6 +236,7 @@ def _columns(
 ) -> dict[str, list[Any]]:
     """Return the values of each row by our fields; a word that is not known is kept as it is."""
     columns: dict[str, list[Any]] = {}
+    proxies: set[int] = set()
     blank = [""] * (max(map(max, found.columns.values())) + 1)
     table = [blank if row.fault else row.cells for row in rows]
     for field, places in found.columns.items():
@@ -205,6 +246,10 @@ def _columns(
             columns[field] = _counted(table, places, name, problems, decimal, alone)
             continue
         written = _written(table, places)
+        if field in _SAYS_PROXY and (fakes := set(filter(_SAYS_PROXY[field], set(written)))):
+            proxies.update(at for at, cell in enumerate(written) if cell in fakes)
+            if field != "name":
+                written = ["" if cell in fakes else cell for cell in written]
         read = _reader(field, name, written, app)
         if read is None:
             continue
@@ -221,6 +266,9 @@ def _columns(
                 columns[part] = [said[cell][place] for cell in written]
         else:
             columns[field] = list(map(values.get, written))
+    if proxies:
+        flagged = columns.get("proxy", [False] * len(rows))
+        columns["proxy"] = [one or at in proxies for at, one in enumerate(flagged)]
     return columns
 
 
@@ -374,16 +422,17 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
 
 
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each card: a line with regular and foil copies is two."""
-    last = frame["line"].max() or 0
-    foils = frame.with_row_index("at").select(
-        pl.exclude("at", "copies", "finish"),
+    """Return a row for each card: a line with regular and foil copies is two, and so is one with
+    copies of two conditions.
+    """
+    behind = pl.int_range(pl.len(), dtype=pl.Int64) + (frame["line"].max() or 0) + 1
+    first = pl.col("line").is_first_distinct()
+    frame = frame.with_columns(behind=behind, row=pl.when(first).then("line").otherwise(behind))
+    foils = frame.with_columns(
         copies="foil_copies",
         finish=pl.when(pl.col("finish") == "Normal").then(pl.lit("Foil")).otherwise("finish"),
-        row=pl.when(pl.col("copies") == 0)
-        .then("line")
-        .otherwise(pl.col("at").cast(pl.Int64) + last + 1),
+        row=pl.when(pl.col("copies") == 0).then("row").otherwise("behind"),
     )
-    both = [frame.with_columns(row="line"), foils]
+    both = [frame, foils]
     kept = [one.filter(pl.col("copies") > 0).select(*SCHEMA, *KEPT) for one in both]
     return pl.concat(kept).sort("line", "row")

@@ -91,9 +91,16 @@ _IN_SET: Final = re.compile(
     rf"|\s+[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]]"
     rf"|\|(?P<piped>{_SET})(?:\|\[?\w+\]?)?)$"
 )
-# The form of Pokemon TCG Live: the code and the number stand bare.
-_BARE: Final = re.compile(r"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{2,4}(?:-[A-Z]{2,4})?)\s+"
-                          r"(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?P<parallel>\s+PH)?$")  # fmt: skip
+# The form of Pokemon TCG Live: the code and the number stand bare, and PH says a parallel holo. A
+# longer code has a number in it, as the codes of other sources do: SWSH7, SV8PT5, sv3.5.
+_LONGER: Final = (
+    r"(?:[A-Z]{2,5}\d{1,3}(?:PT\d|\.\d|[A-Z]{1,2})?|[a-z]{2,5}\d{1,3}(?:pt\d|\.\d|[a-z]{1,2})?)"
+)
+_BARE: Final = re.compile(rf"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{{2,4}}(?:-[A-Z]{{2,4}})?|{_LONGER})"
+                          r"\s+(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?P<parallel>\s+PH)?$")  # fmt: skip
+# The number of One Piece, Yu-Gi-Oh, Digimon and others holds the set's code.
+_CODED: Final = re.compile(r"\s+[(\[]?(?P<number>[A-Z]{1,5}\d{0,2}-[A-Z]{0,2}\d{2,3}[a-z]?)[)\]]?$")
+_PROXY: Final = re.compile(r"\bprox(?:y|ies|ied)\b", re.IGNORECASE)
 _ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
 _BEHIND: Final = re.compile(rf"(?:\s+(?:#|[-–]\s+#?)|(?<=[)\]])\s+)(?P<number>{_NUMBER})$")
 _MARKED: Final = re.compile(r"\s+\((?P<number>#?\d{1,4}[a-z]?)\)$")
@@ -144,6 +151,8 @@ def _from_the_right(text: str, found: dict[str, str]) -> str:
         cut = _one_cut(left, found)
         if cut is None or not cut.strip():
             return left
+        if _PROXY.search(left[len(cut) :]):
+            found["finish"] = "proxy"
         left = cut
 
 
@@ -172,6 +181,9 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
         found["number"] = found["number"] or number.removeprefix("#")
         if parts.get("parallel"):
             found["finish"] = found["finish"] or "Reverse Holofoil"
+        return text[: hit.start()]
+    if not found["number"] and not found["set_code"] and (hit := _CODED.search(text)):
+        found["number"] = hit["number"]
         return text[: hit.start()]
     if hit := _ANGLED.search(text):
         if not found["number"] and any(sign.isdigit() for sign in hit["number"]):

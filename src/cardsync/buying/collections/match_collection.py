@@ -21,6 +21,8 @@ from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.buying.collections.told_by_number import told_by_number
 from cardsync.catalog.match import (
+    LANGUAGE_OF_GAME,
+    by_english_name,
     finish_not_said,
     language_fits,
     match,
@@ -107,6 +109,29 @@ _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 _SET_BEHIND: Final = r"^(.+?)\s+(?:[(\[]([^()\[\]]+)[)\]]|[-–]\s+([^-–]+))$"
 
 
+# Apps write the set of this reprint behind its name, beside the set that it reprints.
+_IN_THE_LIST: Final = r"\s*[(\[]The List[)\]]\s*$"
+
+
+def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
+    """Give the reprints of The List their set, whose numbers have the first set's code in front."""
+    listed = pl.col("product_name").str.contains(_IN_THE_LIST) & (pl.col("game") == "magic")
+    code, number = pl.col("set_code").str.strip_chars().str.to_uppercase(), pl.col("number")
+    bare = number.str.contains(r"^[0-9]+[a-z★]?$") & ~code.is_in(("", "PLST", "LIST", "PLIST"))
+    return lines.with_columns(
+        product_name=pl.when(listed)
+        .then(pl.col("product_name").str.replace(_IN_THE_LIST, ""))
+        .otherwise("product_name"),
+        number=pl.when(listed & bare)
+        .then(pl.format("{}-{}", code, number))
+        .when(listed & ~number.str.contains("-"))
+        .then(pl.lit(""))
+        .otherwise("number"),
+        set_name=pl.when(listed).then(pl.lit("The List")).otherwise("set_name"),
+        set_code=pl.when(listed).then(pl.lit("PLST")).otherwise("set_code"),
+    )
+
+
 def _codes(code: str, set_name: str) -> list[str | None]:
     """Return the codes that a row's set may have: the app's, ours for it, the part before what an
     app adds ("GK2_AZORIU", "gk2-azorius"), and a set's name that can be a code.
@@ -141,6 +166,7 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         .alias("game")
     ).explode("game")
     lines = several.drop_nulls("game").rename({"row": "of_row", "name": "product_name"})
+    lines = _of_the_list(lines)
     lines = _exploded(lines, "printing", ["finish", "game"], printings_of_word)
     lines = _exploded(lines, "code", ["set_code", "set_name"], _codes)
     faced = lines.with_columns(pl.col("product_name").str.replace(_SLASH, "${1} // ${2}"))
@@ -160,9 +186,15 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
         set_name=pl.coalesce(pl.col("product_name").str.extract(_SET_BEHIND, at) for at in (2, 3)),
     )
     lines = pl.concat([lines, bare, in_set])
-    said = pl.when(pl.col("printing") != "").then("printing").alias("printing")
-    keyed = row_keys(lines.with_columns(said, rarity=pl.lit("")))
-    keyed = keyed.with_columns(pl.col("printing").fill_null("")).with_row_index("row")
+    printing = pl.when(pl.col("printing") != "").then("printing").alias("printing")
+    keyed = row_keys(lines.with_columns(printing, rarity=pl.lit("")))
+    keyed = keyed.with_columns(
+        pl.col("printing").fill_null(""),
+        # "SV8a: Terastal Fest ex"
+        code=pl.when(pl.col("game").is_in(list(LANGUAGE_OF_GAME)))
+        .then(pl.coalesce("code", "set_series"))
+        .otherwise("code"),
+    ).with_row_index("row")
     whole = part_columns(keyed.filter(pl.col("set_name") != "")).select("game", "set_key").unique()
     return keyed.join(
         whole.with_columns(in_parts=pl.lit(True)),
@@ -210,7 +242,7 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
     has_set = pl.col("has_set")
     by_ids = [_by_id(keyed, with_ids, kind, column) for kind, column in ID_COLUMNS.items()]
     hits = match(keyed, catalog).with_columns(pl.col("row").cast(pl.UInt32))
-    lines = keyed.select("row", "of_row", "game", "printing", "number_key", "has_set")
+    lines = keyed.select("row", "of_row", "game", "printing", "number_key", "name_key", "has_set")
     numbers = catalog.select(product_id="id", its_number="number_key")
     matched = (
         hits.filter(pl.col("outcome") != "unmatched")
@@ -243,7 +275,8 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
 
 def _certainty() -> pl.Expr:
     tied = pl.col("product_id").is_null()
-    without = (pl.col("number_key") == "") | (pl.col("its_number") == "") | ~pl.col("has_set")
+    said = (pl.col("number_key") != "") & (pl.col("its_number") != "") & pl.col("has_set")
+    without = ~said | by_english_name()
     return (
         pl.when(tied)
         .then(pl.lit("possible"))
@@ -283,17 +316,15 @@ def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.Data
     """
     own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
     offered = [f"{name}_offered" for name in (*own, "number_total")]
-    known = catalog.select(
-        "id", *on, **{name: name.removesuffix("_offered") for name in offered}
-    )
+    known = catalog.select("id", *on, **{name: name.removesuffix("_offered") for name in offered})
     keys = {*_OF_LINE, *on, "finish_key", "language_key", "variant_key", "number_key"}
     pairs = lines.select(sorted(keys)).join(known, on=on)
     offered_finish = pl.col("finish_key_offered")
     exact = offered_finish.is_null() | _finish_fits("finish_key_offered")
     of_pokemon = pl.col("game").str.starts_with("pokemon")
-    no_edition = (
-        of_pokemon & without_edition(offered_finish).eq(pl.col("finish_key"))
-    ).fill_null(False)
+    no_edition = (of_pokemon & without_edition(offered_finish).eq(pl.col("finish_key"))).fill_null(
+        False
+    )
     spoken = language_fits(pl.col("language_key"), pl.col("language_key_offered"))
     variant, number = pl.col("variant_key"), pl.col("number_key")
     varied = (variant != "") & (variant == pl.col("variant_key_offered"))

@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.catalog.match import CATALOG_KEYS
+from cardsync.catalog.match import CATALOG_KEYS, by_english_name
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
@@ -55,7 +55,7 @@ _OF_NAMES: Final = f"""
             OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0
             OR strpos(w.numbers, ' ' || regexp_replace(p.number_key, '[^0-9]+$', '') || ' ') > 0)
 """
-# A line without a name is told by its number in its set.
+# A line without a name, or with one in another language, is told by its number in its set.
 _OF_NUMBERS: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'number' AND p.game = w.game AND lower(p.set_code) = w.key
@@ -108,7 +108,7 @@ async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
         )
         await session.execute(text("ANALYZE wanted_key"))
         found = await _read(session, _OF_NAMES, _CATALOG)
-        if (keyed["product_name"] == "").any():
+        if keyed.select(_by_number().any()).item():
             found = pl.concat([found, await _read(session, _OF_NUMBERS, _CATALOG)])
         catalog = await asyncio.to_thread(_of_their_sets, keyed, found)
         if _lacks_sets(keyed, catalog):
@@ -170,7 +170,7 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
     its = pl.col("number_key")
     numbers = pl.lit(" ") + its.unique().str.join(" ") + pl.lit(" ")
     of_names = names.filter(pl.col("key") != "").group_by("game", "key")
-    nameless = keyed.filter((pl.col("product_name") == "") & pl.col("code").is_not_null())
+    nameless = keyed.filter(_by_number() & pl.col("code").is_not_null())
     parts = [
         of_names.agg(
             kind=pl.lit("name"),
@@ -182,6 +182,10 @@ def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
         nameless.select("game", kind=pl.lit("number"), key="code", numbers="number_key").unique(),
     ]
     return pl.concat(parts, how="diagonal")
+
+
+def _by_number() -> pl.Expr:
+    return (pl.col("product_name") == "") | (by_english_name() & (pl.col("number_key") != ""))
 
 
 def _keys(lines: pl.DataFrame, kind: str, key: str) -> pl.DataFrame:

@@ -56,7 +56,7 @@ _LEFT_OUT_FOR: Final = """
 """
 _COLUMNS: Final = f"""
     r.row, r.copies, r.name, r.set_name, r.set_code, r.number,
-    {FINISH}, r.condition, r.language,
+    {FINISH} AS finish, r.condition, r.language,
     r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out,
     coalesce(r.line, r.row) AS line, r.reason, r.text, r.finish <> '' AS finish_said
 """
