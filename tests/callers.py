@@ -65,6 +65,7 @@ TABLE = """
     owner    read     GET /api/buying/profit
     owner    read     GET /api/buying/profit.csv
     owner    read     GET /api/buying/profit/orders/{order_id}
+    owner    read     GET /api/buying/profit/without_cost
     owner    read     GET /api/buying/rule_tests
     owner    write    POST /api/buying/rule_tests
     owner    read     POST /api/buying/rule_tests/check

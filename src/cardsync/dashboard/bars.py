@@ -150,3 +150,43 @@ def _bar(
 
 def _percent(share: Decimal) -> str:
     return f"{share:.2f}%"
+
+
+class Step(NamedTuple):
+    """A bar of a waterfall: `kind` is in, out or end; lengths are pixels and percent."""
+
+    kind: str
+    label: str
+    amount: Decimal
+    x: int
+    y: str
+    height: str
+
+
+# The picture's top and the line on which it stands.
+_FALL_TOP: Final = Decimal(24)
+_FALL_ZERO: Final = Decimal(156)
+
+
+def waterfall_of(received: Decimal, taken: Sequence[tuple[str, Decimal]]) -> list[Step]:
+    """Return the bars from what was received, over what each part takes, to what is left. A loss
+    ends below the line.
+    """
+    levels = [received]
+    for _, amount in taken:
+        levels.append(levels[-1] - amount)
+    most, least = max(*levels, Decimal(0)), min(*levels, Decimal(0))
+    scale = (_FALL_ZERO - _FALL_TOP) / ((most - least) or 1)
+
+    def step(kind: str, label: str, amount: Decimal, one: Decimal, other: Decimal) -> Step:
+        top = _FALL_TOP + (most - max(one, other)) * scale
+        height = max(abs(one - other) * scale, Decimal(1))
+        place = 2 + 20 * len(steps)
+        return Step(kind, label, amount, place, f"{top:.1f}", f"{height:.1f}")
+
+    steps: list[Step] = []
+    steps.append(step("in", "Received", received, received, Decimal(0)))
+    for (label, amount), before, after in zip(taken, levels, levels[1:], strict=False):
+        steps.append(step("out", label, -amount, before, after))
+    steps.append(step("end", "Earned", levels[-1], levels[-1], Decimal(0)))
+    return steps

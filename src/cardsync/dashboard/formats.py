@@ -79,6 +79,10 @@ class Reader:
             return f"{sign}<${self.number(_CENT, 2)}"
         return f"{sign}${self.number(abs(value).quantize(_CENT, ROUND_HALF_UP), 2)}"
 
+    def less(self, amount: Decimal | str) -> str:
+        """Return an amount that is taken away, with its sign; nothing takes no sign."""
+        return self.money(-Decimal(amount) or Decimal(0))
+
     def percent(self, share: Decimal | None, places: int = 1) -> str:
         """Return a share of hundred: 11.1%."""
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
@@ -134,6 +138,15 @@ class Reader:
             return UNKNOWN
         day = date.fromisoformat(day) if isinstance(day, str) else day
         return f"{day:%B} {day.day}, {day.year}"
+
+    def days(self, first: date, last: date) -> str:
+        """Return the days from one to another: November 1 to 24, 2026."""
+        if first == last:
+            return self.day(first)
+        if (first.year, first.month) == (last.year, last.month):
+            return f"{first:%B} {first.day} to {last.day}, {last.year}"
+        year = "" if first.year == last.year else f", {first.year}"
+        return f"{first:%B} {first.day}{year} to {self.day(last)}"
 
     def month(self, day: date | str | None) -> str:
         """Return the month of a day, or of a text like 2026-10: October 2026."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
-
 MARKETPLACE_ZONE = "America/New_York"
 
 
@@ -15,8 +12,3 @@ def midnight(day: str) -> str:
 
 # An order was placed at the moment that an upload gave, else at midnight of its date.
 PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"
-
-
-def marketplace_day(now: datetime) -> date:
-    """Return the marketplace's day at this moment."""
-    return now.astimezone(ZoneInfo(MARKETPLACE_ZONE)).date()

@@ -25,6 +25,13 @@ UNDATED: Final = date.min
 # A time's day is at most a day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
+# What the buyer paid; where the total was not uploaded, what is known of it.
+TOTAL: Final = """
+    coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0),
+             coalesce((SELECT sum(x.unit_price * coalesce(x.quantity, 1)) FROM order_item x
+                        WHERE x.seller_id = :seller AND x.order_id = orders.id), 0)
+             + coalesce(orders.shipping_amt, 0))
+"""
 # The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
 # copy, what the others leave of the order's products; where nothing is left, they are unknown. A
 # query with this window reads all lines of its orders, and leaves lines out only around it.
@@ -78,23 +85,11 @@ PERIODS: Final = f"""
              WHERE s.day BETWEEN :first AND :last
             UNION ALL
             SELECT live.* FROM days CROSS JOIN LATERAL (
-                SELECT {DAY}, count(*), coalesce(sum(orders.total_amt), 0),
+                SELECT {DAY}, count(*), coalesce(sum({TOTAL}), 0),
                        count(orders.refund_amt), coalesce(sum(orders.refund_amt), 0)
                   FROM orders WHERE {SOLD} AND orders.order_date = days.ordered
                    AND {DAY} BETWEEN :first AND :last GROUP BY 1 OFFSET 0) live) found
      GROUP BY day
-"""
-# The same by the marketplace's days, which are those of the orders' dates.
-BY_ORDER_DATE: Final = f"""
-    WITH {SPLIT}, sold AS (
-        SELECT s.ordered AS day, s.orders, s.gross
-          FROM kept JOIN sales_sum s ON s.seller_id = :seller AND s.ordered = kept.ordered
-         UNION ALL
-        SELECT live.* FROM days CROSS JOIN LATERAL (
-            SELECT orders.order_date, count(*), coalesce(sum(orders.total_amt), 0)
-              FROM orders WHERE {SOLD} AND orders.order_date = days.ordered
-             GROUP BY 1 OFFSET 0) live
-    )
 """
 # Few days are to be counted, which the planner cannot know: each is looked up by itself.
 _FOUND: Final = f"""
@@ -166,7 +161,7 @@ _OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
 _SUM: Final = f"""
     INSERT INTO sales_sum (seller_id, ordered, day, orders, gross, refunded, refunds)
     SELECT CAST(:seller AS bigint), orders.order_date, {DAY}, count(*),
-           coalesce(sum(orders.total_amt), 0), count(orders.refund_amt),
+           coalesce(sum({TOTAL}), 0), count(orders.refund_amt),
            coalesce(sum(orders.refund_amt), 0)
       FROM orders WHERE {SOLD} {_OF_DAYS} GROUP BY 2, 3
 """

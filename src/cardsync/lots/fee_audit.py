@@ -58,6 +58,12 @@ _MONTHS: Final = f"""
            count(*) FILTER (WHERE NOT {_WHOLE})
       FROM ({of_orders(_SPAN)}) o GROUP BY 1 ORDER BY 1
 """
+_REPORTED: Final = f"""
+    SELECT CAST(date_trunc('month', day) AS date), count(*), sum(expected),
+           sum(coalesce(reported, of_month)), 0
+      FROM ({of_orders("AND orders.order_date BETWEEN :first_read AND :last_read")}) o
+     WHERE day BETWEEN :first AND :last AND of_month IS NOT NULL GROUP BY 1 ORDER BY 1
+"""
 _DIFFERENCES: Final = f"""
     SELECT order_id, order_number, ordered, expected, reported
       FROM ({of_orders(_SPAN)}) o
@@ -103,13 +109,15 @@ async def audit(reading: Reading, caller: Caller, first: date, last: date) -> Fe
         )
     values = profit.span_values(caller, first, last) | await profit.settings(reading, caller)
     values["most"] = limits.FEE_DIFFERENCES
-    months, found = await reading.together([_MONTHS, _DIFFERENCES], values, last=True)
+    statements = [_MONTHS, _DIFFERENCES, _REPORTED]
+    months, found, reports = await reading.together(statements, values, last=True)
     differences = [_difference(values["fee_level"], *row) for row in found]
     return FeeAudit(
         [_month(*row) for row in months],
         differences,
         sum(row[4] for row in months),
         claim_of(differences),
+        [_month(*row) for row in reports],
     )
 
 

@@ -133,7 +133,8 @@ class OrderPayment(Base):
 
 class ProfitSum(Base):
     """The parts of the profit of a day and game, as `SalesGame` has its sales. `costed` pieces have
-    a known cost; `cost` and `profit` are theirs alone.
+    a known cost; `cost`, the counted amounts and `profit` are theirs alone. `bare` orders have no
+    items, and `estimated` is the part of the fees that no report has yet.
     """
 
     __tablename__ = "profit_sum"
@@ -143,8 +144,13 @@ class ProfitSum(Base):
     game: Mapped[str] = mapped_column(Text, primary_key=True)
     pieces: Mapped[int] = mapped_column(BigInteger)
     costed: Mapped[int] = mapped_column(BigInteger)
+    bare: Mapped[int] = mapped_column(BigInteger, server_default="0")
     received: Mapped[Decimal] = mapped_column(Numeric)
     fees: Mapped[Decimal] = mapped_column(Numeric)
+    estimated: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
     postage: Mapped[Decimal] = mapped_column(Numeric)
     cost: Mapped[Decimal] = mapped_column(Numeric)
+    counted_received: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    counted_fees: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    counted_postage: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
     profit: Mapped[Decimal] = mapped_column(Numeric)

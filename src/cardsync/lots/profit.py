@@ -12,9 +12,10 @@ from typing import Any, Final, Literal
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Reading
-from cardsync.lots.line_profit import SETTINGS, SUMMED, lines_of
+from cardsync.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of
 from cardsync.lots.profit_by_day import KEPT, LIVE, LIVE_DAYS
 from cardsync.lots.shown import (
+    CardWithoutCost,
     LineProfit,
     Profit,
     ProfitBy,
@@ -25,11 +26,12 @@ from cardsync.lots.shown import (
     profit_of,
 )
 
-Sum = tuple[int, int, Decimal, Decimal, Decimal, Decimal, Decimal]
-_COLUMNS: Final = "pieces, costed, received, fees, postage, cost, profit"
+# The values of `COLUMNS`.
+Sum = tuple[Any, ...]
 _OF_ORDER: Final = f"""
-    SELECT item_id, is_reported, {_COLUMNS}
-      FROM ({lines_of("AND orders.id = :order")}) line ORDER BY item_id
+    SELECT item_id, is_reported, {NAMED}
+      FROM ({lines_of("AND orders.id = :order")}) line
+     WHERE item_id IS NOT NULL ORDER BY item_id
 """
 _WITH_CARD: Final = """AND orders.id IN (
     SELECT x.order_id FROM order_item x WHERE x.seller_id = :seller AND x.sku_id = :card)"""
@@ -38,6 +40,19 @@ _OF_CARD: Final = f"""
 """
 _THESE: Final = "AND orders.id = ANY (CAST(:orders AS bigint[]))"
 _OF_ORDERS: Final = f"SELECT {SUMMED} FROM ({lines_of(_THESE)}) line HAVING count(*) > 0"
+# The sold cards of some days of which copies have no cost, those that brought most first.
+_WITHOUT_COST: Final = f"""
+    WITH missing AS (
+        SELECT sku_id, sum(pieces - costed) AS copies, sum(received - counted_received) AS received,
+               max(item_id) AS item_id
+          FROM ({lines_of("AND orders.order_date BETWEEN :first_read AND :last_read")}) line
+         WHERE day BETWEEN :first AND :last AND pieces > costed AND sku_id IS NOT NULL
+         GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT :most
+    )
+    SELECT m.sku_id, i.product_name, i.set_name, i.condition, CAST(m.copies AS bigint), m.received
+      FROM missing m JOIN order_item i ON i.seller_id = :seller AND i.id = m.item_id
+     ORDER BY m.received DESC, m.sku_id
+"""
 # The lines that took from lots which a buy rule paid; a line counts with the rule's own copies.
 _OF_RULES: Final = f"""
     WITH bought AS (
@@ -78,9 +93,7 @@ async def profit(
 ) -> ProfitSummary:
     """Return the profit of some days with its total. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
-    if first > last or (last - first).days >= limits.SALES_SUMMARY_DAYS:
-        most = limits.SALES_SUMMARY_DAYS
-        raise errors.InvalidPayload(f"from, to: from must not be later, with at most {most} days")
+    need_days(first, last, limits.SALES_SUMMARY_DAYS)
     values = span_values(caller, first, last) | await settings(reading, caller)
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
@@ -92,6 +105,12 @@ async def profit(
     ]
     total = profit_of(*added([one for _, one in sums])) if sums else None
     return ProfitSummary(by, first, last, rows, [], total)
+
+
+def need_days(first: date, last: date, most: int) -> None:
+    """Raises InvalidPayload for days that are too many, or end before they begin."""
+    if first > last or (last - first).days >= most:
+        raise errors.InvalidPayload(f"from, to: from must not be later, with at most {most} days")
 
 
 async def sums_by(
@@ -125,10 +144,7 @@ def in_periods(found: Sequence[Sequence[Any]], by: ProfitBy) -> list[tuple[Any, 
 
 
 def added(group: Sequence[Sum]) -> Sum:
-    pieces, costed, received, fees, postage, cost, left = (
-        sum(column[1:], column[0]) for column in zip(*group, strict=True)
-    )
-    return pieces, costed, received, fees, postage, cost, left
+    return tuple(sum(column[1:], column[0]) for column in zip(*group, strict=True))
 
 
 def _rule(
@@ -143,6 +159,23 @@ def _rule(
     rate = None if not cost else (left / cost).quantize(Decimal("0.0001"), ROUND_HALF_UP)
     shown = None if rate is None else str(rate)
     return RuleReturn(rule_id, bought, cents(paid), sold, cents(cost), cents(left), shown, days)
+
+
+async def without_cost(
+    reading: Reading, caller: Caller, first: date, last: date
+) -> list[CardWithoutCost]:
+    """Return the cards that sold on some days and of which copies have no cost. Raises
+    OwnerRequired, InvalidPayload.
+    """
+    caller.must_see_revenue()
+    need_days(first, last, limits.SALES_ITEMS_DAYS)
+    values = span_values(caller, first, last) | await settings(reading, caller)
+    values["most"] = limits.SOLD_WITHOUT_COST
+    found = await reading.rows(_WITHOUT_COST, values)
+    return [
+        CardWithoutCost(card, name, set_name, condition, copies, cents(received))
+        for card, name, set_name, condition, copies, received in found
+    ]
 
 
 async def of_order(reading: Reading, caller: Caller, order_id: int) -> list[LineProfit]:
@@ -177,9 +210,8 @@ async def _values(reading: Reading, caller: Caller, **named: Any) -> dict[str, A
 async def settings(reading: Reading, caller: Caller) -> dict[str, Any]:
     """Return the settings of the account that the profit counts with."""
     [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
-    return dict(
-        zip(("fee_level", "letter_postage", "parcel_postage", "supplies"), row, strict=True)
-    )
+    names = ("fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
+    return dict(zip(names, row, strict=True))
 
 
 def span_values(caller: Caller, first: date, last: date) -> dict[str, Any]:

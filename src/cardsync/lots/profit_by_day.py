@@ -14,16 +14,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.derived.sales_by_day import SPLIT
-from cardsync.lots.line_profit import SETTINGS, SUMMED, lines_of
+from cardsync.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of
 
-_COLUMNS: Final = "pieces, costed, received, fees, postage, cost, profit"
 _OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
 _GONE: Final = """
     DELETE FROM profit_sum
      WHERE seller_id = :seller AND ordered = ANY (CAST(:days AS date[]))
 """
 _KEEP: Final = f"""
-    INSERT INTO profit_sum (seller_id, ordered, day, game, {_COLUMNS})
+    INSERT INTO profit_sum (seller_id, ordered, day, game, {NAMED})
     SELECT CAST(:seller AS bigint), ordered, day, game, {SUMMED}
       FROM ({lines_of(_OF_DAYS)}) line GROUP BY 2, 3, 4
 """

@@ -21,6 +21,7 @@ from cardsync.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.lots.lot_csv import read_lots as read_file
 from cardsync.lots.payment_csv import read_payments
 from cardsync.lots.shown import (
+    CardWithoutCost,
     CostOfCard,
     FeeAudit,
     FileAdded,
@@ -235,6 +236,26 @@ async def read_order_profit(request: Request[Any, Any, State], order_id: int) ->
         return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
 
 
+class CardsWithoutCost(msgspec.Struct):
+    cards: list[CardWithoutCost]
+    """Those that brought most come first"""
+
+
+@get("/profit/without_cost", **BY_TOKENS_TOO, responses=READING)
+async def read_without_cost(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> CardsWithoutCost:
+    """The sold cards of whose copies some have no cost: what they brought is not counted as
+    profit.
+    """
+    caller = provide_caller(request)
+    since, until = span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        return CardsWithoutCost(await profit.without_cost(reads, caller, since, until))
+
+
 @post(
     "/payments",
     opt=WRITES,
@@ -272,7 +293,8 @@ router = Router(
     path="/buying",
     route_handlers=[
         list_lots, download_lots, add_lots, import_lots, correct_lot, remove_lot, read_cost,
-        read_profit, download_profit, read_order_profit, import_payments, read_fees,
+        read_profit, download_profit, read_order_profit, read_without_cost, import_payments,
+        read_fees,
     ],
     tags=["lots"],
 )  # fmt: skip

@@ -71,8 +71,9 @@ class CostOfCard(msgspec.Struct):
 
 
 class Profit(msgspec.Struct):
-    """`received` is price and shipping less refunds. Profit is that of `costed` of the `pieces`,
-    the copies whose cost is known; null if there is none.
+    """`received` is what buyers paid less refunds. `costed` of the `pieces` have a known cost: the
+    counted amounts are theirs alone, and the profit is `counted_received` less `counted_fees`,
+    `counted_postage` and `cost`; null if none has a cost.
     """
 
     pieces: int
@@ -85,6 +86,34 @@ class Profit(msgspec.Struct):
     cost: str
     """The cost of the cards, in USD"""
     profit: str | None
+    counted_received: str
+    """The part of `received` of the copies whose cost is known, in USD"""
+    counted_fees: str
+    """The part of `fees` of the copies whose cost is known, in USD"""
+    counted_postage: str
+    """The part of `postage` of the copies whose cost is known, in USD"""
+    fees_estimated: str
+    """The part of `fees` that the schedule expects, because no report has them yet, in USD"""
+    orders_without_items: int
+    """The orders whose items are not known; what they brought is received, and not counted"""
+
+    @property
+    def not_counted(self) -> Decimal:
+        """Return the amount received for copies without a cost."""
+        return Decimal(self.received) - Decimal(self.counted_received)
+
+
+class CardWithoutCost(msgspec.Struct):
+    """A sold card of whose copies some have no cost."""
+
+    marketplace_id: int
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    copies: int
+    """The sold copies without a cost"""
+    received: str
+    """The amount that buyers paid for them, less refunds, in USD"""
 
 
 class ProfitRow(msgspec.Struct):
@@ -166,7 +195,9 @@ class FeeMonth(msgspec.Struct):
 
 
 class FeeAudit(msgspec.Struct):
-    """`claim` is a text about the orders that were charged too much; empty if there is none."""
+    """`claim` is a text about the orders that were charged too much; empty if there is none.
+    `reports` are months whose sales report is here: their fees were estimated before.
+    """
 
     months: list[FeeMonth]
     """The fees by month"""
@@ -175,6 +206,8 @@ class FeeAudit(msgspec.Struct):
     left_out: int
     claim: str
     """A text about the orders that were charged too much; empty: none was"""
+    reports: list[FeeMonth] = []
+    """The fees of months with a sales report beside their estimate"""
 
 
 class PaymentsAdded(msgspec.Struct):
@@ -210,15 +243,32 @@ def cents(amount: Decimal) -> str:
 def profit_of(
     pieces: int,
     costed: int,
+    bare: int,
     received: Decimal,
     fees: Decimal,
+    estimated: Decimal,
     postage: Decimal,
     cost: Decimal,
+    counted_received: Decimal,
+    counted_fees: Decimal,
+    counted_postage: Decimal,
     profit: Decimal,
 ) -> Profit:
     """Profit that holds for no copy is unknown, unless no copy was kept by its buyer."""
-    known = None if pieces and not costed else cents(profit)
-    return Profit(pieces, costed, cents(received), cents(fees), cents(postage), cents(cost), known)
+    return Profit(
+        pieces,
+        costed,
+        cents(received),
+        cents(fees),
+        cents(postage),
+        cents(cost),
+        None if (pieces or bare) and not costed else cents(profit),
+        cents(counted_received),
+        cents(counted_fees),
+        cents(counted_postage),
+        cents(estimated),
+        bare,
+    )
 
 
 def profit_as_csv(summary: ProfitSummary) -> bytes:

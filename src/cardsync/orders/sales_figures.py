@@ -1,28 +1,30 @@
 """Sums days of sales into periods, with what is left after fees. Pure.
 
-Fees are known by the month, from the marketplace's report: a day bears its month's share. A period
-with a day whose month has no report has no fees and no net, and the month is listed as a gap.
+Fees are known once the marketplace's report of the month is here. A period with a day whose month
+has no report has no fees and no net, and the month is listed as a gap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 By = Literal["day", "week", "month"]
-_CENT: Final = Decimal("0.01")
 
 
 class Day(NamedTuple):
-    """The sums of the orders of a day; a refund counts on the day of its order."""
+    """The sums of the orders of a day; a refund counts on the day of its order, and the fees are
+    those of its orders as their profit has them.
+    """
 
     day: date
     orders: int
     gross: Decimal
     refunded_orders: int
     refunds: Decimal
+    fees: Decimal = Decimal(0)
 
 
 class Period(NamedTuple):
@@ -46,15 +48,15 @@ class Figures(NamedTuple):
     gaps: list[date]
 
 
-def figures(days: Sequence[Day], rates: Mapping[date, Decimal], by: By) -> Figures:
-    """Return the periods that have orders, oldest first; `rates` are by the month's first day."""
+def figures(days: Sequence[Day], reported: Collection[date], by: By) -> Figures:
+    """Return the periods that have orders, oldest first; `reported` has the months' first days."""
     grouped: dict[date, list[Day]] = {}
     for day in sorted(days):
         grouped.setdefault(start_of(day.day, by), []).append(day)
-    periods = [_period(start, group, rates) for start, group in grouped.items()]
-    total = _period(min(grouped), days, rates) if grouped else None
+    periods = [_period(start, group, reported) for start, group in grouped.items()]
+    total = _period(min(grouped), days, reported) if grouped else None
     months = {day.day.replace(day=1) for day in days}
-    gaps = sorted(month for month in months if month not in rates)
+    gaps = sorted(month for month in months if month not in reported)
     rate = None
     if total is not None and total.fees is not None and total.gross:
         rate = (total.fees / total.gross).quantize(Decimal("0.0001"), ROUND_HALF_UP)
@@ -67,27 +69,13 @@ def start_of(day: date, by: By) -> date:
     return day - timedelta(days=day.weekday()) if by == "week" else day
 
 
-def fee_rate(
-    gross_sales: Decimal | None,
-    total_fees: Decimal | None,
-    refunded_fees: Decimal | None,
-) -> Decimal | None:
-    """Return the share of a month's sales that the marketplace kept; None if its report does not
-    say so.
-    """
-    if not gross_sales or total_fees is None:
-        return None
-    return (total_fees - (refunded_fees or 0)) / gross_sales
-
-
-def _period(start: date, days: Iterable[Day], rates: Mapping[date, Decimal]) -> Period:
+def _period(start: date, days: Iterable[Day], reported: Collection[date]) -> Period:
     group = list(days)
     gross = sum((day.gross for day in group), Decimal(0))
     refunds = sum((day.refunds for day in group), Decimal(0))
     fees: Decimal | None = None
-    if all(day.day.replace(day=1) in rates for day in group):
-        shares = (day.gross * rates[day.day.replace(day=1)] for day in group)
-        fees = sum(shares, Decimal(0)).quantize(_CENT, ROUND_HALF_UP)
+    if all(day.day.replace(day=1) in reported for day in group):
+        fees = sum((day.fees for day in group), Decimal(0))
     return Period(
         start,
         sum(day.orders for day in group),

@@ -18,7 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -27,6 +27,9 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.database.session import Database
+from cardsync.derived.kept_figures import Figure, mark
+from cardsync.derived.sales_by_day import mark_changed
+from cardsync.lots.line_profit import RATE
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
 from cardsync.read_json import not_json
@@ -37,6 +40,13 @@ COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
 AMOUNTS = (*REVENUE, "total_fees", "total_refund_amount", "refunded_fees", "adjustments")
 
+_RATE = f"SELECT {RATE} FROM sales_report r WHERE r.seller_id = :seller AND r.month = :month"
+# An order's day in the account's zone is at most one away from its date.
+_DAYS = """
+    SELECT DISTINCT order_date FROM orders
+     WHERE seller_id = :seller
+       AND order_date BETWEEN CAST(:month AS date) - 1 AND CAST(:end AS date) + 1
+"""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _LARGEST_COUNT = 2**63 - 1
 # Numbers with a point or an exponent stay bytes, which `cells` reads exactly.
@@ -159,6 +169,9 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
 
 
 async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
+    """Store a report; where it says other fees, the days of its month are out of date."""
+    values = {"seller": caller.seller_id, "month": report.month, "end": _end_of(report.month)}
+    before = await session.scalar(text(_RATE), values)
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
     statement = insert(SalesReport).values(
         seller_id=caller.seller_id,
@@ -168,6 +181,9 @@ async def store(session: AsyncSession, caller: Caller, report: Report, now: date
     await session.execute(
         statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried),
     )
+    if await session.scalar(text(_RATE), values) != before:
+        await mark_changed(session, _DAYS, values)
+        await mark(session, caller.seller_id, Figure.SALES_SUMS)
 
 
 async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
@@ -201,4 +217,8 @@ async def months_missing(session: AsyncSession, seller_id: int, now: datetime) -
 
 
 def is_last_day(day: date) -> bool:
-    return day.day == calendar.monthrange(day.year, day.month)[1]
+    return day == _end_of(day)
+
+
+def _end_of(day: date) -> date:
+    return day.replace(day=calendar.monthrange(day.year, day.month)[1])

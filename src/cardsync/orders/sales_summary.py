@@ -21,8 +21,9 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
 from cardsync.lots import profit
+from cardsync.lots.line_profit import COLUMNS, RATE
 from cardsync.lots.shown import Profit, profit_of
-from cardsync.orders.sales_figures import Day, Period, fee_rate, figures
+from cardsync.orders.sales_figures import Day, Period, figures
 from cardsync.orders.sales_summary_shown import (
     SalesCards,
     SalesOfGame,
@@ -39,9 +40,10 @@ _SPAN: Final = f"""
     {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
     AND {DAY} BETWEEN :first AND :last
 """
-_REPORTS: Final = """
-    SELECT month, gross_sales, total_fees, refunded_fees FROM sales_report
-     WHERE seller_id = :seller AND month BETWEEN :first_month AND :last
+_REPORTED: Final = f"""
+    SELECT r.month FROM sales_report r
+     WHERE r.seller_id = :seller AND r.month BETWEEN :first_month AND :last
+       AND {RATE} IS NOT NULL
 """
 _BEST: Final = f"""
     WITH summed AS (
@@ -104,15 +106,14 @@ async def summary(
     need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
     values = _values(caller, first, last) | await profit.settings(reading, caller)
     games = await _games(reading, values) if by == "game" else []
-    sums, reports = await reading.together([PERIODS, _REPORTS], values)
+    sums, reports = await reading.together([PERIODS, _REPORTED], values)
     earned = await profit.sums_by(reading, "day", values)
     step = "month" if by == "game" else by
     earnings = {start: profit_of(*one) for start, one in profit.in_periods(earned, step)}
     whole = profit.added([tuple(row[1:]) for row in earned]) if earned else None
-    days = [Day(*row) for row in sums]
-    known = {month: fee_rate(gross, fees, back) for month, gross, fees, back in reports}
-    rates = {month: rate for month, rate in known.items() if rate is not None}
-    found = figures(days, rates, step)
+    fees = {one[0]: one[1 + COLUMNS.index("fees")] for one in earned}
+    days = [Day(*row)._replace(fees=fees.get(row[0], Decimal(0))) for row in sums]
+    found = figures(days, {month for (month,) in reports}, step)
     return SalesSummary(
         by=by,
         first=first,

@@ -5,6 +5,7 @@ pure.
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -32,6 +33,20 @@ class SalesPeriod(msgspec.Struct):
     """The sales less refunds and fees, in USD; null: a month has no report"""
     profit: Profit | None
     """The sales, costs and profit of the sold copies; null: no cost is known"""
+
+    @property
+    def likely_fees(self) -> str | None:
+        """Return the fees, or their estimate until the report of each month is here."""
+        if self.fees is not None or self.profit is None:
+            return self.fees
+        return self.profit.fees
+
+    @property
+    def likely_net(self) -> str | None:
+        """Return the gross less refunds and these fees."""
+        if self.likely_fees is None:
+            return None
+        return f"{Decimal(self.gross) - Decimal(self.refunds) - Decimal(self.likely_fees):.2f}"
 
 
 class SalesOfGame(msgspec.Struct):

@@ -26,9 +26,10 @@ SALES_SUMS = Kept[None](
         "customer_order", "customer_sum", "customer_count",
         "profit_sum",
     ),
-    source="orders, their items and what those cost, the days on which cards were first seen, and the"
-    " account's zone, fees and postage",
-    marked_by="an upload that changes orders, lots and payments, which name days in `sales_stale`,"
+    source="orders, their items and what those cost, sales reports, the days on which cards were first"
+    " seen, and the account's zone, fees and postage",
+    marked_by="an upload that changes orders, lots, payments and sales reports, which name days in"
+    " `sales_stale`,"
     " and another zone, fee level or postage",
     meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders; their"
     " profit is that of the last refresh",

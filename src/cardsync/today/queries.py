@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,9 +21,9 @@ from cardsync.access.caller import Caller
 from cardsync.agentwork.task_kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
 from cardsync.catalog.install_state import ONE_SHOP
-from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
+from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sales_by_day import BY_ORDER_DATE
+from cardsync.derived.sales_by_day import PERIODS
 from cardsync.operations.backup_reports import NEWEST, state_of
 from cardsync.operations.catalog_age import INSTALLED, Dated, troubles
 from cardsync.orders.pullable import PULLABLE, TO_SHIP, TO_SHIP_STATUSES
@@ -76,10 +77,6 @@ _SHIPPING = f"""
     SELECT orders.shipping_type, count(*) FROM orders
      WHERE orders.seller_id = :seller AND {PULLABLE}
      GROUP BY orders.shipping_type ORDER BY 2 DESC, 1
-"""
-_SALES = f"""
-    {BY_ORDER_DATE}
-    SELECT day, sum(orders)::bigint, sum(gross) FROM sold GROUP BY day ORDER BY day
 """
 _FEEDBACK = """
     SELECT rating, count(*) FROM (
@@ -210,7 +207,7 @@ _OF_FACTS: Final = (
     _BACKUPS,
     _CATALOGS,
 )
-_OF_FIGURES: Final = (_SHIPPING, _SALES, _FEEDBACK, _LISTED)
+_OF_FIGURES: Final = (_SHIPPING, PERIODS, _FEEDBACK, _LISTED)
 
 
 async def read_facts(
@@ -242,7 +239,7 @@ async def read_shop(
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     return Shop(
         await _facts_of(session, caller, found, agent, now, renewal_days),
-        _sales([Sold(*row) for row in found[_SALES]], marketplace_day(now)),
+        _sales([Sold(*row[:3]) for row in found[PERIODS]], _day(caller, now)),
         _to_ship(caller, found),
         [ShippingCount(*row) for row in found[_SHIPPING]],
         _feedback([RatingCount(*row) for row in found[_FEEDBACK]]),
@@ -254,8 +251,9 @@ async def read_shop(
 async def _found(
     statements: Sequence[str], caller: Caller, reading: Reading, now: datetime
 ) -> dict[str, list[Any]]:
-    today = marketplace_day(now)
+    today = _day(caller, now)
     before_from, _ = rules.same_days_before(today)
+    first = min(before_from, today - timedelta(days=_DAYS - 1))
     to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
     values = {
         "seller": caller.seller_id,
@@ -263,8 +261,10 @@ async def _found(
         "now": now,
         "today": today,
         "zone": caller.account.time_zone,
-        "first_read": min(before_from, today - timedelta(days=_DAYS - 1)),
-        "last_read": today,
+        "first": first,
+        "last": today,
+        "first_read": first - timedelta(days=1),
+        "last_read": today + timedelta(days=1),
         "among": _AMONG,
         "feedbacks": FEEDBACKS,
         "upload": caller.state.review_upload_id,
@@ -276,6 +276,11 @@ async def _found(
     }
     rows = await reading.together(statements, values)
     return dict(zip(statements, rows, strict=True))
+
+
+def _day(caller: Caller, now: datetime) -> date:
+    """Return the day of the account's zone, by which Sales counts, too."""
+    return now.astimezone(ZoneInfo(caller.account.time_zone)).date()
 
 
 async def _facts_of(

@@ -93,7 +93,7 @@ class SoldDay(msgspec.Struct):
 
 
 class SalesBody(msgspec.Struct):
-    """Orders that are not cancelled, by the marketplace's days, before refunds and fees.
+    """Orders that are not cancelled, by days of the account's zone, before refunds and fees.
     `month_before` is of the same days of the month before, `before_from` to `before_to`. `days` are
     the last thirty, from the first one with an order.
     """

@@ -185,14 +185,14 @@ async def test_the_parts_of_the_sales_are_their_total_or_the_page_says_what_is_m
     # order's products.
     assert "Magic: The Gathering 3 3 $3.00" in text
     assert "Pokémon 3 3 about $13.75" in text
-    assert "The games come to $16.75 of the gross of $19.75." in text
-    assert "The other $3.00 is shipping, and items that are not known." in text
+    assert "Games total $16.75 of the gross of $19.75." in text
+    assert "The other $3.00 is shipping and unknown items." in text
     assert "An order of several games counts in each of them." in text
 
 
 def tiles(page):
     """Return the amounts of a page's figures by their names."""
-    found = re.findall(r"<dt>([^<]*)</dt>\s*<dd>(.*?)</dd>", page, re.S)
+    found = re.findall(r"<dt[^>]*>([^<]*)</dt>\s*<dd[^>]*>(.*?)</dd>", page, re.S)
     return {name: amounts(value.partition("<small")[0]) for name, value in found}
 
 
@@ -228,13 +228,18 @@ async def test_the_parts_of_profit_and_of_an_order_are_their_totals(a_seller):
         await an_item(seller, order, sku_id=2, unit_price=Decimal("4.00"))
     await settle(seller)
     browser = await signed_in(seller)
-    span = {"from": f"{today.year - 1}-01-01", "to": f"{today.year - 1}-12-31"}
+    span = {"by": "month", "from": f"{today.year - 1}-01-01", "to": f"{today.year - 1}-12-31"}
     page = (await browser.get("/profit", params=span)).text
     total = {name: found[0] for name, found in tiles(page).items()}
-    left = total["Received"] - total["Fees"] - total["Postage and supplies"] - total["Cost"]
-    assert left == total["Profit"] == column(page, "Profit")
-    for name, label in {"Received": "Received", "Fees": "Fees", "Cost": "Cost"}.items():
+    taken = {"Fees": "Fees", "Postage": "Postage and supplies", "Cost": "Cost of the cards"}
+    left = total["Received"] - sum(total[name] for name in taken.values())
+    assert left == total["Earned"] == column(page, "Earned")
+    assert column(page, "Received") == total["Received"]
+    for label, name in taken.items():
         assert column(page, label) == total[name], name
+    # The page of the same days, without a view, has the same figures.
+    own = tiles((await browser.get("/profit", params=span | {"by": ""})).text)
+    assert {name: own[name][0] for name in total if name in own} == total
     first, _, last = sorted(
         (await seller.get("/api/orders")).json()["orders"], key=lambda one: one["order_number"]
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 from builders import an_order
 from cardsync import clock
-from cardsync.database.marketplace_time import marketplace_day
 from cardsync.today.conditions import same_days_before
 from orders_builder import apply_alone, keep_sums
 
@@ -16,13 +16,18 @@ def order(number: str, day: date, amount: float, status: str = "Completed - Paid
     return an_order(number, order_date=f"{day:%m/%d/%Y}", total_amt=amount, status=status)
 
 
+def the_day():
+    """The day of the account's zone."""
+    return clock.now().astimezone(ZoneInfo("America/New_York")).date()
+
+
 async def sales(seller):
     return (await seller.get("/api/today")).json()["sales"]
 
 
-async def test_sales_are_summed_by_the_marketplaces_days(a_seller):
+async def test_sales_are_summed_by_days(a_seller):
     seller = await a_seller()
-    today = marketplace_day(clock.now())
+    today = the_day()
     first, last = same_days_before(today)
     await seller.orders(
         [
@@ -47,7 +52,7 @@ async def test_sales_are_summed_by_the_marketplaces_days(a_seller):
 
 async def test_days_that_are_not_kept_are_counted(a_seller):
     seller = await a_seller()
-    today = marketplace_day(clock.now())
+    today = the_day()
     await seller.orders([order("A-1", today, 4), order("A-2", today.replace(day=1), 5)])
     kept = await sales(seller)
     # A day that is out of date is counted, and so is one that was never kept.

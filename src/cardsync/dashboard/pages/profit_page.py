@@ -1,11 +1,13 @@
-"""The page of profit over some days, by period, game or buy rule; the fees beside those that the
+"""The page of profit: what a period earned, over the copies whose cost is known, with what is not
+counted beside it; the same by day, week, month, game or buy rule; the fees beside those that the
 schedule expects; and the lots, with the files that bring them and the payments report.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any, Final, cast
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, cast
 
 from litestar import Response, get, post
 from litestar.response import Template
@@ -16,10 +18,12 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.rules.buy_rule_sets import all_buy_rules
 from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.named_cards import named_cards
+from cardsync.dashboard.bars import bars_of, waterfall_of
 from cardsync.dashboard.form_handlers import read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, reader_of, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.lots.hand_lot import span_of, today_of
@@ -27,28 +31,114 @@ from cardsync.lots.lot_csv import RejectedRow
 from cardsync.lots.lot_csv import read_lots as read_file_of_lots
 from cardsync.lots.payment_csv import read_payments
 from cardsync.lots.shown import ProfitBy
+from cardsync.orders import sales_summary
+from cardsync.today.conditions import same_days_before
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.
 FACES: Final = {
-    "month": ("Months", 365),
-    "week": ("Weeks", 84),
-    "day": ("Days", 30),
-    "game": ("Games", 90),
-    "rule": ("Buy rules", 365),
-    "fees": ("Fees", 90),
-    "lots": ("Lots", 30),
+    "month": ("By month", 365),
+    "week": ("By week", 84),
+    "day": ("By day", 30),
+    "game": ("By game", 90),
+    "rule": ("By buy rule", 365),
+    "fees": ("Fees: estimate and report", 90),
+    "lots": ("Purchases and cost", 30),
 }
-SERIES: Final = ("Received", "Profit")
+SERIES: Final = ("Received", "Earned")
+PERIODS: Final = {
+    "this": "This month",
+    "last": "Last month",
+    "ninety": "90 days",
+    "year": "This year",
+    "own": "Choose dates",
+}
+MONTHS_SHOWN: Final = 3
+PARTS: Final = (
+    ("Fees", "counted_fees"),
+    ("Postage", "counted_postage"),
+    ("Cost", "cost"),
+)
+
+
+class Span(NamedTuple):
+    """The days of a period, and those that it is compared with."""
+
+    first: date
+    last: date
+    first_before: date
+    last_before: date
+
+
+def span_shown(period: str, today: date, first: date | None, last: date | None) -> Span:
+    """Return the days of a period. Chosen dates are compared with as many days before. Pure."""
+    if period == "this":
+        return Span(today.replace(day=1), today, *same_days_before(today))
+    if period == "last":
+        end = today.replace(day=1) - timedelta(days=1)
+        before = end.replace(day=1) - timedelta(days=1)
+        return Span(end.replace(day=1), end, before.replace(day=1), before)
+    if period == "year":
+        end = today.replace(year=today.year - 1, day=min(today.day, 28))
+        return Span(today.replace(month=1, day=1), today, end.replace(month=1, day=1), end)
+    until = last or today
+    since = first or until - timedelta(days=89)
+    days = until - since + timedelta(days=1)
+    return Span(since, until, since - days, until - days)
 
 
 @get("/profit", opt=BY_FORM)
 async def profit_page(request: PageRequest, caller: Caller, database: Database) -> Template:
     given = {name: values[-1] for name, values in request.query_params.dict().items()}
-    by = given.get("by") or "month"
+    by = given.get("by") or ""
+    if not by:
+        return await _earned(request, caller, given)
     if by not in FACES:
         raise errors.InvalidPayload(f"by: must be one of {', '.join(FACES)}")
     return await _shown(request, caller, database, by, given)
+
+
+async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -> Template:
+    """Show what one period earned."""
+    period = given.get("period") or ("own" if given.get("from") or given.get("to") else "this")
+    if period not in PERIODS:
+        raise errors.InvalidPayload(f"period: must be one of {', '.join(PERIODS)}")
+    today = today_of(caller, clock.now())
+    span = span_shown(period, today, day_of(given, "from"), day_of(given, "to"))
+    first = (today.replace(day=1) - timedelta(days=28 * (MONTHS_SHOWN - 1))).replace(day=1)
+    async with reading(request) as reads:
+        games = await profit.profit(reads, caller, "game", span.first, span.last)
+        before = await profit.profit(reads, caller, "game", span.first_before, span.last_before)
+        months = await profit.profit(reads, caller, "month", first, today)
+        sold = await sales_summary.summary(reads, caller, "month", span.first, span.last)
+        missing = await profit.without_cost(reads, caller, span.first, span.last)
+        cards = await named_cards(reads, caller, [one.marketplace_id for one in missing])
+        account = await profit.settings(reads, caller)
+    total = games.total
+    return show(
+        request,
+        caller,
+        "profit_earned.html",
+        period=period,
+        periods=[*PERIODS.items()],
+        faces=[(key, name) for key, (name, _) in FACES.items()],
+        span=span,
+        total=total,
+        before=before.total,
+        games=games.rows,
+        months=[*reversed(months.rows)],
+        sold=sold.total,
+        gaps=[*map(reader_of(request, caller).month, sold.gaps)],
+        missing=missing,
+        cards=cards,
+        account=account,
+        steps=waterfall_of(
+            Decimal(total.counted_received),
+            [(label, Decimal(getattr(total, name))) for label, name in PARTS],
+        )
+        if total and total.profit is not None
+        else [],
+    )
 
 
 async def _shown(
@@ -64,6 +154,7 @@ async def _shown(
     since, last = span_of(caller, day_of(given, "from"), until, clock.now())
     first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
     values: dict[str, Any] = {"summary": None, "audit": None, "lots": None, "points": []}
+    values |= {"cards": {}, "bars": None}
     names: dict[int, str] = {}
     if by == "rule":
         async with database.tenant(caller.seller_id) as session:
@@ -73,7 +164,10 @@ async def _shown(
         async with database.tenant(caller.seller_id) as session:
             after = read_id(given.get("after", ""))
             most = limits.LOTS_PER_PAGE
-            values["lots"] = await read_lots.lots(session, caller, None, after, most)
+            found_lots = await read_lots.lots(session, caller, None, after, most)
+        async with reading(request) as reads:
+            ids = [lot.marketplace_id for lot in found_lots.lots]
+            values |= {"lots": found_lots, "cards": await named_cards(reads, caller, ids)}
     else:
         async with reading(request) as reads:
             if by == "fees":
@@ -83,16 +177,21 @@ async def _shown(
                 found = await profit.profit(reads, caller, kind, first, last)
                 values["summary"] = found
                 values["points"] = [
-                    (row.start, {"Received": row.profit.received, "Profit": row.profit.profit})
+                    (
+                        row.start,
+                        {"Received": row.profit.counted_received, "Earned": row.profit.profit},
+                    )
                     for row in found.rows
                     if row.start is not None
                 ]
+                values["bars"] = bars_of(values["points"], SERIES)
     return show(
         request,
         caller,
         "profit.html",
         422 if problem else 200,
         by=by,
+        name=FACES[by][0],
         first=first,
         last=last,
         faces=[(key, name) for key, (name, _) in FACES.items()],

@@ -31,7 +31,7 @@ FACES: Final = {
 }
 SERIES: Final = ("Gross", "Net", "Refunds")
 # Sums of a longer time are bars; days are a line.
-IN_BARS: Final = ("month", "week")
+IN_BARS: Final = ("month", "week", "day")
 
 
 class Rest(NamedTuple):
@@ -87,7 +87,7 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
             found = await sales_summary.summary(reads, caller, kind, first, last)
             months = map(reader_of(request, caller).month, found.gaps)
             points = [
-                (one.start, {"Gross": one.gross, "Net": one.net, "Refunds": one.refunds})
+                (one.start, {"Gross": one.gross, "Net": one.likely_net, "Refunds": one.refunds})
                 for one in found.periods
                 if one.start is not None
             ]
