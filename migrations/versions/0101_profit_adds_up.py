@@ -4,8 +4,8 @@ kept are counted anew, and with them their customers.
 
 from alembic import op
 
-revision = "0100"
-down_revision = "0099"
+revision = "0101"
+down_revision = "0100"
 
 COUNTS = ("bare",)
 AMOUNTS = ("estimated", "counted_received", "counted_fees", "counted_postage")
