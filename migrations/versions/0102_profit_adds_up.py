@@ -4,8 +4,8 @@ kept are counted anew, and with them their customers.
 
 from alembic import op
 
-revision = "0101"
-down_revision = "0100"
+revision = "0102"
+down_revision = "0101"
 
 COUNTS = ("bare",)
 AMOUNTS = ("estimated", "counted_received", "counted_fees", "counted_postage")
