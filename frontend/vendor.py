@@ -23,8 +23,8 @@ FILES = {
 LICENCES = {"htmx": "htmx.org/LICENSE", "uplot": "uplot/LICENSE", "lucide": "lucide-static/LICENSE"}
 ICONS = (
     "activity", "arrow-down", "arrow-up", "box", "chart-column", "check", "chevron-down",
-    "chevron-left", "chevron-right", "clipboard-check", "clock", "columns-3", "command", "download",
-    "ellipsis", "eye", "file-text", "globe", "hand", "history", "home", "info", "layers", "lightbulb",
+    "chevron-left", "chevron-right", "clipboard-check", "clock", "columns-3", "command", "copy",
+    "download", "ellipsis", "eye", "file-text", "globe", "hand", "history", "home", "info", "layers", "lightbulb",
     "list", "list-checks", "list-filter", "menu", "octagon-alert", "package", "pencil", "percent",
     "pin", "plus", "printer", "refresh-cw", "rotate-ccw", "search", "settings", "shield",
     "sliders-horizontal", "tag", "trash-2", "trending-up", "triangle-alert", "undo-2", "upload",

@@ -123,6 +123,7 @@ TABLE = """
     owner    session  POST /api/members/invitations
     owner    session  DELETE /api/members/{member_id}
     owner    session  PATCH /api/members/{member_id}
+    staff    session  PATCH /api/members/me
     owner    session  POST /api/members/{member_id}/link
     owner    session  DELETE /api/members/{member_id}/sessions
     staff    read     GET /api/movers

@@ -21,6 +21,7 @@ BODIES = {
     "POST /api/operator/catalogs/back": {"game": "magic"},
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
+    "PATCH /api/members/me": {"name": "Sam"},
     "POST /api/keys": {"name": "Laptop"},
     "PATCH /api/keys/{key_id}": {"own_script": False},
     "POST /api/webhooks": {"url": "https://localhost/hook"},

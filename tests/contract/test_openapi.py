@@ -97,6 +97,7 @@ WITH_JSON_BODY = {
     )
 } | {
     ("PATCH", "/api/members/{member_id}"),
+    ("PATCH", "/api/members/me"),
     ("PATCH", "/api/buying/lots/{lot_id}"),
     ("PATCH", "/api/operator/sellers/{seller_id}"),
     ("PUT", "/api/customers/{key}/note"),
@@ -194,6 +195,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/members"),
         ("POST", "/api/members/invitations"),
         ("PATCH", "/api/members/{member_id}"),
+        ("PATCH", "/api/members/me"),
         ("DELETE", "/api/members/{member_id}"),
         ("DELETE", "/api/members/{member_id}/sessions"),
         ("POST", "/api/members/{member_id}/link"),
@@ -774,6 +776,7 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/members/invitations"): READS_JSON,
     ("PATCH", "/api/members/{member_id}"): {**READS_JSON, 404: {"not_found"}},
+    ("PATCH", "/api/members/me"): READS_JSON,
     ("DELETE", "/api/members/{member_id}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     ("DELETE", "/api/members/{member_id}/sessions"): {404: {"not_found"}},
     ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},

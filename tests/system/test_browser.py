@@ -422,6 +422,6 @@ def test_a_passkey_is_made_and_signs_in_without_the_password(
     verified = {"authenticatorId": made["authenticatorId"], "isUserVerified": False}
     devtools.send("WebAuthn.setUserVerified", verified)
     page.get_by_role("button", name="Use a passkey").click()
-    page.get_by_text("No passkey was used.").wait_for()
+    page.get_by_text("Passkey sign-in was canceled.").wait_for()
     assert page.get_by_label("Password").is_visible()
     context.close()

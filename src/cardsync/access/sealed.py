@@ -43,6 +43,12 @@ async def set_password(session: AsyncSession, member_id: int, password_hash: str
     await _run(session, "set_member_password", (member_id, password_hash))
 
 
+async def set_email(session: AsyncSession, seller_id: int, member_id: int, email: str) -> bool:
+    """Give a member another address; return whether it is nobody else's."""
+    values = (seller_id, member_id, email)
+    return await _run(session, "set_member_email", values) is not None
+
+
 async def put_invitation(
     session: AsyncSession,
     member_id: int,

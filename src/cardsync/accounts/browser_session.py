@@ -11,14 +11,18 @@ from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import clock
 from cardsync.access import sessions, tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import SignedIn
+from cardsync.accounts import own_account
+from cardsync.accounts.own_account import OwnChange
 from cardsync.accounts.shown import SessionBody, session_body
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.web.forms import AnyRequest
 from cardsync.web.request import ApiRequest
 
 # No cache may keep an answer about a session.
@@ -65,6 +69,21 @@ def _token(request: ApiRequest) -> str:
     token = session_token(request.scope)
     assert token is not None
     return token
+
+
+async def changed_own(
+    request: AnyRequest,
+    database: Database,
+    settings: Settings,
+    caller: Caller,
+    wanted: OwnChange,
+    present: str | None,
+) -> list[str]:
+    """Change the member's own account; its password can be guessed no faster than at a sign-in."""
+    if present is not None:
+        rate_limits: RateLimits = request.app.state.rate_limits
+        await rate_limits.admit_sign_in(request.scope, f"member {caller.member_id}")
+    return await own_account.change(database, settings, caller, wanted, present, clock.now())
 
 
 async def who_asks(session: AsyncSession, caller: Caller, request: ApiRequest) -> SignedIn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, Router, delete, get, post
+from litestar import Response, Router, delete, get, patch, post
 from litestar.enums import MediaType
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -19,12 +19,15 @@ from cardsync.accounts import invitations, own_sessions
 from cardsync.accounts.browser_session import (
     PRIVATE,
     begun,
+    changed_own,
     cookie_of,
     signed_in,
     signed_out,
     who_asks,
 )
+from cardsync.accounts.own_account import OwnChange
 from cardsync.accounts.shown import (
+    MemberBody,
     OwnSessions,
     SessionBody,
     SignedOut,
@@ -67,6 +70,24 @@ class Acceptance(msgspec.Struct):
 
     password: Password
     name: Annotated[str, msgspec.Meta(max_length=limits.MEMBER_NAME_CHARACTERS)] | None = None
+
+
+class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields to set. A new address or password wants `current_password`."""
+
+    name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
+    """The member's name"""
+    email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)] | None = None
+    current_password: Password | None = None
+    """The password until now"""
+    new_password: Password | None = None
+
+
+class OwnAccountChanged(msgspec.Struct):
+    changed: list[str]
+    """What is different now: name, email, password"""
+    member: MemberBody
+    """The member as it is now"""
 
 
 @post(
@@ -145,6 +166,29 @@ async def sign_out(
     )
 
 
+@patch(
+    "/members/me",
+    **SIGNED_IN,
+    request_max_body_size=limits.SIGN_IN_BYTES,
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY),
+)
+async def change_own_account(
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: OwnAccountChange,
+) -> OwnAccountChanged:
+    """Change the member's own name, email address or password. The address before hears of a new
+    address or password by mail; a new password ends the member's other sessions.
+    """
+    wanted = OwnChange(data.name, data.email, data.new_password)
+    changed = await changed_own(request, database, settings, caller, wanted, data.current_password)
+    async with database.tenant(caller.seller_id) as session:
+        who = await who_asks(session, caller, request)
+    return OwnAccountChanged(changed, session_body(who).member)
+
+
 @get("/sessions", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_sessions(caller: Caller, session: AsyncSession, settings: Settings) -> OwnSessions:
     """Show where the member is signed in, the session used last first."""
@@ -172,6 +216,7 @@ router = Router(
         sign_out,
         list_sessions,
         end_session,
+        change_own_account,
         accept_invitation,
     ],
     tags=["members"],

@@ -70,6 +70,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "member.joined": "Member joined",
     "member.link_made": "Password link created",
     "member.removed": "Member removed",
+    "member.self_changed": "Own account changed",
     "member.signed_out": "Member signed out",
     "notices.chosen": "Notifications chosen",
     "notices.unsubscribed": "Mail unsubscribed",

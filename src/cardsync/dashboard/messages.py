@@ -161,6 +161,9 @@ MESSAGES: Final[dict[str, str]] = {
     # settings
     "preset_of_set_up": "Rule chosen. Your cards are being priced.",
     "history_asked": "The agent will fetch orders from all years on its next sync.",
+    "own_name": "Name changed.",
+    "own_email": "Email changed. Sign in with it from now on.",
+    "own_password": "Password changed. You're signed out everywhere else.",
     "role_changed": "Role changed.",
     "member_signed_out": "This member is signed out everywhere.",
     "member_removed": "Member removed.",

@@ -89,7 +89,8 @@ class NoticeReader(Base):
 
 class NoticeMail(Base):
     """A notice for a member. `letter` is the Message-ID of the mail that it was put into: sent
-    again after a kill, that mail keeps it.
+    again after a kill, that mail keeps it. `sent_to` is an address that the member had before: that
+    mail goes there, whatever the member chose.
     """
 
     __tablename__ = "notice_mail"
@@ -109,6 +110,7 @@ class NoticeMail(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     notice_id: Mapped[int] = mapped_column(BigInteger)
     member_id: Mapped[int] = mapped_column(BigInteger)
+    sent_to: Mapped[str | None] = mapped_column(Text)
     state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
     due_at: Mapped[datetime] = mapped_column(Moment)
     letter: Mapped[str | None] = mapped_column(Text)

@@ -73,6 +73,32 @@ async def record(
         await _to_members(session, seller_id, written, now)
 
 
+async def tell_at(
+    session: AsyncSession,
+    settings: Settings,
+    seller_id: int,
+    member_id: int,
+    address: str,
+    one: Found,
+    now: datetime,
+) -> None:
+    """Write an event for a member alone, which is sent at once to an address of that member,
+    whatever the member chose; nothing where no mail is sent.
+    """
+    if not settings.sends_mail:
+        return
+    notice_id = await _write(session, seller_id, one, now)
+    row = {
+        "seller_id": seller_id,
+        "notice_id": notice_id,
+        "member_id": member_id,
+        "sent_to": address,
+        "due_at": now,
+    }
+    await session.execute(insert(NoticeMail), [row])
+    await mark_due_by(session, seller_id, MAIL, now)
+
+
 async def _write(
     session: AsyncSession,
     seller_id: int,

@@ -43,7 +43,7 @@ _CLAIMED_FOR: Final = timedelta(minutes=2)
 # Without a mail server, what waits is looked at again so late.
 _NO_SERVER: Final = timedelta(hours=1)
 _NEXT: Final = """
-    SELECT member_id, letter FROM notice_mail
+    SELECT member_id, letter, sent_to FROM notice_mail
      WHERE seller_id = :seller AND state = 'waiting' AND due_at <= :now
      ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
 """
@@ -57,6 +57,7 @@ _CLAIM: Final = """
             WHERE seller_id = :seller AND member_id = :member AND state = 'waiting'
               AND due_at <= :now
               AND letter IS NOT DISTINCT FROM CAST(:tried AS text)
+              AND sent_to IS NOT DISTINCT FROM CAST(:to AS text)
             ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED)
     RETURNING id, notice_id, tries, first_try_at
 """
@@ -84,6 +85,7 @@ class Claimed:
     notice_ids: list[int]
     tries: int
     first_at: datetime
+    to: str | None
 
 
 class _Reader(NamedTuple):
@@ -104,10 +106,13 @@ async def claim(work: Work, seller_id: int) -> Claimed | None:
             return None
         letter = first.letter or _new_message_id(work.settings)
         values |= {"member": first.member_id, "tried": first.letter, "letter": letter}
+        values["to"] = first.sent_to
         rows = (await session.execute(text(_CLAIM), values)).all()
     ids, notice_ids = [row.id for row in rows], [row.notice_id for row in rows]
     tries, first_at = max(row.tries for row in rows), min(row.first_try_at for row in rows)
-    return Claimed(seller_id, first.member_id, letter, ids, notice_ids, tries, first_at)
+    return Claimed(
+        seller_id, first.member_id, letter, ids, notice_ids, tries, first_at, first.sent_to
+    )
 
 
 def _new_message_id(settings: Settings) -> str:
@@ -130,13 +135,14 @@ async def write(
         lasting = Notice.is_event | Notice.ended_at.is_(None)
         query = select(Notice).where(own, lasting).order_by(Notice.id)
         notices = (await session.scalars(query)).all()
-    lines = _lines(notices, reader, settings)
+    chosen = notices if claimed.to else _chosen(notices, reader)
+    lines = _lines(chosen, reader, settings)
     if not lines:
         return None
     who = Unsubscriber(claimed.seller_id, claimed.member_id)
     return Letter(
         settings.mail_from or "",
-        reader.email,
+        claimed.to or reader.email,
         reader.shop,
         lines,
         claimed.letter,
@@ -167,10 +173,19 @@ async def _reader(session: AsyncSession, claimed: Claimed) -> _Reader | None:
         .where(Member.seller_id == claimed.seller_id, Member.id == claimed.member_id)
     )
     row = (await session.execute(query)).one_or_none()
-    if row is None or row.stopped_at is not None or row.suspended:
+    if row is None or row.suspended or (row.stopped_at is not None and claimed.to is None):
         return None
     sees = row.role == "owner" or row.staff_see_revenue
     return _Reader(row.email, row.role, row.ways or {}, sees, row.store_name or row.name)
+
+
+def _chosen(notices: Sequence[Notice], reader: _Reader) -> list[Notice]:
+    return [
+        one
+        for one in notices
+        if reader.role == "owner" or not one.owner_only
+        if way_of(one.kind, reader.role, reader.ways) != "never"
+    ]
 
 
 def _lines(
@@ -187,8 +202,6 @@ def _lines(
             one.money if reader.sees_revenue else None,
         )
         for one in notices
-        if reader.role == "owner" or not one.owner_only
-        if way_of(one.kind, reader.role, reader.ways) != "never"
     ]
 
 

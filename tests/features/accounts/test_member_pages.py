@@ -85,11 +85,11 @@ async def test_signing_in_leads_to_the_account_and_signing_out_back(a_seller, se
         locked_down(account)
         assert seller.email in account.text
         assert (await http.get("/sign-in")).headers["Location"] == "/today"
-        [token] = [
+        [token] = {
             field["value"]
             for field in elements(account).all("input")
             if field.get("name") == "csrf_token"
-        ]
+        }
         out = await http.post("/sign-out", data={"csrf_token": token})
         assert (out.status_code, out.headers["Location"]) == (303, "/sign-in?signed_out=here")
         assert "You are signed out." in (await http.get(out.headers["Location"])).text

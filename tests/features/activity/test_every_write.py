@@ -737,6 +737,9 @@ SCENES = {
         "/api/members/invitations", json={"email": f"bea-{shop.seller.email}", "role": "staff"}
     ),
     "PATCH /api/members/{member_id}": lambda shop: of_member(shop, "PATCH", role="owner"),
+    "PATCH /api/members/me": lambda shop: shop.owner.send(
+        "PATCH", "/api/members/me", json={"name": "Sam"}
+    ),
     "DELETE /api/members/{member_id}": lambda shop: of_member(shop, "DELETE"),
     "DELETE /api/members/{member_id}/sessions": lambda shop: of_member(shop, "DELETE", "/sessions"),
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),

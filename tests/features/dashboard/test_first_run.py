@@ -44,7 +44,7 @@ def token(service):
 async def test_it_makes_a_shop_in_review_mode_signs_in_and_is_gone(service, fresh, token):
     async with client(service) as http:
         page = await http.get(f"/set-up?token={token}")
-        assert "Set up and sign in" in page.text
+        assert "Create store" in page.text
         assert f'value="{token}"' in page.text
         answer = await http.post("/set-up", data=fresh | {"token": token})
         assert answer.headers["location"] == "/set-up/prices"

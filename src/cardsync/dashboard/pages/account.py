@@ -1,21 +1,25 @@
-"""Pages of a member's own account with signing out, and of the account's credits, to which
-`top_up_path` leads.
+"""Pages of a member's own account, with what the member changes of it and with signing out, and of
+the account's credits, to which `top_up_path` leads.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from litestar import get
+from litestar import Response, get
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors, limits
 from cardsync.access import sessions
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller
+from cardsync.accounts.browser_session import changed_own
+from cardsync.accounts.own_account import OwnChange
 from cardsync.credits import ledger
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.settings_pages import tabs_of
-from cardsync.dashboard.shell import PageRequest, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 
@@ -24,12 +28,47 @@ LEDGER_SHOWN: Final = 200
 ADDRESSES: Final = ("https://", "http://", "mailto:")
 
 
-@get("/account", opt=BY_FORM)
-async def account(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+async def _account(
+    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+) -> Template:
     token = session_token(request.scope)
     assert token is not None
-    who = await sessions.who(session, caller, token)
-    return show(request, caller, "account.html", who=who)
+    async with database.tenant(caller.seller_id) as session:
+        who = await sessions.who(session, caller, token)
+    given = {"typed": {"name": who.name, "email": who.email}, "problems": {}, "of": ""} | values
+    given["least"] = limits.PASSWORD_CHARACTERS
+    return show(request, caller, "account.html", status, who=who, **given)
+
+
+@get("/account", opt=BY_FORM)
+async def account(request: PageRequest, caller: Caller, database: Database) -> Template:
+    return await _account(request, caller, database)
+
+
+@post_form(["/account/details", "/account/password"])
+async def change_account(
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
+) -> Template | Response[str]:
+    """Change name and address, or the password, whose fields keep every space."""
+    of = request.url.path.rpartition("/")[2]
+    secret = {name: (form.all(name) or [""])[-1] for name in ("current_password", "new_password")}
+    if of == "details":
+        wanted = OwnChange(form["name"], form["email"])
+    else:
+        wanted = OwnChange(password=secret["new_password"])
+    try:
+        changed = await changed_own(
+            request, database, settings, caller, wanted, secret["current_password"] or None
+        )
+    except errors.InvalidPayload as e:
+        name, _, why = str(e).partition(": ")
+        name = "new_password" if name == "password" else name
+        told = {"of": of, "problems": {name: sentence(errors.InvalidPayload(why))}}
+        if of == "details":
+            told["typed"] = form.some("name", "email")
+        return await _account(request, caller, database, e.status, **told)
+    done = together(*(message(f"own_{one}") for one in changed)) or message("same")
+    return see("/account", done=done)
 
 
 @get("/account/credits", opt=BY_FORM)
@@ -55,4 +94,4 @@ async def credits_page(
     )
 
 
-ROUTES: Final = [account, credits_page]
+ROUTES: Final = [account, change_account, credits_page]

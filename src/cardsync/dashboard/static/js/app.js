@@ -3,7 +3,22 @@ const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 // Buttons that only scripts can serve are shown only with scripts.
-for (const button of all("[data-action]")) button.hidden = false;
+for (const button of all("[data-action], [data-copy]")) button.hidden = false;
+
+// What stands before such a button goes to the clipboard. On a page without https the browser gives
+// only the old way to it.
+document.addEventListener("click", async event => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  const code = button.previousElementSibling;
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+  } catch {
+    getSelection().selectAllChildren(code);
+    document.execCommand("copy");
+  }
+  find("span", button).textContent = "Copied";
+});
 
 // Requests of htmx carry the form token of this session.
 document.addEventListener("htmx:config:request", event => {
