@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0101"
-down_revision = "0100"
+revision = "0103"
+down_revision = "0102"
 
 # Null where another has the address.
 SET_EMAIL = """
