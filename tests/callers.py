@@ -127,6 +127,7 @@ TABLE = """
     owner    session  POST /api/members/{member_id}/link
     owner    session  DELETE /api/members/{member_id}/sessions
     staff    read     GET /api/movers
+    staff    read     GET /api/missing_cards
     owner    read     GET /api/network
     staff    session  GET /api/notices/choices
     staff    session  PATCH /api/notices/choices
@@ -141,9 +142,12 @@ TABLE = """
     staff    read     GET /api/orders
     staff    read     GET /api/orders/export.csv
     staff    read     GET /api/orders/{order_id}
+    staff    write    POST /api/orders/mark_shipped
     staff    write    POST /api/orders/{order_id}/dismiss
     staff    write    POST /api/orders/{order_id}/mark_shipped
+    staff    write    POST /api/orders/{order_id}/missing/{item_id}
     staff    write    POST /api/orders/{order_id}/undismiss
+    staff    write    POST /api/orders/{order_id}/unmark_pulled
     staff    write    POST /api/orders/{order_id}/unmark_shipped
     staff    session  GET /api/passkeys
     staff    session  POST /api/passkeys

@@ -75,11 +75,9 @@ def _card(answers: list[Any], reader: Reader) -> Iterable[str]:
 def _orders(answers: list[Any], reader: Reader) -> Iterable[str]:
     [found] = answers
     yield f"{reader.number(found['total'])} order"
-    for count in found["status_counts"].values():
-        yield f'<span class="muted">{reader.number(count)}</span>'
     for order in found["orders"]:
         yield f'href="/orders/{order["id"]}"'
-        yield from _money(reader, order["total_amt"], order["refund_amt"] or None)
+        yield from _money(reader, order["total_amt"])
 
 
 def _order(answers: list[Any], reader: Reader) -> Iterable[str]:
@@ -265,7 +263,7 @@ PAGES = [
     Page("/cards/{card_id:int}", ("/api/cards/{card_id}", "/api/v1/pricing/explain/1"), _card),
     Page("/cards/export.csv", kind="file"),
     Page("/find", query="search=lotus"),
-    Page("/orders", ("/api/orders",), _orders),
+    Page("/orders", ("/api/orders?state=to_ship",), _orders),
     Page("/orders/{order_id:int}", ("/api/orders/{order_id}",), _order),
     Page("/customers", ("/api/customers",), _customers),
     Page("/lists", ("/api/lists",), _lists),
@@ -343,6 +341,7 @@ PAGES = [
     Page("/print/labels"),
     Page("/print/restock"),
     Page("/print/orders/{order_id:int}"),
+    Page("/print/slips"),
     Page("/print/pulls/{session_id:int}"),
     Page("/print/sheets/{key:str}", kind="part"),
     Page("/pulls"),

@@ -60,6 +60,8 @@ BODIES = {
     "POST /api/discovery/availability": {"name": "Mew"},
     "POST /api/discovery/basket": {"cards": [{"name": "Mew"}]},
     "POST /api/pull_links": {"session_id": 1},
+    "POST /api/orders/mark_shipped": {"order_ids": [1]},
+    "POST /api/orders/{order_id}/missing/{item_id}": {"outcome": "found"},
     "POST /api/buying/offers": {"lines": [{"product_id": 1, "condition": "NM", "copies": 1}]},
     "PATCH /api/buying/offers/{offer_id}": {"revision": 1},
     "POST /api/buying/offers/{offer_id}/offer": {"revision": 1},

@@ -82,6 +82,7 @@ from cardsync.pricing.rule_tests import routes as rule_tests
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
 from cardsync.printing import routes as printing
+from cardsync.pulling import missing_routes as missing_cards
 from cardsync.pulling import phone_routes as phones
 from cardsync.pulling import routes as pull_links
 from cardsync.pulling.event_streams import PullStreams
@@ -218,6 +219,7 @@ def _for_any() -> Router:
     return _known_callers(
         "/api",
         pulls.router,
+        missing_cards.router,
         order_reads.router,
         returns.router,
         sales_summary.router,

@@ -380,6 +380,12 @@ class CountNotOpen(Problem):
     status, code = 409, "count_not_open"
 
 
+class MissingSettled(Problem):
+    """Somebody has already decided about this missing card; undo that in Activity first."""
+
+    status, code = 409, "missing_settled"
+
+
 class AlreadyRestocked(Problem):
     """The copies of this order are back in stock already."""
 

@@ -291,6 +291,10 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/pull_links"),
         ("DELETE", "/api/pull_links/{link_id}"),
         ("POST", "/api/orders/{order_id}/dismiss"),
+        ("POST", "/api/orders/mark_shipped"),
+        ("POST", "/api/orders/{order_id}/unmark_pulled"),
+        ("POST", "/api/orders/{order_id}/missing/{item_id}"),
+        ("GET", "/api/missing_cards"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
         ("POST", "/api/orders/{order_id}/unmark_shipped"),
@@ -1016,7 +1020,12 @@ OWN_REFUSALS = {
     },
     **{
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
-        for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
+        for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped", "unmark_pulled")
+    },
+    ("POST", "/api/orders/mark_shipped"): READS_JSON,
+    ("GET", "/api/missing_cards"): {422: {"invalid_payload"}},
+    ("POST", "/api/orders/{order_id}/missing/{item_id}"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"missing_settled"},
     },
     ("POST", "/api/pull_links"): {**READS_JSON, 404: {"not_found"},
                                   409: {"pull_session_not_open"}},

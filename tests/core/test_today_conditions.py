@@ -34,6 +34,11 @@ CASES = [
     ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW + HOUR))}, [("pull_under_way", "warn")]),
     ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW))}, [("pull_under_way", "bad")]),
     ({"pull": Pull(3, 4, 4, Some(0, NOW))}, [("pull_under_way", "info")]),
+    ({"to_ship": Some(6, NOW, Decimal(9), NOW + 3 * DAY)}, [("orders_to_ship", "info")]),
+    ({"to_ship": Some(6, NOW, Decimal(9), NOW + HOUR)}, [("orders_to_ship", "warn")]),
+    ({"to_ship": Some(6, NOW, Decimal(9), NOW)}, [("orders_to_ship", "bad")]),
+    ({"missing": Some(1, NOW, Decimal(9), NOW + 3 * DAY)}, [("cards_missing", "warn")]),
+    ({"missing": Some(1, NOW, Decimal(9), NOW)}, [("cards_missing", "bad")]),
     ({"upload_in_review": Waiting(7, NOW)}, [("upload_in_review", "bad")]),
     ({"run_in_review": Waiting(7, NOW)}, [("run_in_review", "bad")]),
     ({"held": Some(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
@@ -91,7 +96,7 @@ def test_a_condition_holds_as_long_as_its_facts(facts, expected):
 @pytest.mark.parametrize(("facts", "expected"), CASES)
 def test_staff_see_what_they_may_do(facts, expected):
     shown = {
-        "orders_to_pull", "pull_under_way", "agent_silent", "your_turn", "sync_failing",
+        "orders_to_pull", "pull_under_way", "orders_to_ship", "cards_missing", "agent_silent", "your_turn", "sync_failing",
         "cards_dropped",
     }  # fmt: skip
     assert held(owner=False, **facts) == [one for one in expected if one[0] in shown]
@@ -155,7 +160,7 @@ def test_each_turn_says_what_to_do_and_where(kind):
 
 
 def test_one_and_many_read_well():
-    for number, words in ((1, "1 order waits to be"), (1_200, "1,200 orders wait to be")):
+    for number, words in ((1, "1 order to pull"), (1_200, "1,200 orders to pull")):
         [one] = conditions(Facts(NOW, to_pull=Some(number, NOW)), owner=True)
         assert one.sentence.startswith(words)
         assert one.count == number

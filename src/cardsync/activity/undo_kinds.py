@@ -23,7 +23,7 @@ from cardsync.cards import chosen_match as cards
 from cardsync.cards import saved_searches as searches
 from cardsync.lists import undo_lists as lists
 from cardsync.lots import write_lots as lots_of_cards
-from cardsync.orders import one_customer, returned_copies
+from cardsync.orders import one_customer, pull_sessions, returned_copies
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.decisions import accept_reviews as reviews
 from cardsync.pricing.rule_tests import rule_tests
@@ -31,6 +31,7 @@ from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import sale_sets as pins
 from cardsync.pricing.rules import undo_rules as rules
 from cardsync.pricing.rules import undo_sales as sales
+from cardsync.pulling import missing_cards
 from cardsync.recommendations import accept_recommendation as recommendations
 from cardsync.shelving import cycle_counts
 from cardsync.shelving import undo_placing as shelves
@@ -59,6 +60,10 @@ KINDS: Final[Mapping[str, Undo]] = {
     lots_of_cards.FILE: lots_of_cards.remove_file,
     orders.DISMISSED: orders.undo_mark,
     orders.SHIPPED: orders.undo_mark,
+    orders.MANY_SHIPPED: orders.undo_many_shipped,
+    pull_sessions.COMPLETED: pull_sessions.reopen,
+    pull_sessions.CANCELLED: pull_sessions.reopen,
+    missing_cards.KIND: missing_cards.unsettle,
     buylist_settings.KIND: buylist_settings.put_back,
     offer_drafts.DELETED: offer_drafts.undelete,
     undo_buy_rules.KIND: undo_buy_rules.put_back,

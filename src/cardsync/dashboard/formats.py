@@ -148,6 +148,10 @@ class Reader:
         year = "" if first.year == last.year else f", {first.year}"
         return f"{first:%B} {first.day}{year} to {self.day(last)}"
 
+    def short_day(self, day: date) -> str:
+        """Return a day near today: Thu, Nov 26."""
+        return f"{day:%a, %b} {day.day}"
+
     def month(self, day: date | str | None) -> str:
         """Return the month of a day, or of a text like 2026-10: October 2026."""
         if day is None:
@@ -169,6 +173,14 @@ class Reader:
     def game(self, product_line: str | None) -> str:
         """Return the game's name; empty if the line is not known."""
         return game_name(product_line or "")
+
+    def short(self, condition: str | None) -> str:
+        """Return a condition as sellers abbreviate it: Near Mint Foil is NM Foil."""
+        text = condition or ""
+        for words, letters in _CONDITIONS.items():
+            if text == words or text.startswith(f"{words} "):
+                return f"{letters}{text.removeprefix(words)}"
+        return text
 
     def status(self, status: str) -> str:
         """Return a status as it is shown: the marketplace and the API may write `Cancelled`."""
@@ -196,6 +208,15 @@ class Reader:
             if count < most:
                 return f"{count} {name} ago" if past else f"in {count} {name}"
         return self.day(_moment(moment).astimezone(self.zone).date())
+
+
+_CONDITIONS: Final = {
+    "Near Mint": "NM",
+    "Lightly Played": "LP",
+    "Moderately Played": "MP",
+    "Heavily Played": "HP",
+    "Damaged": "DMG",
+}
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,8 @@ pages = Router(
         orders.peek_at_order,
         order.order_page,
         order.mark_order,
+        order.mark_orders_shipped,
+        order.settle_missing,
         customers.customers_page,
         *customer.ROUTES,
         *returns.ROUTES,

@@ -72,7 +72,8 @@ def of_conditions(conditions: Iterable[Condition]) -> list[Found]:
             one.owner_only,
         )
         for one in conditions
-        if one.kind not in LEFT_OUT and (one.kind, one.severity) != ("orders_to_pull", "info")
+        if one.kind not in LEFT_OUT
+        and not (one.kind in ("orders_to_pull", "orders_to_ship") and one.severity == "info")
     ]
 
 

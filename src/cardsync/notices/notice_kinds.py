@@ -35,6 +35,10 @@ OF_TODAY: Final[dict[Kind, NoticeKind]] = {
     "orders_to_pull": NoticeKind(
         "Orders close to their shipping deadline, or past it", "Orders", "at_once", "daily"
     ),
+    "orders_to_ship": NoticeKind(
+        "Pulled orders close to their shipping deadline, or past it", "Orders", "daily", "daily"
+    ),
+    "cards_missing": NoticeKind("A card is missing from a pull", "Orders", "daily", "daily"),
     "agent_silent": NoticeKind("The agent is silent", "Sync", "at_once", "never"),
     "your_turn": NoticeKind("The agent waits for a person", "Sync", "at_once", "never"),
     "sync_failing": NoticeKind("Syncs keep failing", "Sync", "at_once", "never"),

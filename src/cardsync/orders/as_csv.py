@@ -38,6 +38,8 @@ COLUMNS: Final = (
     "item_count",
     "shipped_marked_at",
     "pull_dismissed_at",
+    "pulled_at",
+    "missing_count",
     "refund_type",
     "refund_origin",
     "refund_amt",
@@ -46,7 +48,9 @@ COLUMNS: Final = (
     "feedback_rating",
     "feedback_comment",
 )
-_MOMENTS: Final = frozenset({"order_placed_at", "shipped_marked_at", "pull_dismissed_at"})
+_MOMENTS: Final = frozenset(
+    {"order_placed_at", "shipped_marked_at", "pull_dismissed_at", "pulled_at"}
+)
 OF_CUSTOMERS: Final = (
     "buyer_name",
     "order_count",
@@ -102,7 +106,7 @@ async def _orders(
             values["pull_session"] = wanted.pull_session
             if not await reading.rows(KNOWN_SESSION, values):
                 raise unknown_session(wanted.pull_session)
-        if wanted.pull_session == "none":
+        if wanted.by_to_ship:
             found = await reading.rows(TO_SHIP_STATUSES, values)
             values["to_ship_statuses"] = [status for (status,) in found]
         [rows] = await reading.together([statement], values, last=True)

@@ -6,7 +6,14 @@ from typing import Any
 
 from cardsync import errors
 from cardsync.orders.order_filter import OrderFilter, blocks
-from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PULLABLE
+from cardsync.orders.pullable import (
+    IN_OPEN_SESSION,
+    INCOMPLETE,
+    MARKED_SHIPPED_PENDING,
+    PULLABLE,
+    READY,
+    STATES,
+)
 
 Conditions = tuple[list[str], dict[str, Any]]
 
@@ -22,6 +29,8 @@ _PULLS = {
     "active": IN_OPEN_SESSION,
     "none": PULLABLE,
     "dismissed": "orders.pull_dismissed_at IS NOT NULL",
+    "pulled": READY,
+    "missing": INCOMPLETE,
 }
 
 
@@ -74,6 +83,8 @@ def other_conditions(wanted: OrderFilter) -> Conditions:
         values["pull_session"] = wanted.pull_session
     elif wanted.pull_session:
         conditions.append(_PULLS[wanted.pull_session])
+    if wanted.state:
+        conditions.append(STATES[wanted.state])
     return conditions, values
 
 

@@ -22,7 +22,8 @@ T = TypeVar("T")
 Sort = Literal["date", "total", "buyer", "status", "number"]
 Direction = Literal["asc", "desc"]
 ShippingType = Literal["pwe", "tracked", "expedited"]
-PullWord = Literal["active", "none", "dismissed"]
+State = Literal["to_ship", "on_the_way", "delivered", "refunded"]
+PullWord = Literal["active", "none", "dismissed", "pulled", "missing"]
 
 Given = Mapping[str, Sequence[str]]
 
@@ -58,6 +59,7 @@ class OrderFilter:
     shipping_type: ShippingType | None = None
     ship_pending: bool = False
     pull_session: int | PullWord | None = None
+    state: State | None = None
     items_per_order: int | None = limits.ITEMS_PER_ORDER
     counted: bool = True
 
@@ -80,8 +82,17 @@ class OrderFilter:
             self.unfeedbacked,
             self.ship_pending,
             self.pull_session is not None,
+            self.state is not None,
         )
         return not any(by_row)
+
+    @property
+    def by_to_ship(self) -> bool:
+        """Return whether the conditions name the statuses of orders to ship."""
+        return self.pull_session in ("none", "pulled", "missing") or self.state in (
+            "to_ship",
+            "on_the_way",
+        )
 
 
 def read_filter(given: Given) -> OrderFilter:
@@ -110,6 +121,7 @@ def read_filter(given: Given) -> OrderFilter:
         ),
         ship_pending=_one_of(given, "ship_mark", ("pending",)) is not None,
         pull_session=_pull_session(given),
+        state=cast("State | None", _one_of(given, "state", get_args(State))),
         items_per_order=None if _one_of(given, "items", ("full",)) else items,
     )
 
@@ -215,7 +227,9 @@ def _pull_session(given: Given) -> int | PullWord | None:
         word = value.lower()
         return cast(PullWord, word) if word in get_args(PullWord) else None
 
-    return _read(given, "pull_session", "a session id, active, none or dismissed", read)
+    return _read(
+        given, "pull_session", "a session id, active, none, dismissed, pulled or missing", read
+    )
 
 
 # Days are tallied in blocks; block 0 begins here.

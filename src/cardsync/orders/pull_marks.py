@@ -7,7 +7,7 @@ an upload brings the order's real state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,13 +20,15 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import run
-from cardsync.orders.pull_sessions import order_number, take_out
-from cardsync.orders.pull_shown import OrderMarks
-from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
+from cardsync.orders.pull_sessions import need_orders, order_number, take_out
+from cardsync.orders.pull_shown import ManyMarked, OrderMarks
+from cardsync.orders.pullable import MARKED_SHIPPED_PENDING, TO_SHIP_STATUSES, UNSHIPPED
+from cardsync.plurals import counted
 
 # The marks that can be undone (`activity/undo_kinds.py`): each with its column and its words.
 DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
+MANY_SHIPPED: Final = "order.many_marked_shipped"
 _UNDONE: Final = {
     DISMISSED: ("pull_dismissed_at", "set aside"),
     SHIPPED: ("shipped_marked_at", "marked shipped"),
@@ -94,13 +96,61 @@ async def mark_shipped(
     )
 
 
+_SHIP_MANY: Final = f"""
+    UPDATE orders SET shipped_marked_at = :now
+     WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[])) AND {UNSHIPPED}
+    RETURNING orders.id
+"""
+
+
+async def mark_many_shipped(
+    session: AsyncSession, caller: Caller, order_ids: Sequence[int], now: datetime
+) -> ManyMarked:
+    """Mark those of the orders as shipped that are still to be shipped; one undo takes all marks
+    back. Raises InvalidPayload for an order that is not the seller's.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    await need_orders(session, caller.seller_id, order_ids)
+    values = {"seller": caller.seller_id, "ids": list(order_ids), "now": now}
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
+    values["to_ship_statuses"] = to_ship.all()
+    marked = sorted(await session.scalars(text(_SHIP_MANY), values))
+    if marked:
+        note(
+            session,
+            caller,
+            MANY_SHIPPED,
+            f"{counted(len(marked), 'order', 'orders')} marked shipped",
+            now,
+            after={"orders": marked[:20]},
+            undo={"kind": MANY_SHIPPED, "orders": marked},
+        )
+    return ManyMarked(marked, len(set(order_ids)) - len(marked))
+
+
+async def undo_many_shipped(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Remove the marks of all of the orders that still have one. Raises ChangedSince where none
+    has.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    statement = """
+        UPDATE orders SET shipped_marked_at = NULL
+         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+           AND shipped_marked_at IS NOT NULL
+    """
+    if not await run(session, statement, {"seller": caller.seller_id, "ids": undo["orders"]}):
+        raise errors.ChangedSince("none of these orders is marked shipped anymore")
+
+
 async def unmark_shipped(
     session: AsyncSession,
     caller: Caller,
     order_id: int,
     now: datetime,
 ) -> OrderMarks:
-    """Remove the mark; the order can be pulled again, unless an upload says otherwise."""
+    """Remove the mark; the order is to be shipped, unless an upload says otherwise."""
     return await _mark(
         session,
         caller,
@@ -132,6 +182,11 @@ async def _mark(
         undo = {"kind": action, "order": order_id, "number": number}
         by = undo if action in _UNDONE else None
         note(session, caller, action, f"order {number} {reported}", now, undo=by)
+    return await marks_of(session, seller_id, order_id)
+
+
+async def marks_of(session: AsyncSession, seller_id: int, order_id: int) -> OrderMarks:
+    named = {"seller": seller_id, "id": order_id}
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named

@@ -9,6 +9,7 @@ from typing import Literal
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    CheckConstraint,
     Date,
     ForeignKeyConstraint,
     Identity,
@@ -22,6 +23,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.database.columns import FALSE, Base, Moment
 
 PullState = Literal["open", "completed", "cancelled"]
+# What was done about a card that was not found.
+MissingOutcome = Literal["found", "other_copy", "refund", "message"]
 
 
 class PullSession(Base):
@@ -84,7 +87,9 @@ class PullSessionOrder(Base):
 
 
 class PullSessionItem(Base):
-    """A line of an order in a session, as it was when the session was opened."""
+    """A line of an order in a session, as it was when the session was opened; and whether its card was
+    missing, and what was done about it.
+    """
 
     __tablename__ = "pull_session_item"
     __table_args__ = (
@@ -97,6 +102,19 @@ class PullSessionItem(Base):
             ],
             # An order that is taken out of a session takes its lines along.
             ondelete="CASCADE",
+        ),
+        Index(
+            "ix_pull_session_item_missing",
+            "seller_id",
+            "order_id",
+            postgresql_where=text("missing_at IS NOT NULL AND missing_outcome IS NULL"),
+        ),
+        CheckConstraint(
+            "missing_outcome IN ('found', 'other_copy', 'refund', 'message')",
+            name="missing_outcome",
+        ),
+        CheckConstraint(
+            "abs(missing_refund) < 100000000 AND scale(missing_refund) <= 4", name="missing_refund"
         ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -111,3 +129,9 @@ class PullSessionItem(Base):
     rarity: Mapped[str | None] = mapped_column(Text)
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
+    # The card was not found at that time, by a person with this name.
+    missing_at: Mapped[datetime | None] = mapped_column(Moment)
+    missing_by: Mapped[str | None] = mapped_column(Text)
+    missing_outcome: Mapped[MissingOutcome | None] = mapped_column(Text)
+    missing_refund: Mapped[Decimal | None] = mapped_column(Numeric)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -17,6 +17,7 @@ from cardsync.database.session import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.orders.order_filter import read_filter
 from cardsync.orders.pull_shown import (
+    ManyMarked,
     OrderMarks,
     PullSession,
     PullSessionOrders,
@@ -51,6 +52,7 @@ class OpenPullSession(msgspec.Struct):
     shipping_type: Filter = None
     ship_mark: Filter = None
     pull_session: Filter = None
+    state: Filter = None
 
     def filters(self) -> dict[str, list[str]]:
         """As a query would carry them."""
@@ -148,7 +150,7 @@ async def complete_pull_session(
     session: AsyncSession,
     session_id: int,
 ) -> PullSession:
-    """The session is done; what has not been shipped by then can be pulled in another."""
+    """The session is done: what is pulled is to be shipped, and what is not can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await pull_reads.summary(session, caller, session_id)
 
@@ -185,10 +187,36 @@ async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: in
     return await pull_marks.mark_shipped(session, caller, order_id, clock.now())
 
 
+class OrdersToMark(msgspec.Struct):
+    order_ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=limits.UPLOAD_ROWS)]
+
+
+@post(
+    "/orders/mark_shipped",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY),
+)
+async def mark_orders_shipped(
+    caller: Caller, session: AsyncSession, data: OrdersToMark
+) -> ManyMarked:
+    """Mark those of the orders as shipped that are still to be shipped. One undo takes all marks
+    back.
+    """
+    return await pull_marks.mark_many_shipped(session, caller, data.order_ids, clock.now())
+
+
 @post("/orders/{order_id:int}/unmark_shipped", **OF_AN_ORDER)
 async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Take back the mark; the order can be pulled again."""
+    """Take back the mark; the order is to be shipped."""
     return await pull_marks.unmark_shipped(session, caller, order_id, clock.now())
+
+
+@post("/orders/{order_id:int}/unmark_pulled", **OF_AN_ORDER)
+async def unmark_order_pulled(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Take back that the order was pulled; it can be pulled again."""
+    await pull_sessions.pull_again(session, caller, order_id, clock.now())
+    return await pull_marks.marks_of(session, caller.seller_id, order_id)
 
 
 router = Router(
@@ -205,6 +233,8 @@ router = Router(
         undismiss_order,
         mark_order_shipped,
         unmark_order_shipped,
+        unmark_order_pulled,
+        mark_orders_shipped,
     ],
     tags=["pulls"],
 )

@@ -8,9 +8,9 @@ themselves (pull_changes.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -28,6 +28,10 @@ from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 
 # The topic of notices that a session has changed; the payload is `seller:session`.
 PULLS: Final = "pulls"
+# The ends of a session that can be undone (`activity/undo_kinds.py`).
+COMPLETED: Final = "pull_session.completed"
+CANCELLED: Final = "pull_session.cancelled"
+_ENDS: Final = {COMPLETED: "completed", CANCELLED: "cancelled"}
 # So many of the orders that are not there are named.
 _NAMED: Final = 100
 
@@ -51,7 +55,7 @@ async def open_session(
         asked = {"seller": seller_id, "pull_session": wanted.pull_session}
         if not await session.scalar(text(KNOWN_SESSION), asked):
             raise unknown_session(wanted.pull_session)
-    await _need_orders(session, seller_id, order_ids or ())
+    await need_orders(session, seller_id, order_ids or ())
     named = {"seller": seller_id, "now": now}
     opening = (
         "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now)"
@@ -72,7 +76,8 @@ async def open_session(
     return int(session_id)
 
 
-async def _need_orders(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> None:
+async def need_orders(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> None:
+    """Raise InvalidPayload for orders that the seller does not have."""
     known = text("SELECT id FROM orders WHERE seller_id = :seller AND id = ANY (:ids)")
     found = await session.scalars(known, {"seller": seller_id, "ids": list(order_ids)})
     if unknown := sorted(set(order_ids).difference(found)):
@@ -178,8 +183,10 @@ async def mark_pulled(
     """
     place = _InSession(session, caller, session_id, order_id, now)
     said = "order {} pulled in pull {}"
-    if await _change(place, "pulled_at = :now", "p.pulled_at IS NULL", "pulled", said):
+    change = "pulled_at = :now, missing_at = NULL"
+    if await _change(place, change, "p.pulled_at IS NULL", "pulled", said):
         await _mark_for_phones(place, "pulled")
+        await _note_missing(place, (), "")
 
 
 async def defer(
@@ -225,19 +232,40 @@ async def keep_missing(
     caller: Caller,
     session_id: int,
     order_id: int,
-    missing: bool,
+    items: Sequence[int],
+    person: str,
     now: datetime,
 ) -> None:
-    """Note that a card of the order was not found, or that it was after all. The first time stays.
+    """Note which cards of the order were not found, and by whom; none of them, if all were after
+    all. The first time stays, and what was settled stays settled.
 
     Raises NotFound, PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
+    missing = bool(items)
+    await _note_missing(place, items, person)
     change = "missing_at = :now" if missing else "missing_at = NULL"
     unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
     outcome = "is missing" if missing else "was found"
     said = f"a card of order {{}} {outcome} in pull {{}}"
     await _change(place, change, unless_so, "missing" if missing else "found", said)
+
+
+_NOTE_MISSING: Final = """
+    UPDATE pull_session_item SET
+           missing_at = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
+                             THEN CAST(:now AS timestamptz) END,
+           missing_by = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
+                             THEN CAST(:person AS text) END
+     WHERE seller_id = :seller AND session_id = :session AND order_id = :id
+       AND missing_outcome IS NULL
+       AND (missing_at IS NOT NULL) <> (item_id = ANY (CAST(:items AS bigint[])))
+"""
+
+
+async def _note_missing(place: _InSession, items: Sequence[int], person: str) -> None:
+    named = place.named | {"items": list(items), "person": person, "now": place.now}
+    await run(place.session, _NOTE_MISSING, named)
 
 
 async def keep_unpulled(
@@ -256,8 +284,8 @@ async def end_session(
     end: Literal["completed", "cancelled"],
     now: datetime,
 ) -> None:
-    """Complete or cancel a session; a repeated call changes nothing. Raises NotFound,
-    PullSessionNotOpen.
+    """Complete or cancel a session, which can be undone until another is opened; a repeated call
+    changes nothing. Raises NotFound, PullSessionNotOpen.
     """
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
@@ -278,7 +306,80 @@ async def end_session(
         },
     )
     await notify(session, PULLS, f"{seller_id}:{session_id}")
-    note(session, caller, f"pull_session.{end}", f"pull {session_id} {end}", now)
+    action = f"pull_session.{end}"
+    undo = {"kind": action, "session": session_id}
+    note(session, caller, action, f"pull {session_id} {end}", now, undo=undo)
+
+
+_LATER: Final = """
+    SELECT count(*) FROM pull_session later
+      JOIN pull_session s ON s.seller_id = later.seller_id AND s.opened_at < later.opened_at
+     WHERE later.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
+"""
+_REOPEN: Final = """
+    UPDATE pull_session SET state = 'open', completed_at = NULL
+     WHERE seller_id = :seller AND id = :session
+"""
+_FOLLOW: Final = """
+    UPDATE pull_session_order SET in_review = false, changed = '{}'
+     WHERE seller_id = :seller AND session_id = :session AND (in_review OR changed <> '{}')
+"""
+_LEAVE: Final = """
+    DELETE FROM pull_session_order p USING orders
+     WHERE p.seller_id = :seller AND p.session_id = :session AND orders.seller_id = :seller
+       AND orders.id = p.order_id AND orders.pull_dismissed_at IS NOT NULL
+"""
+
+
+async def reopen(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Open a session that was completed or cancelled again, without the orders that were set aside
+    since; it follows its orders' changes, and its phones' links work. Raises ChangedSince where
+    another session was opened since.
+    """
+    seller_id, session_id = caller.seller_id, undo["session"]
+    await one_at_a_time(session, seller_id)
+    state = await _state(session, seller_id, session_id)
+    if state != _ENDS[undo["kind"]]:
+        raise errors.ChangedSince(f"pull {session_id} is {state}")
+    named = {"seller": seller_id, "session": session_id}
+    if await session.scalar(text(_LATER), named):
+        raise errors.ChangedSince("another pull was started since")
+    for statement in (_REOPEN, _FOLLOW, _LEAVE):
+        await run(session, statement, named)
+    await notify(session, PULLS, f"{seller_id}:{session_id}")
+
+
+# The order may have been pulled in the open session, where phones follow it, and in ended ones.
+_UNPULL: Final = """
+    UPDATE pull_session_order p SET pulled_at = NULL FROM pull_session s
+     WHERE p.seller_id = :seller AND p.order_id = :id AND p.pulled_at IS NOT NULL
+       AND s.seller_id = :seller AND s.id = p.session_id AND s.state <> 'cancelled'
+    RETURNING p.session_id
+"""
+_UNMARK: Final = """
+    UPDATE pull_mark m SET undone = true FROM pull_session s
+     WHERE m.seller_id = :seller AND m.order_id = :id AND m.kind = 'pulled' AND NOT m.undone
+       AND s.seller_id = :seller AND s.id = m.session_id AND s.state = 'open'
+"""
+
+
+async def pull_again(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> None:
+    """Take back that an order was pulled, whichever session did it: it can be pulled again, and its
+    copies in the open session are wanted again. Idempotent. Raises NotFound.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    number = await order_number(session, seller_id, order_id)
+    named = {"seller": seller_id, "id": order_id}
+    sessions = (await session.scalars(text(_UNPULL), named)).all()
+    if not sessions:
+        return
+    await run(session, _UNMARK, named)
+    for session_id in sessions:
+        await notify(session, PULLS, f"{seller_id}:{session_id}")
+    note(session, caller, "order.unmarked_pulled", f"order {number} returned to pulls", now)
 
 
 async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:

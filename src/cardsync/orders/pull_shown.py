@@ -67,6 +67,15 @@ class PullSessionOrders(PullSession, kw_only=True):
     """The orders of the session, in work order"""
 
 
+class ManyMarked(msgspec.Struct):
+    """`left` orders were not to be shipped anymore, or marked already."""
+
+    order_ids: list[int]
+    """The orders that are marked now"""
+    left: int
+    """How many of the named orders stay as they were"""
+
+
 class OrderMarks(msgspec.Struct):
     id: int
     shipped_marked_at: str | None

@@ -1,5 +1,5 @@
-"""Decides which orders are still to be shipped, which can be pulled, and whether a seller's shipped
-mark is ahead of the synced status.
+"""Decides which orders are still to be shipped, which of them can be pulled or are pulled, and whether a
+seller's shipped mark is ahead of the synced status.
 
 Each rule is a pure function of an order's facts, and also a condition of SQL on the table under its
 own name, `orders`; a test compares function and SQL. The statements find orders that can be pulled
@@ -35,6 +35,32 @@ def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
     )
 
 
+# Where an order is, once it is shipped; a refunded order is nowhere else.
+_ON_THE_WAY = "shipped|in transit"
+_NOT_ON_THE_WAY = "unshipped|not shipped|delivered|cancel|refund"
+
+
+def on_the_way(
+    status: str | None, refund_amt: Decimal | None, shipped_marked_at: datetime | None
+) -> bool:
+    """Return whether the synced status says that the order is shipped and not delivered, or its
+    seller alone says so.
+    """
+    if refund_amt is not None:
+        return False
+    shipped = re.search(_ON_THE_WAY, status or "", _FLAGS)
+    not_there = re.search(_NOT_ON_THE_WAY, status or "", _FLAGS)
+    marked = shipped_marked_at is not None and to_ship(status, refund_amt)
+    return bool(shipped and not not_there) or marked
+
+
+def delivered(status: str | None, refund_amt: Decimal | None) -> bool:
+    return refund_amt is None and bool(
+        re.search("delivered", status or "", _FLAGS)
+        and not re.search("undelivered|not delivered|cancel|refund", status or "", _FLAGS)
+    )
+
+
 _STATUS_WAITS = (
     f"orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}'"
 )
@@ -57,10 +83,11 @@ def can_be_pulled(
     shipped_marked_at: datetime | None,
     pull_dismissed_at: datetime | None,
     in_open_session: bool,
+    pulled: bool = False,
+    missing: bool = False,
 ) -> bool:
-    return (
-        to_ship and shipped_marked_at is None and pull_dismissed_at is None and not in_open_session
-    )
+    set_aside = shipped_marked_at is not None or pull_dismissed_at is not None
+    return to_ship and not (set_aside or in_open_session or pulled or missing)
 
 
 IN_OPEN_SESSION = """EXISTS (
@@ -69,10 +96,40 @@ IN_OPEN_SESSION = """EXISTS (
      WHERE s.seller_id = :seller AND s.state = 'open'
        AND p.seller_id = :seller AND p.order_id = orders.id)"""
 
+# A pull that was not given up had the order, and all its copies are in hand.
+PULLED = """EXISTS (
+    SELECT FROM pull_session_order p
+      JOIN pull_session s ON s.seller_id = p.seller_id AND s.id = p.session_id
+     WHERE p.seller_id = :seller AND p.order_id = orders.id AND p.pulled_at IS NOT NULL
+       AND s.seller_id = :seller AND s.state <> 'cancelled')"""
+# A card was not found, and nobody has said what to do about it.
+UNSETTLED = "i.missing_at IS NOT NULL AND i.missing_outcome IS NULL"
+MISSING = f"""EXISTS (
+    SELECT FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = i.seller_id AND s.id = i.session_id
+     WHERE i.seller_id = :seller AND i.order_id = orders.id AND {UNSETTLED}
+       AND s.seller_id = :seller AND s.state <> 'cancelled')"""
+
 OF_TO_SHIP_STATUS = "orders.status_group = ANY (CAST(:to_ship_statuses AS text[]))"
-PULLABLE = f"""{OF_TO_SHIP_STATUS}
- AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL
- AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
+UNSHIPPED = f"""{OF_TO_SHIP_STATUS}
+ AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL"""
+PULLABLE = f"""{UNSHIPPED} AND orders.pull_dismissed_at IS NULL
+ AND NOT {IN_OPEN_SESSION} AND NOT {PULLED} AND NOT {MISSING}"""
+MARKED_SHIPPED_PENDING = (
+    f"(orders.shipped_marked_at IS NOT NULL AND coalesce(orders.status, '') !~* '{_BEYOND}')"
+)
+STATES = {
+    "to_ship": UNSHIPPED,
+    "on_the_way": f"""(orders.refund_amt IS NULL AND (
+        orders.status_group ~* '{_ON_THE_WAY}' AND orders.status_group !~* '{_NOT_ON_THE_WAY}'
+        OR {OF_TO_SHIP_STATUS} AND orders.shipped_marked_at IS NOT NULL))""",
+    "delivered": """(orders.refund_amt IS NULL AND orders.status_group ~* 'delivered'
+        AND orders.status_group !~* 'undelivered|not delivered|cancel|refund')""",
+    "refunded": "orders.refund_amt IS NOT NULL",
+}
+# Pulled, and still to be shipped; and those that wait for a card that was not found.
+READY = f"{UNSHIPPED} AND {PULLED}"
+INCOMPLETE = f"{UNSHIPPED} AND {MISSING}"
 
 
 def is_beyond(status: str | None) -> bool:
@@ -83,11 +140,6 @@ def is_beyond(status: str | None) -> bool:
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
     """Return whether the seller's mark is ahead of the synced status."""
     return shipped_marked_at is not None and not is_beyond(status)
-
-
-MARKED_SHIPPED_PENDING = (
-    f"(orders.shipped_marked_at IS NOT NULL AND coalesce(orders.status, '') !~* '{_BEYOND}')"
-)
 
 
 def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: datetime | None) -> bool:

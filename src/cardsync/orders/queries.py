@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
 
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
@@ -28,7 +29,12 @@ from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, session_of
 from cardsync.orders.pull_shown import PullSession
-from cardsync.orders.pullable import TO_SHIP_STATUSES
+from cardsync.orders.pullable import (
+    OF_TO_SHIP_STATUS,
+    TO_SHIP_STATUSES,
+    delivered,
+    on_the_way,
+)
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow, order_row
 
 Values = dict[str, Any]
@@ -74,7 +80,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         values["pull_session"] = wanted.pull_session
         if not await reading.rows(KNOWN_SESSION, values):
             raise unknown_session(wanted.pull_session)
-    if wanted.pull_session == "none":
+    if wanted.by_to_ship:
         values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
     order = page_order(wanted)
     if not wanted.tallied:
@@ -209,7 +215,50 @@ def _probe(
 
 def _is_rare(wanted: OrderFilter) -> bool:
     """Return whether an index holds the few orders that the filter finds."""
-    return wanted.ship_pending or wanted.pull_session is not None
+    return wanted.ship_pending or wanted.pull_session is not None or wanted.state == "to_ship"
+
+
+# Delivered and refunded orders, and those on the way, are counted already; few are to be shipped.
+_TALLIED_STATES = """
+    SELECT status_group, refunded, sum(orders)::bigint FROM order_tally
+     WHERE seller_id = :seller AND period = 'ever'
+     GROUP BY status_group, refunded HAVING sum(orders) <> 0
+"""
+_OPEN_ORDERS = f"""
+    SELECT count(*) FILTER (WHERE orders.shipped_marked_at IS NULL),
+           count(*) FILTER (WHERE orders.shipped_marked_at IS NOT NULL),
+           sum(orders.total_amt) FILTER (WHERE orders.shipped_marked_at IS NULL)
+      FROM orders
+     WHERE orders.seller_id = :seller AND {OF_TO_SHIP_STATUS} AND orders.refund_amt IS NULL
+"""
+
+
+class StateCounts(NamedTuple):
+    """How many orders are in each state, and what those to ship come to."""
+
+    to_ship: int
+    on_the_way: int
+    delivered: int
+    refunded: int
+    worth: Decimal
+
+
+async def state_counts(reading: Reading, caller: Caller) -> StateCounts:
+    values: Values = {"seller": caller.seller_id}
+    values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
+    tallied, [[waiting, marked, worth]] = await reading.together(
+        [_TALLIED_STATES, _OPEN_ORDERS], values
+    )
+    counts = {"on_the_way": marked, "delivered": 0, "refunded": 0}
+    for status, refunded, orders in tallied:
+        refund = Decimal() if refunded else None
+        if refunded:
+            counts["refunded"] += orders
+        elif delivered(status, refund):
+            counts["delivered"] += orders
+        elif on_the_way(status, refund, None):
+            counts["on_the_way"] += orders
+    return StateCounts(waiting, **counts, worth=worth or Decimal())
 
 
 # These statements read the rows of the page.

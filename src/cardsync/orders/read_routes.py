@@ -82,7 +82,14 @@ _ORDERS = {
     "unfeedbacked": ("true: orders without feedback only", _SWITCH),
     "shipping_type": ("How they are shipped", words("pwe", "tracked", "expedited")),
     "ship_mark": ("Marked as shipped and not synced back yet", words("pending")),
-    "pull_session": ("A session's id, `active`, `none` (can be pulled) or `dismissed`", TEXT),
+    "pull_session": (
+        "A session's id, `active`, `none` (can be pulled), `dismissed`, `pulled`, or `missing` a card",
+        TEXT,
+    ),
+    "state": (
+        "Where the order is: to_ship and not marked shipped, on_the_way, delivered, or refunded",
+        words("to_ship", "on_the_way", "delivered", "refunded"),
+    ),
     "items_per_order": (
         "So many items of each order; 0 leaves them out",
         _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),

@@ -27,7 +27,7 @@ from cardsync.orders.customer_list import Customer, Earned
 from cardsync.orders.order_filter import ShippingType
 from cardsync.orders.pull_models import PullState
 from cardsync.orders.pull_shown import PullSession
-from cardsync.orders.pullable import marked_shipped_pending
+from cardsync.orders.pullable import UNSETTLED, marked_shipped_pending
 
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=50, rounding=ROUND_HALF_UP)
@@ -64,6 +64,8 @@ class OrderRow(NamedTuple):
     feedback_comment: str | None
     product_weight: Decimal | None
     refund_total_given: Decimal | None
+    pulled_at: datetime | None
+    missing_count: int
 
 
 def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
@@ -77,9 +79,18 @@ def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
 
 
 # The SQL expression of each field of a row.
-ORDER_COLUMNS = ", ".join(
-    PLACED_AT if name == "order_placed_at" else f"orders.{name}" for name in OrderRow._fields
-)
+_DERIVED = {
+    "order_placed_at": PLACED_AT,
+    "pulled_at": """(SELECT max(p.pulled_at) FROM pull_session_order p
+        JOIN pull_session s ON s.seller_id = p.seller_id AND s.id = p.session_id
+       WHERE p.seller_id = :seller AND p.order_id = orders.id
+         AND s.seller_id = :seller AND s.state <> 'cancelled')""",
+    "missing_count": f"""(SELECT count(*) FROM pull_session_item i
+        JOIN pull_session s ON s.seller_id = i.seller_id AND s.id = i.session_id
+       WHERE i.seller_id = :seller AND i.order_id = orders.id AND {UNSETTLED}
+         AND s.seller_id = :seller AND s.state <> 'cancelled')""",
+}
+ORDER_COLUMNS = ", ".join(_DERIVED.get(name, f"orders.{name}") for name in OrderRow._fields)
 
 
 class ItemRow(NamedTuple):
@@ -152,6 +163,10 @@ class OrderBody(msgspec.Struct):
     shipped_marked_at: datetime | None
     marked_shipped_pending: bool
     pull_dismissed_at: datetime | None
+    pulled_at: datetime | None
+    """When its copies were pulled; null: not yet"""
+    missing_count: int
+    """The items whose card was not found, and about which nothing was decided"""
     refund_type: Annotated[str, Like(RefundType)] | None
     refund_origin: str | None
     refund_amt: str | None
@@ -225,6 +240,8 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
         order.shipped_marked_at,
         marked_shipped_pending(order.status, order.shipped_marked_at),
         order.pull_dismissed_at,
+        order.pulled_at,
+        order.missing_count,
         # Without an amount there is no refund, whatever else was said of one.
         *(_NO_REFUND if order.refund_amt is None else _refund(order)),
         order.feedback_rating,

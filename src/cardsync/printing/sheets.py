@@ -120,8 +120,12 @@ _ALL: Final = (
     _roll("brother-dk-11201", "Brother DK-11201", "90x29"),
     _roll("brother-dk-11209", "Brother DK-11209", "62x29"),
     _roll("dymo-11354", "Dymo 11354", "57x32"),
+    _roll("dymo-30252", "Dymo 30252, address", "88.9x28.575"),
+    _roll("dymo-30330", "Dymo 30330, return address", "50.8x19.05"),
+    _roll("dymo-30336", "Dymo 30336, small", "53.975x25.4"),
     _roll("dymo-99010", "Dymo 99010", "89x28"),
     _roll("dymo-99012", "Dymo 99012", "89x36"),
+    _roll("rollo-4x6", "Rollo 4 × 6 in", "101.6x152.4"),
     _roll("zebra-2x1", "Zebra 2 x 1 in", "50.8x25.4"),
     _roll("zebra-4x6", "Zebra 4 x 6 in", "101.6x152.4"),
 )

@@ -22,7 +22,7 @@ from cardsync.database.notify import notify
 from cardsync.database.session import run
 from cardsync.orders import pull_sessions
 from cardsync.pulling.progress import Mark, Outcome
-from cardsync.pulling.queue import PhoneLink, Queue, read_queue
+from cardsync.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
 
 CLAIM_SECONDS: Final = 60
 
@@ -71,7 +71,8 @@ async def record(
         await _release(session, seller_id, link, [m for m, _ in marks if m.id in new])
         await _carry_on(session, caller, link, queue, [m for m, _ in marks if m.id in new], now)
         count = f"{len(new)} mark{'s' if len(new) > 1 else ''}"
-        summary = f"{count} from a phone on {link.product_line or 'other'} in pull session"
+        games = "all games" if link.product_line is None else link.product_line or "other"
+        summary = f"{count} from a phone on {games} in pull session"
         action_summary = f"{summary} {link.session_id}"
         note(session, caller, "pull_queue.marked", action_summary, now, after={"marks": len(new)})
         await notify(session, pull_sessions.PULLS, f"{seller_id}:{link.session_id}")
@@ -110,10 +111,10 @@ async def _take_only_its_game(
         "items": [mark.item_id for mark, _ in marks],
     }
     other: int | None = await session.scalar(
-        text("""
+        text(f"""
             SELECT min(item_id) FROM pull_session_item
              WHERE seller_id = :seller AND session_id = :session
-               AND item_id = ANY(CAST(:items AS bigint[])) AND coalesce(product_line, '') <> :line
+               AND item_id = ANY(CAST(:items AS bigint[])) AND NOT {OF_LINK}
         """),
         named,
     )
@@ -142,10 +143,9 @@ async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) ->
     )
     mine, together = counted.one()
     copies = await session.scalar(
-        text("""
+        text(f"""
             SELECT coalesce(sum(coalesce(quantity, 1)), 0) FROM pull_session_item
-             WHERE seller_id = :seller AND session_id = :session
-               AND coalesce(product_line, '') = :line
+             WHERE seller_id = :seller AND session_id = :session AND {OF_LINK}
         """),
         named,
     )
@@ -221,21 +221,22 @@ async def _carry_on(
     undone |= {mark.item_id for mark in marks if queue.progress.outcomes[mark.id] == "undone"}
     for order_id in sorted({e.order_id for e in queue.entries if e.item_id in touched}):
         entries = [entry for entry in queue.entries if entry.order_id == order_id]
-        states = {entry.line.state for entry in entries}
+        missing = [e for e in entries if e.line.state == "missing" and e.settled is None]
         some_undone = any(entry.item_id in undone for entry in entries)
-        if states == {"pulled"}:
+        if all(entry.done for entry in entries):
             await pull_sessions.mark_pulled(session, caller, link.session_id, order_id, now)
         elif some_undone:
             await pull_sessions.keep_unpulled(session, caller, link.session_id, order_id, now)
+        person = next((mark.person for mark in marks if mark.kind == "missing"), "")
+        items = [entry.item_id for entry in missing]
         await pull_sessions.keep_missing(
-            session, caller, link.session_id, order_id, "missing" in states, now
+            session, caller, link.session_id, order_id, items, person, now
         )
 
 
-_IN_QUEUE: Final = """
+_IN_QUEUE: Final = f"""
     SELECT count(*) FROM pull_session_item
-     WHERE seller_id = :seller AND session_id = :session AND item_id = :item
-       AND coalesce(product_line, '') = :line
+     WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK}
 """
 # A phone shows one card: what it showed before is free again.
 _FREE: Final = """

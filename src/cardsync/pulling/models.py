@@ -20,8 +20,8 @@ from cardsync.database.columns import FALSE, Base, Moment
 
 
 class PullLink(Base):
-    """A link opens the queue of one product line in one session; only the hash of its secret is
-    stored.
+    """A link opens the queue of one product line in one session, or that of all; only the hash of its
+    secret is stored.
     """
 
     __tablename__ = "pull_link"
@@ -35,8 +35,8 @@ class PullLink(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     session_id: Mapped[int] = mapped_column(BigInteger)
-    # The empty text is the line of items that name none.
-    product_line: Mapped[str] = mapped_column(Text)
+    # Null opens all lines; the empty text is the line of items that name none.
+    product_line: Mapped[str | None] = mapped_column(Text)
     secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
     made_by: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(Moment)

@@ -1,12 +1,13 @@
-"""Makes the links of phones, one a product line of a pull session, lists and revokes them, and
-finds the link of a token.
+"""Makes the links of phones, one a product line of a pull session or one for all of them, lists and
+revokes them, and finds the link of a token.
 
-A token is `seller-link-secret`. Only the hash of the secret is stored, so a link is shown once,
-when it is made. It ends with its session, or when a member revokes it.
+A token is `seller-link-secret`. Only the hash of the secret is stored, so a link of one product
+line is shown once, when it is made. It ends with its session, or when a member revokes it.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 import secrets
 from datetime import datetime
@@ -22,10 +23,12 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.database.notify import notify
-from cardsync.database.session import Database
+from cardsync.database.session import Database, run
 from cardsync.orders.pull_sessions import PULLS
 from cardsync.pulling.queue import PhoneLink
 from cardsync.pulling.shown import PullLinkMade, PullLinkShown
+from cardsync.secret import derived
+from cardsync.settings import Settings
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 LINK_CALLER = caller_query(
@@ -98,11 +101,73 @@ async def make_links(
     return links
 
 
+_OF_ALL: Final = """
+    SELECT id, secret_hash FROM pull_link
+     WHERE seller_id = :seller AND session_id = :session AND product_line IS NULL
+       AND revoked_at IS NULL
+     ORDER BY id DESC LIMIT 1
+"""
+
+
+async def link_of_all(
+    session: AsyncSession, caller: Caller, session_id: int, settings: Settings, origin: str
+) -> PullLinkMade | None:
+    """Return the session's one link for the cards of all games, if it has one that works. Its secret
+    follows from the installation's, so it is shown as often as the desk wants.
+    """
+    named = {"seller": caller.seller_id, "session": session_id}
+    row = (await session.execute(text(_OF_ALL), named)).first()
+    if row is None:
+        return None
+    secret = _secret_of_all(settings, caller.seller_id, row.id)
+    if not secrets.compare_digest(bytes(row.secret_hash), tokens.token_hash(secret)):
+        return None
+    url = f"{origin}/p/{caller.seller_id}-{row.id}-{secret}"
+    return PullLinkMade(row.id, session_id, None, url)
+
+
+async def make_link_of_all(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    settings: Settings,
+    origin: str,
+    now: datetime,
+) -> PullLinkMade:
+    """Return the session's one link for all games; make it if there is none that works.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    await _must_be_open(session, caller.seller_id, session_id)
+    there = await link_of_all(session, caller, session_id, settings, origin)
+    if there is not None:
+        return there
+    made = await _make(session, caller, session_id, None, origin, now)
+    secret = _secret_of_all(settings, caller.seller_id, made.id)
+    named = {"seller": caller.seller_id, "link": made.id, "hash": tokens.token_hash(secret)}
+    await run(session, _SEAL_LINK, named)
+    summary = f"phone link created for pull {session_id}: all games"
+    note(session, caller, "pull_link.made", summary, now, after={"links": [made.id]})
+    url = f"{origin}/p/{caller.seller_id}-{made.id}-{secret}"
+    return PullLinkMade(made.id, session_id, None, url)
+
+
+_SEAL_LINK: Final = """
+    UPDATE pull_link SET secret_hash = :hash WHERE seller_id = :seller AND id = :link
+"""
+
+
+def _secret_of_all(settings: Settings, seller_id: int, link_id: int) -> str:
+    key = derived(settings, f"pull link {seller_id} {link_id}")
+    return base64.urlsafe_b64encode(key).decode().rstrip("=")
+
+
 async def _make(
     session: AsyncSession,
     caller: Caller,
     session_id: int,
-    product_line: str,
+    product_line: str | None,
     origin: str,
     now: datetime,
 ) -> PullLinkMade:

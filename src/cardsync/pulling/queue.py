@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.orders.pull_changes import CHANGED
+from cardsync.orders.pull_models import MissingOutcome
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.pulling.progress import Line, Mark, Progress, fold
 from cardsync.shelving.place import Place
@@ -27,7 +28,8 @@ SELECT i.item_id, i.order_id, orders.order_number, coalesce(i.product_line, '') 
        coalesce(i.condition, '') AS condition, coalesce(i.rarity, '') AS rarity,
        coalesce(i.quantity, 1) AS wanted, i.sku_id, coalesce(i.main_photo_url, '') AS photo_url,
        coalesce(c.number, '') AS number, coalesce(c.printing, '') AS printing,
-       {NEEDS_REVIEW} AS stopped, {CHANGED} AS changed, p.shipping_type
+       {NEEDS_REVIEW} AS stopped, {CHANGED} AS changed, p.shipping_type,
+       i.missing_outcome AS settled
   FROM pull_session_item i
   JOIN pull_session_order p ON p.seller_id = i.seller_id AND p.session_id = i.session_id
                            AND p.order_id = i.order_id
@@ -50,24 +52,27 @@ SELECT item_id, device FROM pull_claim
 """
 
 
-_SKU = """
+# The items of a link's queue.
+OF_LINK = "(CAST(:line AS text) IS NULL OR coalesce(product_line, '') = :line)"
+_SKU = f"""
 SELECT sku_id FROM pull_session_item
- WHERE seller_id = :seller AND session_id = :session AND item_id = :item
-   AND coalesce(product_line, '') = :line LIMIT 1
+ WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK} LIMIT 1
 """
 
 
 class PhoneLink(msgspec.Struct, frozen=True):
-    """A link as a phone uses it: it opens the queue of one product line."""
+    """A link as a phone uses it: it opens the queue of one product line, or of all."""
 
     id: int
     session_id: int
-    product_line: str
+    product_line: str | None
 
 
 @dataclass
 class Entry:
-    """A line of an order in the queue. `last_mark` is the newest mark on it that still counts."""
+    """A line of an order in the queue. `last_mark` is the newest mark on it that still counts;
+    `settled` says what was decided about a card that was not found.
+    """
 
     item_id: int
     order_id: int
@@ -85,6 +90,7 @@ class Entry:
     stopped: bool
     changed: list[str]
     shipping_type: str
+    settled: MissingOutcome | None
     place: Place | None
     line: Line
     claimed_by: str = ""
@@ -92,7 +98,14 @@ class Entry:
 
     @property
     def open(self) -> bool:
-        return self.line.state in ("waiting", "deferred")
+        return self.line.state in ("waiting", "deferred") and self.settled is None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do for the line: its copies are in hand, or the buyer does
+        without them.
+        """
+        return self.line.state == "pulled" or self.settled in ("refund", "message")
 
 
 @dataclass
@@ -101,10 +114,12 @@ class Queue:
     progress: Progress
     marks: list[Mark] = field(default_factory=list)
 
-    def of_line(self, product_line: str) -> list[Entry]:
-        return [entry for entry in self.entries if entry.product_line == product_line]
+    def of_line(self, product_line: str | None) -> list[Entry]:
+        """Return the entries of a product line, or all."""
+        every = product_line is None
+        return [one for one in self.entries if every or one.product_line == product_line]
 
-    def by_person(self, product_line: str) -> dict[str, int]:
+    def by_person(self, product_line: str | None) -> dict[str, int]:
         """Return how many copies each person has pulled of a product line."""
         here = {entry.item_id for entry in self.of_line(product_line)}
         wanted = {id: line.wanted for id, line in self.progress.lines.items() if id in here}

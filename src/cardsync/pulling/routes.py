@@ -26,10 +26,12 @@ Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 
 
 class MakePullLinks(msgspec.Struct):
-    """Without a product line, a link for each game of the session."""
+    """Without a product line, a link for each game of the session; with `all_games`, one for all."""
 
     session_id: Id
     product_line: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    all_games: bool = False
+    """One link for the cards of all games, in the order of the shelves"""
 
 
 @post(
@@ -45,7 +47,12 @@ class MakePullLinks(msgspec.Struct):
 async def make_pull_links(
     caller: Caller, session: AsyncSession, settings: Settings, data: MakePullLinks
 ) -> PullLinksMade:
-    """Make links for phones. Each opens the queue of one game until the session ends."""
+    """Make links for phones. Each opens the queue of one game, or of all, until the session ends."""
+    if data.all_games:
+        one = await phone_links.make_link_of_all(
+            session, caller, data.session_id, settings, settings.origin, clock.now()
+        )
+        return PullLinksMade([one])
     made = await phone_links.make_links(
         session,
         caller,

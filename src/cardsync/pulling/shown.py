@@ -39,6 +39,56 @@ class PullLine(msgspec.Struct):
     last_mark: str
 
 
+class OtherCopy(msgspec.Struct):
+    """Another copy of a missing card; `same` says that it is the same listing on another place."""
+
+    card_id: int
+    """The id of the inventory row"""
+    condition_label: str
+    price: str | None
+    """What the card asks now, in USD; null: nothing"""
+    quantity: int
+    """The copies in stock"""
+    location_code: str | None
+    same: bool
+    """It is the same listing, at another place"""
+
+
+class MissingCard(msgspec.Struct):
+    """A card that was not found in a pull, and about which nobody has decided. `unit_price` and
+    `total_amt` are the item's and the order's, null where they are unknown; `location_code` is where
+    the card should be.
+    """
+
+    order_id: int
+    item_id: int
+    session_id: int
+    order_number: str
+    buyer_name: str | None
+    product_name: str | None
+    product_line: str | None
+    set_name: str | None
+    condition: str | None
+    quantity: int
+    missing_at: str
+    """When it was not found"""
+    missing_by: str
+    """The person who looked for it; empty: unnamed"""
+    unit_price: str | None
+    """What the buyer paid for a copy, in USD"""
+    total_amt: str | None
+    card_id: int | None
+    """The id of the inventory row; null: no card of the shop is this item"""
+    location_code: str | None
+    other_copies: list[OtherCopy]
+    """Copies that can go in its place, the same listing first"""
+
+
+class MissingCards(msgspec.Struct):
+    cards: list[MissingCard]
+    """The missing cards, the oldest first"""
+
+
 class PullProgress(msgspec.Struct):
     """The copies of one game: `by_person` has an empty text for a phone without a name."""
 
@@ -50,7 +100,7 @@ class PullProgress(msgspec.Struct):
 
 class PullQueue(msgspec.Struct):
     session_id: int
-    product_line: str
+    product_line: str | None
     progress: PullProgress
     lines: list[PullLine]
 
@@ -70,7 +120,8 @@ class PullMarks(PullQueue, kw_only=True):
 class PullLinkShown(msgspec.Struct):
     id: int
     session_id: int
-    product_line: str
+    product_line: str | None
+    """The game; null: all games"""
     made_by: str
     """The member who made it"""
     created_at: str
@@ -84,11 +135,12 @@ class PullLinks(msgspec.Struct):
 
 
 class PullLinkMade(msgspec.Struct):
-    """`url` opens the queue on a phone; it is shown this one time."""
+    """`url` opens the queue on a phone; that of one game is shown this one time."""
 
     id: int
     session_id: int
-    product_line: str
+    product_line: str | None
+    """The game; null: all games"""
     url: str
 
 
@@ -117,7 +169,7 @@ def _queue_json(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
     }
 
 
-def progress_of(queue: Queue, product_line: str) -> PullProgress:
+def progress_of(queue: Queue, product_line: str | None) -> PullProgress:
     entries = queue.of_line(product_line)
     return PullProgress(
         wanted=sum(entry.line.wanted for entry in entries),

@@ -15,7 +15,7 @@ from typing import Final
 
 from cardsync.plurals import counted
 from cardsync.today.account_conditions import of_account, of_agent, of_whole_account
-from cardsync.today.shop_facts import Condition, Facts, Severity
+from cardsync.today.shop_facts import Condition, Facts, Kind, Severity
 
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}
 SOON: Final = timedelta(days=1)
@@ -25,6 +25,8 @@ _SATURDAY: Final = 5
 _LATE: Final = "The oldest is past its shipping deadline."
 # The pages that do the next steps, where a capability may still bring one of its own.
 PRICE_FILE: Final = "/sync/prices"
+TO_SHIP: Final = "/orders?state=to_ship&pull_session=pulled"
+MISSING: Final = "/pulls#missing"
 REJECTED: Final = "/add-cards?status=rejected"
 UNANSWERED_PAGE: Final = "/add-cards/recover"
 REVIEWS: Final = "/pricing/reviews"
@@ -32,19 +34,29 @@ OFFERS: Final = "/buying/offers"
 RULES: Final = "/activity?action=pricing"
 
 
+# Behind these waits a buyer, whose deadline comes before the shop's own work.
+FOR_BUYERS: Final[tuple[Kind, ...]] = (
+    "orders_to_pull",
+    "pull_under_way",
+    "orders_to_ship",
+    "cards_missing",
+)
+
+
 def conditions(facts: Facts, *, owner: bool) -> list[Condition]:
-    """Return the conditions that hold: the bad ones first, then those with a deadline, the nearest
-    first, and then by severity and money.
+    """Return the conditions that hold: the bad ones first, then those for buyers, then those with a
+    deadline, the nearest first, and then by severity and money.
     """
     found = [one for rule in _RULES for one in rule(facts)]
     return sorted((one for one in found if owner or not one.owner_only), key=_urgency)
 
 
-def _urgency(one: Condition) -> tuple[bool, float, int, Decimal, str, str]:
+def _urgency(one: Condition) -> tuple[bool, bool, float, int, Decimal, str, str]:
     at = one.deadline.timestamp() if one.deadline else math.inf
     money = one.money or Decimal()
     rank = _RANK[one.severity]
-    return one.severity != "bad", at, rank, -money, one.kind, one.sentence
+    own = one.kind not in FOR_BUYERS
+    return one.severity != "bad", own, at, rank, -money, one.kind, one.sentence
 
 
 def _by(deadline: datetime | None, now: datetime) -> Severity:
@@ -80,13 +92,12 @@ def _to_pull(facts: Facts) -> Iterator[Condition]:
     if not some.number:
         return
     severity = _by(some.deadline, facts.now)
-    waits = "waits" if some.number == 1 else "wait"
     yield Condition(
         "orders_to_pull",
         severity,
-        f"{counted(some.number, 'order', 'orders')} {waits} to be pulled",
-        "See the orders",
-        "/orders?pull_session=none&direction=asc",
+        f"{counted(some.number, 'order', 'orders')} to pull",
+        "Start pull",
+        "/pulls",
         some.since,
         some.money,
         some.deadline,
@@ -116,6 +127,42 @@ def _pull(facts: Facts) -> Iterator[Condition]:
         owner_only=False,
         detail=_LATE if severity == "bad" else "",
     )
+
+
+def _to_ship(facts: Facts) -> Iterator[Condition]:
+    some = facts.to_ship
+    if some.number:
+        severity = _by(some.deadline, facts.now)
+        orders = counted(some.number, "order", "orders")
+        yield Condition(
+            "orders_to_ship",
+            severity,
+            f"{orders} pulled, to ship",
+            f"Ship {orders}",
+            TO_SHIP,
+            some.since,
+            some.money,
+            some.deadline,
+            some.number,
+            owner_only=False,
+            detail=_LATE if severity == "bad" else "",
+        )
+    lost = facts.missing
+    if lost.number:
+        severity = _by(lost.deadline, facts.now)
+        yield Condition(
+            "cards_missing",
+            severity if severity == "bad" else "warn",
+            f"{counted(lost.number, 'card', 'cards')} missing from a pull",
+            "Decide",
+            MISSING,
+            lost.since,
+            lost.money,
+            lost.deadline,
+            lost.number,
+            owner_only=False,
+            detail="The order waits until you choose another copy, a refund or a message.",
+        )
 
 
 def _reviews(facts: Facts) -> Iterator[Condition]:
@@ -329,6 +376,7 @@ def _stock(facts: Facts) -> Iterator[Condition]:
 _RULES: Final[tuple[Callable[[Facts], Iterator[Condition]], ...]] = (
     _to_pull,
     _pull,
+    _to_ship,
     _reviews,
     _prices,
     of_agent,

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cardsync import clock
 from cardsync.cards.market_trend import DAYS, Trend, trend_of
+from cardsync.today.conditions import FOR_BUYERS
 from cardsync.today.shown import ConditionBody, SalesBody
 
 _WEEK: Final = timedelta(days=7)
@@ -26,8 +27,8 @@ class Due(NamedTuple):
 
 
 def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> list[Due]:
-    """Return the groups that have work, each with the most money first. What is urgent without a
-    deadline is due today.
+    """Return the groups that have work, each with what buyers wait for first, and then the most
+    money. What is urgent without a deadline is due today.
     """
     local = ZoneInfo(zone)
     today = now.astimezone(local).date()
@@ -41,8 +42,16 @@ def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> lis
         day = deadline.astimezone(local).date() if deadline else None
         groups[_place(one, day, today)].work.append(one)
     for group in groups.values():
-        group.work.sort(key=lambda one: -Decimal(one.money or 0))
+        group.work.sort(key=lambda one: (one.kind not in FOR_BUYERS, -Decimal(one.money or 0)))
     return [group for group in groups.values() if group.work]
+
+
+def first_of(groups: Sequence[Due]) -> ConditionBody | None:
+    """Return the work that the page's one primary button is for: the first that a buyer waits for,
+    else the first of all.
+    """
+    work = [one for group in groups for one in group.work]
+    return next((one for one in work if one.kind in FOR_BUYERS), work[0] if work else None)
 
 
 def _place(one: ConditionBody, day: date | None, today: date) -> int:

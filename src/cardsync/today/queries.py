@@ -26,7 +26,16 @@ from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sales_by_day import PERIODS
 from cardsync.operations.backup_reports import NEWEST, state_of
 from cardsync.operations.catalog_age import INSTALLED, Dated, troubles
-from cardsync.orders.pullable import PULLABLE, TO_SHIP, TO_SHIP_STATUSES
+from cardsync.orders.pullable import (
+    IN_OPEN_SESSION,
+    PULLABLE,
+    PULLED,
+    READY,
+    TO_SHIP,
+    TO_SHIP_STATUSES,
+    UNSETTLED,
+    UNSHIPPED,
+)
 from cardsync.plans.decide_plan import WAITING
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -59,6 +68,22 @@ _TO_PULL = f"""
     SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
      WHERE orders.seller_id = :seller AND {PULLABLE}
 """
+_TO_SHIP = f"""
+    SELECT count(*), sum(orders.total_amt), count(*) FILTER (WHERE {PULLED})
+      FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED}
+"""
+# The pulled orders of the open pull are still its work.
+_READY = f"""
+    SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
+     WHERE orders.seller_id = :seller AND {READY} AND NOT {IN_OPEN_SESSION}
+"""
+_MISSING = f"""
+    SELECT count(*), min(i.missing_at), sum(orders.total_amt), min({PLACED_AT})
+      FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
+      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+     WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled' AND {UNSHIPPED}
+"""
 # What was not pulled, is still to be shipped, and is not marked as shipped, is left.
 _UNSHIPPED = f"orders.shipped_marked_at IS NULL AND {TO_SHIP}"
 _LEFT = f"p.pulled_at IS NULL AND {_UNSHIPPED}"
@@ -66,8 +91,7 @@ _PULL = f"""
     SELECT s.id, s.opened_at, count(p.order_id), count(p.pulled_at),
            count(orders.id) FILTER (WHERE {_LEFT}), min({PLACED_AT}) FILTER (WHERE {_LEFT}),
            sum(orders.total_amt) FILTER (WHERE {_LEFT}),
-           count(orders.id) FILTER (WHERE {_UNSHIPPED}),
-           sum(orders.total_amt) FILTER (WHERE {_UNSHIPPED})
+           count(orders.id) FILTER (WHERE {_UNSHIPPED})
       FROM pull_session s
       LEFT JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
       LEFT JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
@@ -190,6 +214,8 @@ class Shop:
 _OF_FACTS: Final = (
     _TO_PULL,
     _PULL,
+    _READY,
+    _MISSING,
     UPLOAD,
     RUN,
     _IDLE,
@@ -207,7 +233,7 @@ _OF_FACTS: Final = (
     _BACKUPS,
     _CATALOGS,
 )
-_OF_FIGURES: Final = (_SHIPPING, PERIODS, _FEEDBACK, _LISTED)
+_OF_FIGURES: Final = (_TO_SHIP, _SHIPPING, PERIODS, _FEEDBACK, _LISTED)
 
 
 async def read_facts(
@@ -326,14 +352,15 @@ def _sum(sold: Sequence[Sold], first: date, last: date) -> SoldBody:
 
 
 def _to_ship(caller: Caller, found: dict[str, list[Any]]) -> ToShip:
-    to_pull, _, money = found[_TO_PULL][0]
-    pull_id, in_pull, of_pull = None, 0, None
+    to_pull = found[_TO_PULL][0][0]
+    pull_id, in_pull = None, 0
     if found[_PULL]:
-        pull_id, *_, in_pull, of_pull = found[_PULL][0]
-    total = caller.revenue((money or Decimal()) + (of_pull or Decimal()))
-    return ToShip(
-        to_pull + in_pull, to_pull, in_pull, pull_id, None if total is None else amount(total)
-    )
+        pull_id, *_, in_pull = found[_PULL][0]
+    orders, money, pulled = found[_TO_SHIP][0]
+    total = caller.revenue(money or Decimal())
+    missing = found[_MISSING][0][0]
+    worth = None if total is None else amount(total)
+    return ToShip(orders, to_pull, in_pull, pulled, missing, pull_id, worth)
 
 
 def _feedback(ratings: list[RatingCount]) -> FeedbackBody:
@@ -364,13 +391,15 @@ def _facts(
     renewal_days: int,
 ) -> Facts:
     account, state, allowed = caller.account, caller.state, caller.entitlements(now)
-    count, oldest, money = found[_TO_PULL][0]
+    lost, lost_since, of_lost, lost_of = found[_MISSING][0]
     plans, plans_since, expires_at, plan_id = found[_PLANS][0]
     kept = figures or (0, None, None) * 3
     return Facts(
         now,
-        to_pull=Some(count, oldest, money, _due(caller, oldest)),
+        to_pull=_some(caller, *found[_TO_PULL][0]),
         pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
+        to_ship=_some(caller, *found[_READY][0]),
+        missing=Some(lost, lost_since, of_lost, _due(caller, lost_of)),
         upload_in_review=Waiting(*found[UPLOAD][0]) if found[UPLOAD] else None,
         run_in_review=run_in_review(caller, found[RUN], now),
         held=Some(*kept[:3]),
@@ -405,6 +434,11 @@ def _facts(
 
 def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
     return rules.ship_by(oldest, caller.account.ship_within_days) if oldest else None
+
+
+def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Some:
+    """Return orders, with the deadline of the oldest."""
+    return Some(number, oldest, money, _due(caller, oldest))
 
 
 def _pull(caller: Caller, row: Sequence[Any]) -> Pull:

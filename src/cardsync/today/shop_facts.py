@@ -14,6 +14,8 @@ Severity = Literal["bad", "warn", "info"]
 Kind = Literal[
     "orders_to_pull",
     "pull_under_way",
+    "orders_to_ship",
+    "cards_missing",
     "upload_in_review",
     "run_in_review",
     "prices_held",
@@ -86,6 +88,9 @@ class Facts:
     now: datetime
     to_pull: Some = NONE
     pull: Pull | None = None
+    # Pulled orders of ended pulls that are still to be shipped, and cards that were not found.
+    to_ship: Some = NONE
+    missing: Some = NONE
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
     held: Some = NONE

@@ -135,8 +135,8 @@ class RunMoves(msgspec.Struct):
 
 
 class ToShip(msgspec.Struct):
-    """Orders that are still to be shipped: those that wait to be pulled, and those of the open
-    pull. `money` is null for staff who may not see revenue.
+    """Orders that are still to be shipped: some wait to be pulled, some are in the open pull, some
+    are pulled, and some were taken off the pulls. `money` is null for staff who may not see revenue.
     """
 
     orders: int
@@ -144,6 +144,10 @@ class ToShip(msgspec.Struct):
     """Those that wait to be pulled"""
     in_pull: int
     """Those of the open pull session"""
+    pulled: int
+    """Those whose copies are in hand"""
+    missing: int
+    """The cards that were not found, and about which nothing was decided"""
     pull_id: int | None
     """The open pull session; null: none"""
     money: str | None

@@ -413,7 +413,7 @@ WORDS: Final[dict[str, str]] = {
     "in_review": "It can no longer be pulled",
     "needs_review": "It differs now from what it was when the session was opened",
     "order_ids": "The orders, by their ids",
-    "pull_session": "A session id, or active, none or dismissed",
+    "pull_session": "A session id, or active, none, dismissed, pulled or missing",
     "ship_mark": "pending: marked shipped by the seller and not yet synced back",
     "refund": "true: only refunded orders",
     "unfeedbacked": "true: only orders without feedback",

@@ -245,6 +245,32 @@ async def of_order(shop, what):
     return await shop.send("POST", f"/api/orders/{order}/{what}")
 
 
+async def unpulled(shop):
+    session, order = await shop.pulling()
+    await shop.send("POST", f"/api/pull_sessions/{session}/orders/{order}/pulled")
+    return await shop.send("POST", f"/api/orders/{order}/unmark_pulled")
+
+
+async def ship_many(shop):
+    return await shop.send("POST", "/api/orders/mark_shipped", order_ids=[await shop.order()])
+
+
+A_MISSING_CARD = """
+    UPDATE pull_session_item SET missing_at = now()
+     WHERE seller_id = :seller AND session_id = :session RETURNING item_id
+"""
+
+
+async def found_after_all(shop):
+    order = await shop.order()
+    await shop.seller.items([{"order_number": an_order()["order_number"], "quantity": 1}])
+    session = await shop.made("/api/pull_sessions", order_ids=[order])
+    async with shop.seller.service.database.tenant(shop.seller.id) as open_one:
+        values = {"seller": shop.seller.id, "session": session}
+        item = await open_one.scalar(text(A_MISSING_CARD), values)
+    return await shop.send("POST", f"/api/orders/{order}/missing/{item}", outcome="found")
+
+
 async def of_shelf(shop, what, **body):
     card = await shop.shelved()
     named = {"card_ids": [card]} if what == "put_many" else {"card_id": card}
@@ -717,6 +743,9 @@ SCENES = {
     "POST /api/orders/{order_id}/dismiss": lambda shop: of_order(shop, "dismiss"),
     "POST /api/orders/{order_id}/undismiss": lambda shop: of_order(shop, "undismiss"),
     "POST /api/orders/{order_id}/mark_shipped": lambda shop: of_order(shop, "mark_shipped"),
+    "POST /api/orders/{order_id}/unmark_pulled": unpulled,
+    "POST /api/orders/mark_shipped": ship_many,
+    "POST /api/orders/{order_id}/missing/{item_id}": found_after_all,
     "POST /api/orders/{order_id}/unmark_shipped": lambda shop: of_order(shop, "unmark_shipped"),
     "POST /api/pull_links": linked,
     "DELETE /api/pull_links/{link_id}": unlinked,

@@ -143,13 +143,15 @@ async def test_work_is_in_groups_by_when_it_is_due_and_then_by_money(a_seller):
     work = page[page.index('id="work"') :]
     places = [
         work.index(words)
-        for words in ("Due today", "An upload needs your review", "This week", "1 order waits")
+        for words in ("Due today", "An upload needs your review", "This week", "1 order to pull")
     ]
     assert places == sorted(places)
+    [blue] = re.findall(r'class="button primary"\s+href="([^"]*)"', work)
+    assert blue == "/pulls"
     assert re.search(r"Due today <span class=\"badge due\">1</span>", work)
     clock.shift(timedelta(days=8))
     late = (await (await signed_in(seller)).get("/today")).text
-    assert "1 order waits" in late
+    assert "1 order to pull" in late
     assert "This week" not in late
     assert "The oldest is past its shipping deadline." in late
 
@@ -166,7 +168,8 @@ async def test_orders_to_ship_are_those_to_pull_and_those_of_the_pull(a_seller):
     owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
     told = (await owner.get("/api/today")).json()
     assert told["to_ship"] == {
-        "orders": 3, "to_pull": 1, "in_pull": 2, "pull_id": pull, "money": "25.00",
+        "orders": 3, "to_pull": 1, "in_pull": 2, "pulled": 0, "missing": 0, "pull_id": pull,
+        "money": "25.00",
     }  # fmt: skip
     assert told["shipping"] == [{"shipping_type": "pwe", "orders": 1}]
     assert (await staff.get("/api/today")).json()["to_ship"]["money"] is None

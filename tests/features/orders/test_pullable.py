@@ -45,6 +45,8 @@ def test_all_others_are_not(status):
         ({"shipped_marked_at": MARKED}, False),
         ({"pull_dismissed_at": MARKED}, False),
         ({"in_open_session": True}, False),
+        ({"pulled": True}, False),
+        ({"missing": True}, False),
     ],
 )
 def test_each_fact_alone_keeps_an_order_from_being_pulled(facts, can):
@@ -107,6 +109,8 @@ async def test_sql_decides_as_the_functions_do(a_seller):
     decided = (
         f"SELECT orders.*, {pullable.PULLABLE} AS pullable,"
         f" {pullable.MARKED_SHIPPED_PENDING} AS pending,"
+        f" {pullable.STATES['on_the_way']} AS on_the_way,"
+        f" {pullable.STATES['delivered']} AS delivered, {pullable.STATES['to_ship']} AS unshipped,"
         f" {pullable.NEEDS_REVIEW} AS review, {pullable.TO_SHIP} AS to_ship FROM orders"
         " WHERE seller_id = :seller"
     )
@@ -121,6 +125,11 @@ async def test_sql_decides_as_the_functions_do(a_seller):
         to_ship = pullable.to_ship(status, row["refund_amt"])
         dismissed = row["pull_dismissed_at"]
         assert row["to_ship"] is to_ship, row
+        assert row["unshipped"] is (to_ship and marked is None), row
+        assert row["on_the_way"] is pullable.on_the_way(status, row["refund_amt"], marked), row
+        assert row["delivered"] is pullable.delivered(status, row["refund_amt"]), row
+        places = [row["unshipped"], row["on_the_way"], row["delivered"]]
+        assert sum(places) <= (row["refund_amt"] is None), row
         assert row["pending"] is pullable.marked_shipped_pending(status, marked), row
         assert row["review"] is pullable.needs_review(
             status=status, to_ship=to_ship, shipped_marked_at=marked

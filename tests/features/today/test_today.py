@@ -44,7 +44,7 @@ async def test_orders_to_pull_wait_with_their_money_until_they_are_shipped(a_sel
     told = await today(seller)
     [waits] = told["conditions"]
     assert (waits["kind"], waits["count"], waits["money"]) == ("orders_to_pull", 2, "20.00")
-    assert waits["sentence"] == "2 orders wait to be pulled."
+    assert waits["sentence"] == "2 orders to pull."
     assert waits["deadline"] > waits["since"]
     assert told["shipping"] == [{"shipping_type": "pwe", "orders": 2}]
     clock.shift(8 * DAY)

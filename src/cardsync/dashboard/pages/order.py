@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, cast, get_args
 
 from litestar import Response, get
 from litestar.response import Template
@@ -15,15 +15,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.cards.card_filter import ids_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.pulls import texts_about
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.database.session import Database
 from cardsync.lots import profit
-from cardsync.orders import pull_marks
+from cardsync.orders import pull_marks, pull_sessions
 from cardsync.orders.one_order import read_order
+from cardsync.orders.pull_models import MissingOutcome
 from cardsync.orders.pullable import is_beyond
 from cardsync.orders.shown import adds_up, order_in_full
+from cardsync.pulling import missing_cards
 from cardsync.recommendations.badges import badges_of
 from cardsync.web.request import reading
 
@@ -34,6 +38,7 @@ MARKS: dict[str, Mark] = {
     "unmark_shipped": pull_marks.unmark_shipped,
     "dismiss": pull_marks.dismiss,
     "undismiss": pull_marks.undismiss,
+    "unmark_pulled": pull_sessions.pull_again,
 }
 
 
@@ -54,17 +59,50 @@ async def order_page(
             lines = await profit.of_order(reads, caller, order_id)
     async with database.tenant(caller.seller_id) as session:
         badges = await badges_of(session, caller, [], cards, clock.now())
+        missing = await missing_cards.missing_cards(session, caller, order_id=order_id)
+        texts = await texts_about(session, caller, missing)
     return show(
         request,
         caller,
         "order.html",
         order=order,
         may_ship=not is_beyond(found.order.status),
+        missing=missing,
+        texts=texts,
         marks={one.card_id: one for one in badges},
         profit={one.item_id: one.profit for one in lines},
         adds_up=adds_up(order),
         fees_reported=any(one.fees_reported for one in lines),
     )
+
+
+@post_form("/orders/{order_id:int}/missing/{item_id:int}")
+async def settle_missing(
+    caller: Caller, form: Form, session: AsyncSession, order_id: int, item_id: int
+) -> Response[str]:
+    """Say what is done about a card that was not found, and return to where the form was."""
+    outcome = form["outcome"]
+    if outcome not in get_args(MissingOutcome):
+        raise errors.InvalidPayload("outcome: this form names no way out; reload the page")
+    refund = missing_cards.refund_of(form["refund_amt"]) if outcome == "refund" else None
+    await missing_cards.settle(
+        session,
+        caller,
+        order_id,
+        item_id,
+        cast(MissingOutcome, outcome),
+        refund,
+        clock.now(),
+    )
+    return back_to(form["back"] or f"/orders/{order_id}", message(f"missing_{outcome}"))
+
+
+@post_form("/orders/mark_shipped")
+async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Mark the ticked orders as shipped. Asks first where some of them are not pulled."""
+    ticked = ids_of(form.all("order"))
+    done = await pull_marks.mark_many_shipped(session, caller, ticked, clock.now())
+    return back_to(form["back"] or "/orders", message("orders_shipped", len(done.order_ids)))
 
 
 @post_form("/orders/{order_id:int}/{mark:str}")

@@ -1,18 +1,22 @@
-"""The page of orders, by the address's filters and order: tabs with the number of orders of each
-status, a table, and beside it the order that is open.
+"""The page of orders, by the address's filters and order: tabs with the number of orders to ship, on
+the way, delivered and refunded; a table whose ticked orders are pulled, shipped or printed together;
+and beside it the order that is open.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from litestar import get
 from litestar.response import Template
 
-from cardsync import errors, limits
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
@@ -20,19 +24,42 @@ from cardsync.dashboard.shell import PageRequest, games_of, show, url
 from cardsync.orders.one_order import read_order
 from cardsync.orders.order_filter import OrderFilter, read_filter
 from cardsync.orders.pullable import to_ship
-from cardsync.orders.queries import find_orders
+from cardsync.orders.queries import find_orders, state_counts
 from cardsync.orders.shown import OrderInFull, OrderRow, order_body, order_in_full
+from cardsync.today.conditions import ship_by
 from cardsync.web.request import reading
 
 # The number of items that an order's row names.
 _NAMED = 2
+STATES: Final = {
+    "to_ship": "To ship",
+    "on_the_way": "On the way",
+    "delivered": "Delivered",
+    "refunded": "Refunded",
+}
+_NO_FILTER: Final = frozenset({"done", "undo", "order", "sort", "direction", "page", "per_page"})
+
+
+def _wanted(request: PageRequest) -> OrderFilter:
+    """Return what the address asks for: without any filter, the orders to ship. Those are in the order
+    of their deadlines, unless another is asked for. Raises InvalidPayload.
+    """
+    given = request.query_params.dict()
+    every = given.get("state") == ["all"]
+    wanted = read_filter({**given, "state": []} if every else given)
+    if not every and not set(given) - _NO_FILTER:
+        wanted = replace(wanted, state="to_ship")
+    if wanted.state == "to_ship" and not given.keys() & {"sort", "direction"}:
+        wanted = replace(wanted, direction="asc")
+    return replace(wanted, items_per_order=_NAMED)
 
 
 @get("/orders", opt=BY_FORM)
 async def orders_page(request: PageRequest, caller: Caller) -> Template:
-    wanted = replace(read_filter(request.query_params.dict()), items_per_order=_NAMED)
+    wanted = _wanted(request)
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
+        states = await state_counts(reads, caller)
     peek = await _peek(request, caller)
     return show(
         request,
@@ -41,8 +68,12 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         orders=[order_body(order, found.items.get(order.id, ())) for order in found.orders],
         total=found.total,
         total_pages=-(-found.total // wanted.per_page),
-        status_counts=found.status_counts,
-        everything=sum(found.status_counts.values()),
+        statuses=[("", "All"), *((one, one) for one in found.status_counts if one)],
+        states=states,
+        state_names=STATES,
+        worth=caller.revenue(states.worth),
+        due=_deadlines(caller, found.orders),
+        today=clock.now().astimezone(ZoneInfo(caller.account.time_zone)).date(),
         under_way=next((one for one in found.sessions if one.status == "open"), None),
         wanted=wanted,
         games=games_of(caller),
@@ -50,14 +81,14 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         to_ship={order.id for order in found.orders if _waits(order)},
         peek=peek,
         may_ship=peek is not None and _waits(peek),
-        filtered=bool(_filters(wanted) or wanted.statuses),
+        filtered=bool(_filters(wanted).keys() - {"state"} or wanted.statuses),
     )
 
 
 @get("/orders/peek", opt=BY_FORM)
 async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
     """Show one order beside the table, without the table."""
-    wanted = read_filter(request.query_params.dict())
+    wanted = _wanted(request)
     peek = await _peek(request, caller)
     return show(
         request,
@@ -82,6 +113,26 @@ async def _peek(request: PageRequest, caller: Caller) -> OrderInFull | None:
             return None
 
 
+class Deadline(NamedTuple):
+    """By when an order has to leave; `runs` says that this is today, or was before."""
+
+    day: date
+    runs: bool
+
+
+def _deadlines(caller: Caller, orders: Iterable[OrderRow]) -> dict[int, Deadline]:
+    """Return the deadlines of the orders that are still to be shipped. Pure."""
+    zone = ZoneInfo(caller.account.time_zone)
+    today = clock.now().astimezone(zone).date()
+    due = {}
+    for order in orders:
+        if order.order_placed_at is not None and _waits(order):
+            moment = ship_by(order.order_placed_at, caller.account.ship_within_days)
+            day = moment.astimezone(zone).date()
+            due[order.id] = Deadline(day, day <= today)
+    return due
+
+
 def _waits(order: OrderRow | OrderInFull) -> bool:
     refund = None if order.refund_amt is None else Decimal(order.refund_amt)
     return to_ship(order.status, refund) and order.shipped_marked_at is None
@@ -98,9 +149,15 @@ def _filters(wanted: OrderFilter) -> dict[str, Any]:
         "unfeedbacked": "true" if wanted.unfeedbacked else "",
         "shipping_type": wanted.shipping_type,
         "ship_mark": "pending" if wanted.ship_pending else "",
+        "state": wanted.state,
         "pull_session": "" if wanted.pull_session is None else str(wanted.pull_session),
     }
     return {name: value for name, value in named.items() if value}
+
+
+def _falls(wanted: OrderFilter) -> str:
+    """Return the direction that the address need not name. Pure."""
+    return "asc" if wanted.state == "to_ship" and wanted.sort == "date" else "desc"
 
 
 def address_of(wanted: OrderFilter, **changed: Any) -> str:
@@ -108,8 +165,16 @@ def address_of(wanted: OrderFilter, **changed: Any) -> str:
     query = _filters(wanted) | {
         "status": list(wanted.statuses),
         "sort": "" if wanted.sort == "date" else wanted.sort,
-        "direction": "" if wanted.direction == "desc" else wanted.direction,
+        "direction": "" if wanted.direction == _falls(wanted) else wanted.direction,
         "page": None,
         "per_page": "" if wanted.per_page == limits.ORDERS_PER_PAGE else wanted.per_page,
     }
-    return url("/orders", **query | changed)
+    asked = query | changed
+    # Without any filter the page shows the orders to ship; any other filter finds orders of all
+    # states.
+    filters = {name for name, value in asked.items() if value not in (None, "", [])} - _NO_FILTER
+    if not filters:
+        asked["state"] = "all"
+    elif filters == {"state"} and asked["state"] == "to_ship":
+        asked["state"] = ""
+    return url("/orders", **asked)

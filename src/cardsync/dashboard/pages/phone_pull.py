@@ -65,7 +65,9 @@ async def phone_page(
         "token": token,
         "device": device,
         "person": request.query_params.get("person", "")[:100],
-        "game": game_name(link.product_line) or "Other cards",
+        "game": "All games"
+        if link.product_line is None
+        else game_name(link.product_line) or "Other cards",
         "session_id": link.session_id,
         "lines": lines,
         "current": current,

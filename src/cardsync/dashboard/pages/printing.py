@@ -5,6 +5,8 @@ the restock sheet, a pull sheet, and a packing slip without an address.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -15,16 +17,17 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.buying.buylist.buylist_settings import shop_of
 from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page, selected_ids
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
-from cardsync.dashboard.form_handlers import Form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import HEADERS, PageRequest, show, url
+from cardsync.dashboard.shell import HEADERS, PageRequest, see, show, url
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returned_copies
 from cardsync.orders.one_order import read_order
-from cardsync.orders.shown import adds_up, order_in_full
+from cardsync.orders.shown import OrderInFull, adds_up, order_in_full
 from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.printing.style import style_of
 from cardsync.settings import Settings
@@ -32,6 +35,8 @@ from cardsync.web.request import reading
 
 KINDS: Final = ("cards", "boxes", "test")
 BOXES_MOST: Final = 500
+SLIPS_MOST: Final = 100
+PAPERS: Final = {"letter": "Letter", "roll46": "4 × 6 in roll"}
 
 
 class Label(NamedTuple):
@@ -82,11 +87,29 @@ def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed
     return [[each for _, each in page] for _, page in groupby(pages, lambda each: each[0])]
 
 
+@lru_cache(maxsize=4_096)
 def code_of(address: str) -> str:
-    """Return the QR code of an address as the source of a picture; empty for no address."""
+    """Return the QR code of an address as the source of a picture; empty for no address.
+
+    The mask is given, because trying all eight takes most of the time of a sheet, and scanners read
+    each.
+    """
     if not address:
         return ""
-    return str(segno.make(address, error="m", micro=False).svg_data_uri(scale=4, border=1))
+    matrix = segno.make(address, error="m", micro=False, mask=3, boost_error=False).matrix
+    size, strokes = len(matrix) + 2, []
+    for y, row in enumerate(matrix, start=1):
+        x = 1
+        for dark, run in groupby(row):
+            width = len(list(run))
+            if dark:
+                strokes.append(f"M{x} {y}.5h{width}")
+            x += width
+    return (
+        f"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}'"
+        f" shape-rendering='crispEdges'%3E%3Cpath fill='%23fff' d='M0 0h{size}v{size}H0z'/%3E"
+        f"%3Cpath stroke='%23000' d='{''.join(strokes)}'/%3E%3C/svg%3E"
+    )
 
 
 @get("/print", opt=BY_FORM)
@@ -181,12 +204,58 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
     return show(request, caller, "restock_sheet.html", rows=rows, desk=desk)
 
 
+class Slip(NamedTuple):
+    """`priced`: the prices are known, and come to what the buyer paid; others are not printed."""
+
+    order: OrderInFull
+    priced: bool
+
+
 @get("/print/orders/{order_id:int}", opt=BY_FORM)
-async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> Template:
+async def packing_slip(
+    request: PageRequest, caller: Caller, database: Database, order_id: int
+) -> Template:
+    return await _slips(request, caller, database, [order_id])
+
+
+@get("/print/slips", opt=BY_FORM)
+async def packing_slips(request: PageRequest, caller: Caller, database: Database) -> Template:
+    """Show the slips of several orders, each on a page of its own."""
+    ids = ids_of(request.query_params.getall("order", []))
+    if len(ids) > SLIPS_MOST:
+        raise errors.InvalidPayload(f"order: select at most {SLIPS_MOST} orders")
+    return await _slips(request, caller, database, ids)
+
+
+@post_form("/print/slips")
+async def ask_for_slips(form: Form) -> Response[str]:
+    """Lead the ticked orders' form to their slips."""
+    return see("/print/slips", order=form.all("order"))
+
+
+async def _slips(
+    request: PageRequest, caller: Caller, database: Database, ids: Sequence[int]
+) -> Template:
     async with reading(request) as reads:
-        order = order_in_full(await read_order(reads, caller, order_id))
-    priced = adds_up(order) and all(item.unit_price for item in order.items)
-    return show(request, caller, "packing_slip.html", order=order, priced=priced)
+        orders = [order_in_full(await read_order(reads, caller, id)) for id in ids]
+    async with database.tenant(caller.seller_id) as session:
+        shop = await shop_of(session, caller)
+    slips = [
+        Slip(order, adds_up(order) and all(item.unit_price for item in order.items))
+        for order in orders
+    ]
+    paper = request.query_params.get("paper", "")
+    return show(
+        request,
+        caller,
+        "slips.html",
+        slips=slips,
+        shop=shop,
+        copies=sum(order.item_count for order in orders),
+        papers=PAPERS,
+        paper=paper if paper in PAPERS else "letter",
+        ids=list(ids),
+    )
 
 
 @get("/print/pulls/{session_id:int}", opt=BY_FORM)
@@ -218,5 +287,7 @@ ROUTES = [
     labels_page,
     restock_sheet,
     packing_slip,
+    packing_slips,
+    ask_for_slips,
     pull_sheet,
 ]

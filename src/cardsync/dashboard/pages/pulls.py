@@ -1,11 +1,11 @@
-"""The pages of pulls at the desk: a member opens a session, goes through it order by order, and
-ends it; a cover sheet gives phones their links, and progress shows live.
+"""The pages of pulls at the desk: a member opens a session, gives all phones one code, follows their
+progress live, decides about missing cards, and ends it; then the pulled orders are shipped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
 
@@ -17,6 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.buying.buylist.buylist_settings import shop_of
+from cardsync.cards.card_filter import ids_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
@@ -26,11 +28,11 @@ from cardsync.orders import pull_reads, pull_sessions
 from cardsync.orders.order_filter import read_filter
 from cardsync.orders.pull_shown import PullOrder
 from cardsync.orders.queries import find_orders
-from cardsync.pulling import phone_links
+from cardsync.pulling import missing_cards, phone_links
 from cardsync.pulling.event_streams import PullStreams
 from cardsync.pulling.phone import event_stream
 from cardsync.pulling.queue import Queue, read_queue
-from cardsync.pulling.shown import progress_of
+from cardsync.pulling.shown import MissingCard, progress_of
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -55,6 +57,8 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
         found = await find_orders(reads, caller, wanted)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         recent = await pull_reads.recent(session, caller)
+        missing = await missing_cards.missing_cards(session, caller)
+        texts = await texts_about(session, caller, missing)
     return show(
         request,
         caller,
@@ -62,43 +66,118 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
         open=next((row for row in recent if row.status == "open"), None),
         ended=[row for row in recent if row.status != "open"],
         pullable=found.total,
+        missing=missing,
+        texts=texts,
         asked={name: query.get(name, "") for name in FILTERS},
         games=games_of(caller),
     )
 
 
 @post_form("/pulls")
-async def open_pull(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+async def open_pull(
+    caller: Caller, form: Form, session: AsyncSession, settings: Settings
+) -> Response[str]:
+    """Start a pull of the ticked orders, or of all that the filters leave, with its code."""
     given = {name: [value] for name in FILTERS if (value := form[name])}
     wanted = read_filter(given)
-    session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
+    ticked = ids_of(form.all("order")) if form.all("order") else None
+    now = clock.now()
+    session_id = await pull_sessions.open_session(session, caller, ticked, wanted, now)
+    await phone_links.make_link_of_all(session, caller, session_id, settings, "", now)
     return see(f"/pulls/{session_id}", done=message("pull_opened"))
+
+
+async def texts_about(
+    session: AsyncSession, caller: Caller, missing: Sequence[MissingCard]
+) -> dict[int, str]:
+    """Return the text to the buyer about each missing item."""
+    if not missing:
+        return {}
+    shop = await shop_of(session, caller)
+    return {one.item_id: message_about(one, shop.name) for one in missing}
+
+
+def message_about(card: MissingCard, shop: str) -> str:
+    """Return a text to the buyer about a missing card, for the seller to copy. Pure."""
+    words = [f"Hi {card.buyer_name.split()[0]}," if card.buyer_name else "Hi,", ""]
+    name = " ".join(filter(None, [card.product_name, card.condition and f"({card.condition})"]))
+    words.append(
+        f"I'm sorry: I can't find {name or 'one of the cards'} of your order {card.order_number}."
+    )
+    others = [one for one in card.other_copies if not one.same]
+    choice = "Would you like a refund for this card"
+    if others:
+        choice += f", or a copy in {others[0].condition_label} instead"
+    words += [f"{choice}? The rest of your order is ready to ship.", "", shop]
+    return "\n".join(words).strip()
 
 
 @get("/pulls/{session_id:int}", opt=BY_FORM)
 async def pull_page(
-    request: PageRequest, caller: Caller, database: Database, session_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    session_id: int,
+    ending: bool = False,
 ) -> Template:
+    origin = settings.origin_for(request.headers.get("host"))
+    code = None
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         pull = await pull_reads.in_full(session, caller, session_id)
         queue = await read_queue(session, caller, session_id, clock.now())
         phones = await phone_links.list_links(session, caller, session_id)
+        missing = await missing_cards.missing_cards(session, caller, session_id=session_id)
+        texts = await texts_about(session, caller, missing)
+        if pull.status == "open":
+            code = await phone_links.link_of_all(session, caller, session_id, settings, origin)
     return show(
         request,
         caller,
         "pull.html",
         pull=pull,
         games=_games(queue, pull.orders),
+        total=progress_of(queue, None),
         links=phones,
-        missing={entry.item_id for entry in queue.entries if entry.line.state == "missing"},
+        ending=ending,
+        code=code,
+        qr=_qr(code.url) if code else "",
+        left=_left(pull.orders),
+        ready=[
+            order
+            for order in pull.orders
+            if order.pulled_at and not order.shipped_marked_at and not order.in_review
+        ],
+        missing=missing,
+        texts=texts,
+        lines=_lines(queue),
         put_back=[entry for entry in queue.entries if entry.line.surplus],
     )
+
+
+def _left(orders: Iterable[PullOrder]) -> list[PullOrder]:
+    """Return the orders of a session that still have copies to pull. Pure."""
+    return [
+        order
+        for order in orders
+        if not (order.pulled_at or order.missing_at or order.in_review or order.shipped_marked_at)
+    ]
+
+
+def _lines(queue: Queue) -> dict[int, tuple[int, int]]:
+    """Return how many copies of each order are pulled, and wanted. Pure."""
+    sums: dict[int, tuple[int, int]] = {}
+    for entry in queue.entries:
+        pulled, wanted = sums.get(entry.order_id, (0, 0))
+        sums[entry.order_id] = pulled + entry.line.pulled, wanted + entry.line.wanted
+    return sums
 
 
 @post_form("/pulls/{session_id:int}/{end:str}")
 async def change_pull(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     session: AsyncSession,
     settings: Settings,
     session_id: int,
@@ -106,9 +185,16 @@ async def change_pull(
 ) -> Response[Any] | Template:
     if end == "cover":
         return await _cover(request, caller, session, settings, session_id)
+    if end == "code":
+        await phone_links.make_link_of_all(session, caller, session_id, settings, "", clock.now())
+        return see(f"/pulls/{session_id}")
     if end not in ENDS:
         raise errors.NotFound(f"a pull cannot be {end!r}")
     state = cast(Literal["completed", "cancelled"], ENDS[end])
+    if state == "completed" and not form["confirm"]:
+        pull = await pull_reads.in_full(session, caller, session_id)
+        if pull.status == "open" and _left(pull.orders):
+            return see(f"/pulls/{session_id}", ending="true")
     await pull_sessions.end_session(session, caller, session_id, state, clock.now())
     return see(f"/pulls/{session_id}", done=message(f"pull_{state}"))
 

@@ -43,6 +43,8 @@ CHANGES_MOST = 6
 ICONS = {
     "orders_to_pull": "package",
     "pull_under_way": "list-checks",
+    "orders_to_ship": "package",
+    "cards_missing": "triangle-alert",
     "upload_in_review": "upload",
     "run_in_review": "history",
     "prices_held": "hand",
@@ -98,7 +100,8 @@ async def today_page(
         caller,
         "today.html",
         today=today,
-        groups=desk.by_due(today.conditions, now, caller.account.time_zone),
+        groups=(groups := desk.by_due(today.conditions, now, caller.account.time_zone)),
+        first=desk.first_of(groups),
         icons=ICONS,
         lines=_lines(caller, today, listed, now),
         week_before=desk.week_before(today.sales) if today.sales else None,
@@ -119,11 +122,16 @@ def _sync_line(
     """Return what the line of the sync shows, and its menu."""
     seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     running = today.sync.in_progress
+    offline = seen_at is not None and is_offline(seen_at, now) and not running
+    phase = phase_words(today.sync.phase)
+    if offline and seen_at is not None:
+        since = reader_of(request, caller).clock_time(seen_at)
+        phase = f"Sync paused: sync app offline since {since}"
     return {
-        "phase": phase_words(today.sync.phase),
+        "phase": phase,
         "kinds": [(kind, KIND_NAMES.get(kind, kind.title())) for kind in KINDS if kind != "full"],
         "next_at_once": _is_due(today, now),
-        "offline": seen_at is not None and is_offline(seen_at, now) and not running,
+        "offline": offline,
         "start": start_of(reader_of(request, caller), seen_at, in_progress=running),
         "wait_words": _wait(today.sync.cooldown_seconds),
         # The form's own key: sent twice, it is charged once.

@@ -1,0 +1,70 @@
+"""HTTP routes of cards that were not found in pulls: which are missing, and what is done about one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, get, post
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.described import Like
+from cardsync.orders.pull_models import MissingOutcome
+from cardsync.pulling import missing_cards
+from cardsync.pulling.shown import MissingCards
+from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+
+
+class SettleMissing(msgspec.Struct):
+    """`refund_amt` is what the buyer gets back at the marketplace, for the outcome refund alone."""
+
+    outcome: MissingOutcome
+    """found, other_copy, refund or message"""
+    refund_amt: Annotated[Any, Like(str | None)] = None
+
+
+@get("/missing_cards", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def list_missing_cards(
+    caller: Caller,
+    session: AsyncSession,
+    order_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
+    session_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
+) -> MissingCards:
+    """The cards that were not found in pulls and about which nobody has decided, with copies that
+    can go in their place.
+    """
+    return MissingCards(
+        await missing_cards.missing_cards(session, caller, order_id=order_id, session_id=session_id)
+    )
+
+
+@post(
+    "/orders/{order_id:int}/missing/{item_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.MissingSettled),
+)
+async def settle_missing_card(
+    caller: Caller, session: AsyncSession, order_id: int, item_id: int, data: SettleMissing
+) -> MissingCards:
+    """Say what is done about a missing card. Returns what the order still misses; an order with
+    nothing else to pull is pulled.
+    """
+    return MissingCards(
+        await missing_cards.settle(
+            session,
+            caller,
+            order_id,
+            item_id,
+            data.outcome,
+            missing_cards.refund_of(data.refund_amt),
+            clock.now(),
+        )
+    )
+
+
+router = Router(path="", route_handlers=[list_missing_cards, settle_missing_card], tags=["pulls"])
