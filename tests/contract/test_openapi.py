@@ -1335,7 +1335,7 @@ QUERIES = {
     ),
     ("GET", "/api/orders"): "page per_page sort direction status search date_from date_to"
                             " product_line refund unfeedbacked "
-    "shipping_type ship_mark pull_session items_per_order items",
+    "shipping_type ship_mark pull_session state items_per_order items",
     ("GET", "/api/cards/complete"): "text",
     ("GET", "/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
@@ -1349,7 +1349,7 @@ QUERIES = {
     ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
     ("GET", "/api/orders/export.csv"): "status search date_from date_to product_line"
-                                       " refund unfeedbacked shipping_type ship_mark pull_session",
+                                       " refund unfeedbacked shipping_type ship_mark pull_session state",
     ("DELETE", "/api/lists/{list_id}/cards"): (
         "confirm marketplace_ids card_ids search game product_line status selected_ids"
     ),
