@@ -109,7 +109,7 @@ MESSAGES: Final[dict[str, str]] = {
     "order_unmark_pulled": "Order is back in the pull list.",
     "orders_shipped": "# [order|orders] marked shipped. TCGplayer gets it with the next sync.",
     "missing_found": "Marked found.",
-    "missing_other_copy": "Another copy goes in its place.",
+    "missing_other_copy": "Another copy is in its place.",
     "missing_refund": "Refund recorded. Refund it on TCGplayer, too.",
     "missing_message": "Noted that you sent the message.",
     "copies_put_back": "# [copy|copies] put back.",

@@ -102,8 +102,8 @@ class Entry:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do for the line: its copies are in hand, or the buyer does
-        without them.
+        """Return whether nothing is left to do for the line: its copies are in hand, or the buyer
+        does without them.
         """
         return self.line.state == "pulled" or self.settled in ("refund", "message")
 

@@ -46,7 +46,7 @@ class OtherCopy(msgspec.Struct):
     """The id of the inventory row"""
     condition_label: str
     price: str | None
-    """What the card asks now, in USD; null: nothing"""
+    """The price that the card asks now, in USD; null: none"""
     quantity: int
     """The copies in stock"""
     location_code: str | None
@@ -71,11 +71,11 @@ class MissingCard(msgspec.Struct):
     condition: str | None
     quantity: int
     missing_at: str
-    """When it was not found"""
+    """The time at which it was not found"""
     missing_by: str
     """The person who looked for it; empty: unnamed"""
     unit_price: str | None
-    """What the buyer paid for a copy, in USD"""
+    """The price that the buyer paid for a copy, in USD"""
     total_amt: str | None
     card_id: int | None
     """The id of the inventory row; null: no card of the shop is this item"""
