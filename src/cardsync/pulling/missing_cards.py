@@ -1,4 +1,4 @@
-"""What is done about the cards that were not found in a pull. A missing card stays work, whether its
+"""Settles the cards that were not found in a pull. A missing card stays work, whether its
 pull is open or has ended, until one of four ways out is chosen.
 
 Another copy, or the card itself, is then in hand; a refund, or a message to the buyer, lets the order
