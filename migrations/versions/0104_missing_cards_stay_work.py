@@ -5,8 +5,8 @@ missing in the open pulls is noted with its item. A phone's link may open the qu
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0103"
-down_revision = "0102"
+revision = "0104"
+down_revision = "0103"
 
 TABLE = "pull_session_item"
 OPEN = "missing_at IS NOT NULL AND missing_outcome IS NULL"
