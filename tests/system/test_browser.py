@@ -363,7 +363,7 @@ def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(
         well_made(page)
         page.goto("/settings/assistants")
         page.get_by_role("button", name="Test the connection").click()
-        page.get_by_role("heading", name="The connection is working").wait_for()
+        page.get_by_role("heading", name="The connection works").wait_for()
         # The assistant of the test has lost its access again.
         assert page.get_by_role("button", name="Save permissions").count() == 1
         assert page.get_by_text("cardsync self-test").count() == 0

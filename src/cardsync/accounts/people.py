@@ -24,10 +24,11 @@ from cardsync.settings import Settings
 
 
 class Invited(NamedTuple):
-    """`link` is the path of a page that is good once."""
+    """`link` is the path of a page that is good once, for so many days."""
 
     member_id: int
     link: Link
+    days: int
 
 
 async def members(session: AsyncSession, caller: Caller) -> list[RosterBody]:
@@ -50,7 +51,7 @@ async def invite(
         raise errors.InvalidPayload(f"email: {e}") from e
     summary = f"member {found[0]} invited as {role}"
     note(session, caller, "member.invited", summary, now, risk=_risk(role))
-    return Invited(*found)
+    return Invited(*found, settings.invitation_days)
 
 
 async def new_link(
@@ -61,7 +62,8 @@ async def new_link(
     link = await roster.reset_password(session, settings, member_id)
     summary = f"password link created for member {member_id}"
     note(session, caller, "member.link_made", summary, now, risk=_risk(member.role))
-    return Invited(member_id, link)
+    days = roster.RESET_LINK_IS_GOOD.days if member.password_hash else settings.invitation_days
+    return Invited(member_id, link, days)
 
 
 async def change_role(

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 
 class Client(NamedTuple):
     """`steps` are sentences; `command` is a command or file to copy, in which `{origin}` is the
-    address of the service and `{address}` that of its /mcp.
+    address of the service and `{address}` that of its /mcp. A `remote` one connects from the web.
     """
 
     key: str
     name: str
     steps: tuple[str, ...]
     command: str = ""
+    remote: bool = False
+
+    def filled(self, origin: str, address: str) -> str:
+        """Return the command or file for this service."""
+        return self.command.replace("{origin}", origin).replace("{address}", address)
+
+
+def _lines(file: Mapping[str, Any]) -> str:
+    return json.dumps(file, indent=2, ensure_ascii=False)
 
 
 CLIENTS: Final = (
@@ -23,9 +34,10 @@ CLIENTS: Final = (
         (
             "Open Settings, then Connectors, and choose Add custom connector.",
             "Paste the address below as the URL and choose Add, then Connect.",
-            "Sign in here and approve what Claude may do.",
+            "Sign in here and approve what Claude can do.",
         ),
         "{address}",
+        remote=True,
     ),
     Client(
         "chatgpt",
@@ -33,9 +45,10 @@ CLIENTS: Final = (
         (
             "Open Settings, then Connectors, and turn on Developer mode under Advanced.",
             "Choose Create, and paste the address below as the server URL with OAuth.",
-            "Sign in here and approve what ChatGPT may do.",
+            "Sign in here and approve what ChatGPT can do.",
         ),
         "{address}",
+        remote=True,
     ),
     Client(
         "claude-code",
@@ -53,7 +66,7 @@ CLIENTS: Final = (
             "Put the lines below into .vscode/mcp.json of a folder, or into your user settings.",
             "Choose Start above the entry, then sign in here and approve.",
         ),
-        '{{"servers": {{"cardsync": {{"type": "http", "url": "{address}"}}}}}}',
+        _lines({"servers": {"cardsync": {"type": "http", "url": "{address}"}}}),
     ),
     Client(
         "cursor",
@@ -62,17 +75,26 @@ CLIENTS: Final = (
             "Put the lines below into ~/.cursor/mcp.json.",
             "Open Cursor's settings for MCP, choose Connect, then sign in here and approve.",
         ),
-        '{{"mcpServers": {{"cardsync": {{"url": "{address}"}}}}}}',
+        _lines({"mcpServers": {"cardsync": {"url": "{address}"}}}),
     ),
     Client(
         "agent",
-        "Any client on the agent's computer",
+        "Another app on the sync computer",
         (
-            "The agent is installed on this computer. Make a key for the client under Keys.",
-            "Put the lines below into the client's list of servers. It may do what the key may do.",
+            "The sync app is installed on that computer. Create a key for the app under Keys.",
+            "Add the lines below to the app's MCP servers. The app can do what its key can do.",
         ),
-        '{{"mcpServers": {{"cardsync": {{"command": "cardsync-agent", "args": ["mcp", "--server",'
-        ' "{origin}"], "env": {{"CARDSYNC_AGENT_KEY": "csk_…"}}}}}}}}',
+        _lines(
+            {
+                "mcpServers": {
+                    "cardsync": {
+                        "command": "cardsync-agent",
+                        "args": ["mcp", "--server", "{origin}"],
+                        "env": {"CARDSYNC_AGENT_KEY": "csk_…"},
+                    }
+                }
+            }
+        ),
     ),
 )
 BY_KEY: Final = {client.key: client for client in CLIENTS}

@@ -24,7 +24,9 @@ _COUNTS = "cardsync.waiting"
 
 
 def framing(app: ASGIApp) -> ASGIApp:
-    """Middleware of the pages: it reads the counts of the caller's shop before the page is made."""
+    """Middleware of the pages: it reads the counts of the caller's shop before the page is made. A
+    form's answer shows those of the page before it.
+    """
 
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
         kept: KeptCounts = scope["litestar_app"].state.waiting
@@ -33,6 +35,7 @@ def framing(app: ASGIApp) -> ASGIApp:
             scope[_COUNTS] = await kept.of(seller_id, clock.now())  # type: ignore[literal-required]
             await app(scope, receive, send)
             return
+        scope[_COUNTS] = kept.last(seller_id)  # type: ignore[literal-required]
         try:
             await app(scope, receive, send)
         finally:
@@ -60,7 +63,7 @@ class Frame(NamedTuple):
 
 
 def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
-    """Return what `shell.html` shows. The answer of a form has no counts: they were not read."""
+    """Return what `shell.html` shows."""
     settings: Settings = scope["litestar_app"].state.settings
     read = cast("WaitingCounts | None", scope.get(_COUNTS)) or WaitingCounts()
     groups = groups_for(caller)

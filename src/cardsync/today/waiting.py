@@ -6,7 +6,7 @@ person who opens page after page asks the database once.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from cardsync.database.session import Database
@@ -74,9 +74,15 @@ class KeptCounts:
         self._kept[seller_id] = (now + KEPT_FOR, counts)
         return counts
 
+    def last(self, seller_id: int) -> WaitingCounts:
+        """Return what the seller's last page showed, without a read; zeros if there was none."""
+        kept = self._kept.get(seller_id)
+        return kept[1] if kept is not None else WaitingCounts()
+
     def forget(self, seller_id: int) -> None:
         """Read a seller's counts anew with the next page: a form has changed something."""
-        self._kept.pop(seller_id, None)
+        if seller_id in self._kept:
+            self._kept[seller_id] = (datetime.min.replace(tzinfo=UTC), self._kept[seller_id][1])
 
     async def _read(self, seller_id: int, now: datetime) -> WaitingCounts:
         async with self._database.readings.of(seller_id, self._seconds) as reading:

@@ -27,6 +27,7 @@ from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
 from cardsync.pricing.loss import loss_limits as loss
 from cardsync.settings import Settings
+from cardsync.web.reach import reach_of
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.change_set", "Prices and rules"),
@@ -81,6 +82,7 @@ async def _page(
         usual={kind: f"Default: {_USUAL[of_tokens[kind]]}" for kind, _ in KINDS},
         clients=CLIENTS,
         address=_origin(request, settings) + PATH,
+        reach=reach_of(_origin(request, settings)),
         steps=steps,
     )
 
@@ -112,7 +114,8 @@ async def connect_page(
         "settings_connect.html",
         tabs=tabs_of(caller),
         client=found,
-        command=found.command.format(origin=origin, address=origin + PATH),
+        command=found.filled(origin, origin + PATH),
+        reach=reach_of(origin),
     )
 
 

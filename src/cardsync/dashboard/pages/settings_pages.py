@@ -29,6 +29,7 @@ from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.sync import manual_request as sync_request
 from cardsync.web.forms import go
+from cardsync.web.reach import reach_of
 
 # The sections' tabs: address, name, and whether an owner alone has it.
 TABS: Final = [
@@ -270,7 +271,8 @@ async def _people(
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
         found = await people.members(session, caller)
-    given = {"link": "", "email": "", "role": "staff"} | values
+    given = {"link": "", "link_for": "", "link_days": 0, "email": "", "role": "staff"} | values
+    given["reach"] = reach_of(request.app.state.settings.origin)
     return _show(
         request, caller, "settings_people.html", status, members=found, me=caller.member_id, **given
     )
@@ -294,7 +296,14 @@ async def invite(
         return await _people(
             request, caller, database, e.status, email=email, role=role, problem=why
         )
-    return await _people(request, caller, database, link=settings.origin + made.link)
+    return await _people(
+        request,
+        caller,
+        database,
+        link=settings.origin + made.link,
+        link_for=email,
+        link_days=made.days,
+    )
 
 
 @post_form("/settings/people/{member_id:int}/{what:str}")
@@ -309,6 +318,7 @@ async def change_person(
 ) -> Template | Response[str]:
     now = clock.now()
     link = ""
+    days = 0
     async with database.tenant(caller.seller_id) as session:
         match what:
             case "role":
@@ -322,11 +332,11 @@ async def change_person(
                 done = message("member_removed")
             case "link":
                 made = await people.new_link(session, caller, settings, member_id, now)
-                link, done = settings.origin + made.link, ""
+                link, days, done = settings.origin + made.link, made.days, ""
             case _:
                 raise errors.NotFound("this page does not exist")
     if link:
-        return await _people(request, caller, database, link=link)
+        return await _people(request, caller, database, link=link, link_days=days)
     return see("/settings/people", done)
 
 
