@@ -109,6 +109,7 @@ TABLE = """
     owner    session  PATCH /api/keys/{key_id}
     owner    session  POST /api/keys/{key_id}/replace
     owner    read     GET /api/listed_value
+    owner    read     GET /api/sync_result
     staff    read     GET /api/lists
     staff    write    POST /api/lists
     staff    read     GET /api/lists/export.csv

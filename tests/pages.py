@@ -250,6 +250,12 @@ def _shop(answers: list[Any], _reader: Reader) -> Iterable[str]:
     yield f'value="{account["tracking_threshold"]}"'
 
 
+def _sync_result(answers: list[Any], reader: Reader) -> Iterable[str]:
+    found = answers[0]["result"]
+    yield from _money(reader, found["raised_value"], found["lowered_value"], found["listed_now"])
+    yield from _money(reader, found["captured"]["value"])
+
+
 def _money(reader: Reader, *amounts: str | None) -> Iterable[str]:
     for amount in amounts:
         if amount is not None:
@@ -350,6 +356,7 @@ PAGES = [
     Page("/network", ("/api/network",), _network, owner_only=True),
     Page("/sync"),
     Page("/sync/state", kind="part"),
+    Page("/sync/result", ("/api/sync_result",), _sync_result, owner_only=True),
     Page("/sync/prices", owner_only=True),
     Page("/sync/prices.csv", kind="file"),
     Page("/sync/cycles", ("/api/v1/sync/cycles",), owner_only=True),

@@ -87,6 +87,7 @@ TABLE: Final = (
     _read("profit.lots", "/api/buying/lots", "sales_read", "What copies of cards cost, and how many are left"),
     _read("sales.cards", "/api/sales/cards", "sales_read", "The cards that sold most"),
     _read("sales.listedValue", "/api/listed_value", "sales_read", "What the stock is listed for, day by day"),
+    _read("sync.result", "/api/sync_result", "sales_read", "What a sync brought: prices raised and lowered by rule, what was not sent, and what raised prices captured this month"),
     _read("sales.movers", "/api/movers", "sales_read", "The cards whose prices moved most"),
     _read("today.read", "/api/today", "shop_read", "What needs somebody today, and the day's figures"),
     _read("sync.status", "/api/v1/status", "shop_read", "Whether a sync runs, and when the last one ended"),

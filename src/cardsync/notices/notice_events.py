@@ -18,9 +18,17 @@ from cardsync.plurals import counted
 
 _MOST: Final = 50
 _CYCLES: Final = """
-    SELECT id, status, logged_at FROM sync_cycle
-     WHERE seller_id = :seller AND NOT placeholder AND status IN ('success', 'partial', 'failed')
-       AND logged_at > :since ORDER BY id DESC LIMIT :most
+    SELECT c.id, c.status, c.logged_at,
+           coalesce(sum(CAST(r.value ->> 1 AS bigint)), 0)::bigint AS raised,
+           coalesce(sum(CAST(r.value ->> 3 AS bigint)), 0)::bigint AS lowered,
+           sum(CAST(r.value ->> 2 AS numeric) - CAST(r.value ->> 4 AS numeric)) AS worth
+      FROM (SELECT id, sync_cycle_id, status, logged_at FROM sync_cycle
+             WHERE seller_id = :seller AND NOT placeholder
+               AND status IN ('success', 'partial', 'failed') AND logged_at > :since
+             ORDER BY id DESC LIMIT :most) c
+      LEFT JOIN repricing_event e ON e.seller_id = :seller AND e.sync_cycle_id = c.sync_cycle_id
+      LEFT JOIN LATERAL jsonb_array_elements(e.brought -> 'rules') r ON true
+     GROUP BY 1, 2, 3 ORDER BY 1 DESC
 """
 _UPLOADS: Final = """
     SELECT id, kind, finished_at FROM upload
@@ -93,11 +101,13 @@ async def events_since(
 
 
 def _of_cycles(rows: Sequence[Any]) -> Iterator[Found]:
-    for id, status, at in reversed(rows):
+    for id, status, at, raised, lowered, worth in reversed(rows):
         kind = "sync_failed" if status == "failed" else "sync_done"
+        moved = f": {counted(raised, 'price', 'prices')} raised, {lowered} lowered"
+        brought = moved if raised or lowered else ""
         sentence = {
-            "success": "A sync is done.",
-            "partial": "A sync is done, but some of its steps failed.",
+            "success": f"A sync is done{brought}.",
+            "partial": f"A sync is done, but some of its steps failed{brought}.",
             "failed": "A sync failed.",
         }[status]
         yield Found(
@@ -105,9 +115,11 @@ def _of_cycles(rows: Sequence[Any]) -> Iterator[Found]:
             f"{kind}:{id}",
             "info" if status == "success" else "warn",
             sentence,
-            "See the sync",
-            "/today#sync",
+            "See what it brought" if brought else "See the sync",
+            f"/sync/result?cycle={id}" if brought else "/today#sync",
             at,
+            # The amount that the prices add to the listed value.
+            worth if brought and worth > 0 else None,
             subject=id,
             owner_only=False,
             is_event=True,

@@ -11,14 +11,14 @@ from litestar.datastructures import State
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen
-from cardsync.today import work_list
+from cardsync.today import sync_result, work_list
 from cardsync.today.listed_value import DAYS_MOST, read_listed_value
 from cardsync.today.movers import read_movers
-from cardsync.today.shown import ListedValueBody, MoversBody, TodayBody
+from cardsync.today.shown import ListedValueBody, MoversBody, SyncResultBody, TodayBody
 from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
 
 READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
@@ -71,4 +71,22 @@ async def movers(
         return await read_movers(reads, caller, days)
 
 
-router = Router(path="", route_handlers=[today, listed_value, movers], tags=["today"])
+@get("/sync_result", responses=problems(*READ_BY_OWNERS, errors.NotFound, errors.InvalidPayload))
+async def read_sync_result(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    cycle: Annotated[
+        int | None,
+        Parameter(required=False, ge=1, le=limits.LARGEST_ID, description="By default the last"),
+    ] = None,
+) -> SyncResultBody:
+    """Show what a sync brought: the prices that it raised and lowered, by rule and by card, what
+    was not sent and why, what raised prices captured this month, and its orders.
+    """
+    async with reading(request) as reads:
+        return SyncResultBody(await sync_result.sync_result(reads, caller, cycle, clock.now()))
+
+
+router = Router(
+    path="", route_handlers=[today, listed_value, movers, read_sync_result], tags=["today"]
+)

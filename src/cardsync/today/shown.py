@@ -173,6 +173,20 @@ class FeedbackBody(msgspec.Struct):
     """How often each rating was given"""
 
 
+class SyncBrought(msgspec.Struct):
+    """The prices that the last sync sent; GET /sync_result has all of it."""
+
+    id: int
+    raised: int
+    """How many prices were raised"""
+    raised_value: str
+    """The amount that they add to the listed value, in USD"""
+    lowered: int
+    """How many prices were lowered"""
+    lowered_value: str
+    """The amount that they take from the listed value, in USD"""
+
+
 class TodayBody(msgspec.Struct, kw_only=True):
     """`listed` and `last_run` are null before the first import or run. `sales` and `listed` are
     absent for staff who may not see revenue.
@@ -188,6 +202,8 @@ class TodayBody(msgspec.Struct, kw_only=True):
     """The listed value of the stock; left out for staff who may not see revenue"""
     last_run: RunMoves | None
     """The moves of the newest pricing run; null before the first"""
+    last_sync: SyncBrought | None
+    """The prices of the last sync; null before the first, and for staff who may not see revenue"""
     to_ship: ToShip
     """Orders that are still to be shipped"""
     shipping: list[ShippingCount]
@@ -240,6 +256,105 @@ class MoversBody(msgspec.Struct):
     """Cards whose price rose"""
     falls: list[MoverBody]
     """Cards whose price fell"""
+
+
+class RuleBrought(msgspec.Struct):
+    """`rule_id` is null for prices that no rule asked for, such as pins; `name` is null for a rule
+    that is no longer there.
+    """
+
+    rule_id: int | None
+    name: str | None
+    raised: int
+    """How many prices were raised"""
+    raised_value: str
+    """The amount that they add to the listed value, in USD"""
+    lowered: int
+    """How many prices were lowered"""
+    lowered_value: str
+    """The amount that they take from the listed value, in USD"""
+
+
+class LargestMove(msgspec.Struct):
+    card_id: int
+    product_name: str
+    set_name: str | None
+    condition: str | None
+    copies: int
+    price_before: str | None
+    price_after: str
+
+
+class RefusedPrice(msgspec.Struct):
+    """A price or a new listing that the marketplace refused; a listing has no card yet."""
+
+    marketplace_id: int | None
+    card_id: int | None
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    reason: str
+    """The marketplace's reason"""
+
+
+class Captured(msgspec.Struct):
+    """Copies that sold this month after a raise of their price."""
+
+    copies: int
+    value: str
+    """The amount above their prices before the raise, in USD"""
+
+
+class SyncResult(msgspec.Struct, kw_only=True):
+    """The prices that a sync sent: `listed_before` and the raised value, less the lowered value,
+    are `listed_now`, which is the listed value of Today. `in_review` and `limited` are prices that
+    were not sent.
+    """
+
+    id: int
+    status: str
+    """success, partial, failed or cancelled"""
+    started_at: str
+    ended_at: str
+    duration_ms: int | None
+    sent: int
+    """How many prices the marketplace took"""
+    raised: int
+    """How many prices were raised"""
+    raised_value: str
+    """The amount that they add to the listed value, in USD"""
+    lowered: int
+    """How many prices were lowered"""
+    lowered_value: str
+    """The amount that they take from the listed value, in USD"""
+    listed_before: str | None
+    """The listed value without these moves, in USD; null before the first import"""
+    listed_now: str | None
+    """The listed value, in USD; null before the first import"""
+    listed_cards: int | None
+    rules: list[RuleBrought]
+    """The moves by the rule that asked for them"""
+    largest: list[LargestMove]
+    """The moves that change the listed value most"""
+    in_review: int
+    """How many prices need review"""
+    limited: int
+    """How many prices are limited by a daily cap"""
+    refused: list[RefusedPrice]
+    """The prices that the marketplace refused"""
+    captured: Captured
+    """The gain of this month from prices that were raised before the sale"""
+    orders: int
+    """The orders that came during the sync"""
+    orders_value: str
+    """The amount that their buyers paid, in USD"""
+    sold_out: int
+    """Cards that its inventory no longer had in stock"""
+
+
+class SyncResultBody(msgspec.Struct):
+    result: SyncResult | None
+    """The sync; null before the first"""
 
 
 def amount(value: Decimal) -> str:

@@ -22,6 +22,7 @@ from cardsync.sync.status import SyncStatus, status_of
 from cardsync.today.conditions import conditions
 from cardsync.today.queries import read_shop
 from cardsync.today.shown import SyncBody, TodayBody, condition_body
+from cardsync.today.sync_result import last_brought
 
 
 async def today_of(
@@ -44,6 +45,7 @@ async def today_of(
         sales=shop.sales if caller.sees_revenue else UNSET,
         listed=shop.listed if caller.sees_revenue else UNSET,
         last_run=shop.moves,
+        last_sync=await last_brought(reading, caller),
         to_ship=shop.to_ship,
         shipping=shop.shipping,
         feedback=shop.feedback,

@@ -1,4 +1,4 @@
-"""The pages of past syncs: each with its steps, durations, errors and screenshots."""
+"""The pages of past syncs: what each brought, and its steps, durations, errors and screenshots."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from litestar import get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
+from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.pages.uploads import page_number
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.sync import past_cycles
 from cardsync.sync.cycles_shown import cycle_body
+from cardsync.today import sync_result
+from cardsync.web.request import reading
 
 
 @get("/sync/cycles", opt=BY_FORM)
@@ -42,4 +45,14 @@ async def cycle_page(
     return show(request, caller, "cycle.html", cycle=cycle_body(row, pictures.get(cycle_id, [])))
 
 
-ROUTES: Final = [cycles_page, cycle_page]
+@get("/sync/result", opt=BY_FORM)
+async def result_page(request: PageRequest, caller: Caller) -> Template:
+    """Show what a sync brought, by default the last one."""
+    now = clock.now()
+    cycle = read_id(request.query_params.get("cycle", ""))
+    async with reading(request) as reads:
+        found = await sync_result.sync_result(reads, caller, cycle, now)
+    return show(request, caller, "sync_result.html", found=found, is_last=cycle is None)
+
+
+ROUTES: Final = [cycles_page, cycle_page, result_page]

@@ -10,6 +10,7 @@ the time by which a client's clock may be wrong, the price that the import repla
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from cardsync.cards.changes import AMOUNTS
 from cardsync.cards.exported import end_pricing, fingerprint
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback, RepricingEvent
+from cardsync.pricing.rollback.brought import LARGEST, RUNS_LOOKED_AT, with_more
 from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
 from cardsync.pricing.standing import APPLIED
@@ -53,7 +55,7 @@ _OF_ROLLBACK = """
      WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after AND card_id <= :last
 """
 _VALUES = ", ".join(AMOUNTS)
-_MOVE = f"""
+_MOVED = f"""
     WITH given AS ({{given}}),
     moved AS MATERIALIZED (
         SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
@@ -66,7 +68,9 @@ _MOVE = f"""
            AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
                 OR ((c.price IS NOT DISTINCT FROM g.old OR c.my_store_priced AND g.old IS NULL)
                     AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
-    ), kept AS (
+    )
+"""
+_MOVE = f"""{_MOVED}, kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
         SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved
             WHERE observed_at >= :kept_since
@@ -75,6 +79,36 @@ _MOVE = f"""
     UPDATE card c SET price = m.imported, my_store_priced = false,
            observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
+"""
+# What the moves bring by the rule that asked for them last, and the largest of them.
+_BROUGHT = f"""{_MOVED}, asked AS (
+        SELECT DISTINCT ON (p.card_id) p.card_id, p.rule_id
+          FROM price_change p
+         WHERE p.seller_id = :seller AND p.card_id IN (SELECT id FROM moved)
+           AND p.run_id IN (SELECT r.id FROM price_run r WHERE r.seller_id = :seller
+                             ORDER BY r.id DESC LIMIT {RUNS_LOOKED_AT})
+         ORDER BY p.card_id, p.run_id DESC
+    ), moves AS (
+        SELECT m.id, m.price AS was, m.imported, m.quantity, a.rule_id,
+               (m.imported - coalesce(m.price, 0)) * m.quantity AS worth
+          FROM moved m LEFT JOIN asked a ON a.card_id = m.id
+         WHERE m.imported IS DISTINCT FROM m.price
+    )
+    SELECT (SELECT jsonb_agg(jsonb_build_array(rule_id, raised, raised_value, lowered,
+                                               lowered_value))
+              FROM (SELECT rule_id,
+                           count(*) FILTER (WHERE imported > coalesce(was, 0)) AS raised,
+                           coalesce(sum(worth) FILTER (WHERE imported > coalesce(was, 0)), 0)
+                               AS raised_value,
+                           count(*) FILTER (WHERE imported < was) AS lowered,
+                           coalesce(-sum(worth) FILTER (WHERE imported < was), 0) AS lowered_value
+                      FROM moves GROUP BY rule_id) r),
+           (SELECT jsonb_agg(jsonb_build_array(id, was, imported, quantity))
+              FROM (SELECT * FROM moves ORDER BY abs(worth) DESC, id LIMIT {LARGEST}) l)
+"""
+_KEEP_BROUGHT = """
+    UPDATE repricing_event SET brought = CAST(:brought AS jsonb)
+     WHERE seller_id = :seller AND id = :event
 """
 _OF_CARDS = """
        AND r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
@@ -145,22 +179,17 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     rows = await asyncio.to_thread(unpack, event.rows)
     for start in range(0, len(rows), size):
         chunk = msgspec.json.encode(rows[start : start + size]).decode()
-        await _slab(
-            work,
-            lease,
-            values | {"rows": chunk},
-            _MOVE.format(given=_OF_ROWS),
-        )
+        await _slab(work, lease, values | {"rows": chunk}, _OF_ROWS)
     if rollback is not None and rollback.state != "applied":
-        by_row = () if rows else (_MOVE.format(given=_OF_ROLLBACK),)
+        given = "" if rows else _OF_ROLLBACK
         after = 0
         while (last := await _next(work, values | {"after": after, "slab": size})) is not None:
             await _slab(
                 work,
                 lease,
                 values | {"after": after, "last": last},
-                *by_row,
-                *_TAKE_BACK,
+                given,
+                _TAKE_BACK,
             )
             after = last
     await _finish(work, lease, event)
@@ -184,19 +213,25 @@ async def _slab(
     work: Work,
     lease: Lease,
     values: dict[str, Any],
-    *statements: str,
+    given: str,
+    then: Sequence[str] = (),
 ) -> None:
     """One transaction, which begins with the seller's row, so that no worker takes the lease over
-    meanwhile.
+    meanwhile: move the cards of the statement `given`, if any, and do what follows.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         await hold_lease(session, lease, now)
         await run(session, _CHANGING, values)
         moved = 0
-        for statement in statements:
-            wrote = await run(session, statement, values | {"now": now})
-            moved += wrote if statement not in _TAKE_BACK else 0
+        if given:
+            brought = (await session.execute(text(_BROUGHT.format(given=given)), values)).one()
+            row = await session.get_one(RepricingEvent, (lease.seller_id, values["event"]))
+            kept = msgspec.json.encode(with_more(row.brought, *brought)).decode()
+            await run(session, _KEEP_BROUGHT, values | {"brought": kept})
+            moved = await run(session, _MOVE.format(given=given), values | {"now": now})
+        for statement in then:
+            await run(session, statement, values | {"now": now})
         await run(session, _COUNT, values | {"moved": moved})
 
 

@@ -1,0 +1,54 @@
+"""Adds up what the prices of a file brought: raised and lowered by rule, and the largest moves. Pure.
+
+An event keeps it as JSON while its prices are moved part by part: `rules` has [rule, raised, value,
+lowered, value], and `largest` has [card, price before, price, copies].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+# The rule of a price is that of the newest of so many runs that changed it.
+RUNS_LOOKED_AT: Final = 50
+LARGEST: Final = 10
+
+
+def with_more(
+    kept: dict[str, Any] | None,
+    rules: Sequence[Sequence[Any]] | None,
+    largest: Sequence[Sequence[Any]] | None,
+) -> dict[str, Any]:
+    """Return what was kept with one more part."""
+    before = kept or {"rules": [], "largest": []}
+    return {
+        "rules": added([*before["rules"], *(rules or ())]),
+        "largest": largest_of([*before["largest"], *(largest or ())]),
+    }
+
+
+def added(rules: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return the sums of each rule; prices without a rule have null."""
+    sums: dict[int | None, list[Any]] = {}
+    for rule, *figures in rules:
+        own = sums.setdefault(rule, [0, Decimal(0), 0, Decimal(0)])
+        own[:] = [one + Decimal(str(more)) for one, more in zip(own, figures, strict=True)]
+    return [
+        [rule, int(raised), f"{up:f}", int(lowered), f"{down:f}"]
+        for rule, (raised, up, lowered, down) in sums.items()
+    ]
+
+
+def largest_of(moves: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return the moves that change the listed value most."""
+
+    def worth(move: Sequence[Any]) -> Decimal:
+        _, was, price, copies = move
+        return abs(Decimal(str(price)) - Decimal(str(was or 0))) * int(copies)
+
+    ordered = sorted(moves, key=lambda move: (-worth(move), move[0]))[:LARGEST]
+    return [
+        [card, None if was is None else str(was), str(price), copies]
+        for card, was, price, copies in ordered
+    ]

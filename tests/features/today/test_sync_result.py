@@ -1,0 +1,180 @@
+"""What a sync brought: sums by rule that add up to the listed value of Today, what was not sent, what
+raised prices captured, and the way there from Today and from the notice.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row, log
+from cardsync import clock
+from cardsync.pricing.rollback.brought import LARGEST, with_more
+from lots_builder import settle
+from orders_builder import an_item, an_order
+from rollbacks_builder import a_rule
+
+PATH = "/api/sync_result"
+
+
+async def result(seller, **query):
+    answer = await seller.get(PATH, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]
+
+
+async def a_synced_shop(a_seller):
+    """A shop whose last sync raised two prices, lowered one, and had one refused."""
+    seller = await a_seller()
+    await seller.http.delete(
+        f"/api/pricing/rules/{(await seller.get('/api/pricing/rules')).json()['rules'][0]['id']}"
+    )
+    free = {"cap": None, "never_lower": False, "price_source": "market"}
+    await a_rule(seller, name="Foils", query="name:foil", priority=1, **free)
+    await a_rule(seller, name="The rest", priority=2, **free)
+    await seller.import_csv(
+        a_csv(
+            a_row(1, name="Foil one", price="10.00", market="11.00", quantity=2),
+            a_row(2, name="Plain one", price="5.00", market="5.50", quantity=1),
+            a_row(3, name="Plain two", price="8.00", market="7.25", quantity=4),
+            a_row(4, name="Plain three", price="3.00", market="3.25", quantity=1),
+        )
+    )
+    moves = {1: ("10.00", "11.00"), 2: ("5.00", "5.50"), 3: ("8.00", "7.25")}
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": len(moves),
+        "sync_cycle_id": "c1",
+        "file_sha256": "a" * 64,
+        "rows": [
+            {"marketplace_id": id, "old_price": old, "new_price": new}
+            for id, (old, new) in moves.items()
+        ],
+        "rejected": [{"marketplace_id": 4, "message": "The listing was removed"}],
+    }
+    answer = await seller.post("/api/v1/repricing_events", json=body)
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
+    await log(seller, "success", {"inventory": "success"}, sync_cycle_id="c1")
+    return seller
+
+
+async def test_the_sums_of_a_sync_add_up_to_the_listed_value(a_seller):
+    seller = await a_synced_shop(a_seller)
+    told = await result(seller)
+    assert (told["raised"], told["raised_value"]) == (2, "2.50")
+    assert (told["lowered"], told["lowered_value"]) == (1, "3.00")
+    assert [
+        (rule["name"], rule["raised"], rule["raised_value"], rule["lowered"], rule["lowered_value"])
+        for rule in told["rules"]
+    ] == [("Foils", 1, "2.00", 0, "0.00"), ("The rest", 1, "0.50", 1, "3.00")]
+    today = (await seller.get("/api/today")).json()
+    assert told["listed_now"] == today["listed"]["value"]
+    before, up, down = (
+        Decimal(told[name]) for name in ("listed_before", "raised_value", "lowered_value")
+    )
+    assert before + up - down == Decimal(told["listed_now"])
+    brought = {name: told[name] for name in today["last_sync"]}
+    assert brought == today["last_sync"]
+    assert [(one["product_name"], one["price_before"], one["price_after"])
+            for one in told["largest"]] == [
+        ("Plain two", "8.00", "7.25"), ("Foil one", "10.00", "11.00"), ("Plain one", "5.00", "5.50"),
+    ]  # fmt: skip
+    [refused] = told["refused"]
+    assert (refused["product_name"], refused["reason"]) == (
+        "Plain three",
+        "The listing was removed",
+    )
+    assert await result(seller, cycle=told["id"]) == told
+
+
+async def test_it_is_one_click_from_today_and_in_the_notice(a_seller):
+    seller = await a_synced_shop(a_seller)
+    owner = await signed_in(seller)
+    page = (await owner.get("/today")).text
+    assert 'href="/sync/result"' in page
+    page = (await owner.get("/sync/result")).text
+    text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    for said in (
+        "What the last sync brought",
+        "2 prices raised $2.50",
+        "1 price lowered $3.00",
+        "1 refused by TCGplayer",
+        "The listing was removed",
+        "Foils",
+    ):
+        assert said in text, said
+    assert (await owner.get("/sync/result?cycle=999999")).status_code == 404
+    staff = await joined(seller, f"staff-{seller.email}")
+    assert (await staff.get(PATH)).status_code == 403
+    assert (await staff.get("/api/today")).json()["last_sync"] is None
+
+
+async def test_before_the_first_sync_there_is_nothing_and_a_sync_without_prices_says_so(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    assert await result(seller) is None
+    assert "No sync has ended yet" in (await owner.get("/sync/result")).text
+    await log(seller, "success", {"orders": "success"}, sync_cycle_id="c2")
+    told = await result(seller)
+    assert (told["raised"], told["lowered"], told["rules"], told["listed_now"]) == (0, 0, [], None)
+    assert "This sync changed no prices." in (await owner.get("/sync/result")).text
+
+
+async def test_captured_is_what_was_sold_above_the_price_before_its_raise(a_seller):
+    seller = await a_synced_shop(a_seller)
+    assert (await result(seller))["captured"] == {"copies": 0, "value": "0.00"}
+    account = (await seller.get("/api/account")).json()
+    now = clock.now()
+    day = now.astimezone(ZoneInfo(account["time_zone"])).date()
+    soon = now + timedelta(seconds=2)
+    for number, (sku, price, more) in enumerate(
+        [(1, "11.00", {}), (3, "7.25", {}), (2, "5.50", {"refund_amt": Decimal("5.50")})]
+    ):
+        order = await an_order(
+            seller,
+            order_number=f"C-{number}",
+            order_date=day,
+            placed_at_given=soon,
+            total_amt=Decimal(price) * 2,
+            **more,
+        )
+        await an_item(seller, order, sku_id=sku, unit_price=Decimal(price), quantity=2)
+    await settle(seller)
+    # Two copies rose by 1.00 and two by 0.50; a lowered price captures nothing.
+    told = (await result(seller))["captured"]
+    assert told["copies"] == 4
+    assert Decimal(told["value"]) == Decimal("3.00")
+
+
+MOVES = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.integers(1, 3)),
+        st.integers(0, 5),
+        st.decimals(0, 100, places=2),
+        st.integers(0, 5),
+        st.decimals(0, 100, places=2),
+    ),
+    max_size=12,
+)
+
+
+@given(MOVES, st.integers(0, 12))
+def test_parts_bring_the_same_as_the_whole(rules, at):
+    def kept(*parts):
+        found = None
+        for part in parts:
+            found = with_more(found, [[*row] for row in part], [])
+        return {row[0]: [Decimal(str(one)) for one in row[1:]] for row in found["rules"]}
+
+    assert kept(rules[:at], rules[at:]) == kept(rules)
+    largest = [[n, "1.00", f"{1 + n}.00", 1] for n in range(1, 20)]
+    parts = with_more(with_more(None, [], largest[:at]), [], largest[at:])["largest"]
+    assert parts == with_more(None, [], largest)["largest"]
+    assert [move[0] for move in parts] == [*range(19, 19 - LARGEST, -1)]
