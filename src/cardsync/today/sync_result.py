@@ -183,9 +183,8 @@ async def _by_rule(
     reading: Reading, caller: Caller, rules: Sequence[Sequence[Any]]
 ) -> list[RuleBrought]:
     values = {"seller": caller.seller_id, "rules": [row[0] for row in rules if row[0] is not None]}
-    names: dict[int, str] = {}
-    if values["rules"]:
-        names = {id: name for id, name in await reading.rows(_NAMES, values)}
+    found = await reading.rows(_NAMES, values) if values["rules"] else []
+    names: dict[int, str] = dict(found)
     told = [
         RuleBrought(
             rule, names.get(rule), raised, amount(Decimal(up)), lowered, amount(Decimal(down))
