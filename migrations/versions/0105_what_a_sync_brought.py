@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0104"
-down_revision = "0103"
+revision = "0105"
+down_revision = "0104"
 
 
 def upgrade() -> None:
