@@ -59,7 +59,7 @@ async def search_buylist(
         facts = known.of_cards.get(key_of(line), LineFacts(None))
         others = rows[product.product_id]
         # A rule may buy what has no price, as bulk: that is said once for a product.
-        if not others or _has_price(facts):
+        if not others or _has_price(line, facts):
             prices = _prices(line, facts, known.rules)
             others.append(BuylistRow(product, printing, prices))
     return [row for printings in rows.values() for row in _bought(printings)]
@@ -75,8 +75,9 @@ def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
     return [row for row in rows if row.prices] or rows[:1]
 
 
-def _has_price(facts: LineFacts) -> bool:
-    return facts.target is not None or facts.market is not None or facts.low is not None
+def _has_price(line: WantedLine, facts: LineFacts) -> bool:
+    own = facts.target is not None or facts.market is not None or facts.low is not None
+    return own or any(each.finish == line.finish for each in facts.others)
 
 
 def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:

@@ -62,5 +62,10 @@ def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
             for one in found["rejected"][:20]
         ),
         f"{value['bought']:,} cards bought: ${value['cash']} in cash or ${value['credit']} in credit",
+        *(
+            [f"not counted: {value['not_counted']:,} rows, {value['without_price']:,} without a price"]
+            if value["not_counted"]
+            else []
+        ),
     ]
     return lines

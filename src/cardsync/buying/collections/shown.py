@@ -11,6 +11,7 @@ from cardsync.buying.collections.collection_cells import RejectedRow
 from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
 from cardsync.buying.engine.wanted_lines import Reason
+from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
 from cardsync.clock import rfc3339, rfc3339_or_none
 
 WhichRows = Literal["all", "waiting", "left_out"]
@@ -206,8 +207,14 @@ class ValuedRow(msgspec.Struct):
     """Why copies are not bought; null: all are"""
     reason_text: str | None
     """The same for people"""
-    cash: str
-    credit: str
+    cash: str | None
+    """What the copies that are bought bring in cash; null: none is bought"""
+    credit: str | None
+    """What the copies that are bought bring in credit; null: none is bought"""
+    price_taken: PriceTakenShown | None
+    """The price by which the card was valued; null: none is known, or none was asked for"""
+    other_finishes: list[OtherFinish]
+    """The finishes that may be chosen in place of an unknown price"""
     rule_id: int | None
     rule_name: str | None
     explanation: list[str]
@@ -216,12 +223,19 @@ class ValuedRow(msgspec.Struct):
 
 
 class ValuedCollection(msgspec.Struct):
-    """Shows what the matched rows of a collection bring by the live buy rules."""
+    """Shows what the matched rows of a collection bring by the live buy rules. `cash` and `credit`
+    count the rows that are bought; `not_counted` are those that bring nothing, of which
+    `without_price` have no known price.
+    """
 
     copies: int
     bought: int
     cash: str
     credit: str
+    not_counted: int
+    """The rows that the amounts leave out"""
+    without_price: int
+    """The rows of them whose price is unknown"""
     rows: list[ValuedRow]
     """The rows and what each brings"""
     total: int

@@ -16,9 +16,10 @@ from cardsync.buying.collections.read_collections import one_collection
 from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, ValuedRow
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
-from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
+from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, WantedLine
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
+from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.money import dollars, dollars_or_none
@@ -75,16 +76,17 @@ async def value_collection(
     explained = {line.line for line in on_page}
     valued = await value(session, caller, lines, now, spent, explained)
     texts = texts_of(valued.cards, {line.product_id for line in on_page})
-    shown = [
-        _row(line, one, texts)
-        for line, one in zip(on_page, valued.lines[first : first + ROWS_PER_PAGE], strict=True)
-    ]
+    of_page = slice(first, first + ROWS_PER_PAGE)
+    parts = zip(on_page, valued.lines[of_page], valued.facts[of_page], strict=True)
+    shown = [_row(line, one, facts, texts) for line, one, facts in parts]
     sums = sums_of(lines, valued)
     return ValuedCollection(
         sums.copies,
         sums.bought,
         dollars(sums.cash),
         dollars(sums.credit),
+        sum(not one.bought for one in valued.lines),
+        sum(one.reason == "no_price" for one in valued.lines),
         shown,
         len(lines),
         page,
@@ -123,6 +125,7 @@ async def effect_of(
 def _row(
     line: WantedLine,
     valued: ValuedLine,
+    facts: LineFacts,
     texts: dict[int, CardTexts],
 ) -> ValuedRow:
     card = texts.get(line.product_id, CardTexts("", "", "", "", ""))
@@ -144,8 +147,10 @@ def _row(
         valued.left,
         valued.reason,
         None if valued.reason is None else REASONS[valued.reason],
-        dollars(valued.cash),
-        dollars(valued.credit),
+        dollars(valued.cash) if valued.bought else None,
+        dollars(valued.credit) if valued.bought else None,
+        taken_shown(valued.taken),
+        finishes_to_choose(line, facts),
         rule and rule.id,
         rule and rule.name,
         sentences(valued),

@@ -39,6 +39,25 @@ def _base(source: str, amount: int) -> str:
     return f"{_BASES[source]} of a Near Mint copy is ${dollars(amount)}"
 
 
+def _other_base(base: str, source: str, grade: str, finish: str, amount: int) -> str:
+    """Say whose price was taken in place of an unknown one."""
+    whose = f"{_GRADES[grade]} copy"
+    if finish:
+        chosen = f"You chose the {finish} price: {_BASES[source].lower()} of a {whose}"
+        return f"{chosen} is ${dollars(amount)}"
+    unknown = f"{_BASES[base]} of a Near Mint copy is unknown"
+    return f"{unknown}; {_BASES[source].lower()} of a {whose} is ${dollars(amount)}"
+
+
+def _other_condition(grade: str, share: int, taken: str, of: int, amount: int) -> str:
+    if grade == taken:
+        return f"That is this copy's condition, ${dollars(amount)}"
+    return (
+        f"The rule counts {_GRADES[taken]} {percent(of)} and {_GRADES[grade]} {percent(share)}: "
+        f"${dollars(amount)}"
+    )
+
+
 def _condition(grade: str, share: int, amount: int) -> str:
     return f"A {_GRADES[grade]} copy counts {percent(share)} of that, ${dollars(amount)}"
 
@@ -82,6 +101,8 @@ def _budget() -> str:
 _SAID: Final[dict[str, Callable[..., Any]]] = {
     "rule": _rule,
     "base": _base,
+    "other_base": _other_base,
+    "other_condition": _other_condition,
     "condition": _condition,
     "band": _band,
     "bulk": _bulk,

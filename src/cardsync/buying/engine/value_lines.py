@@ -11,11 +11,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from cardsync.buying.engine.buy_rules import Budget, BulkPrice, BuyRule, Step
+from cardsync.buying.engine.buy_rules import GRADES, Base, Budget, BulkPrice, BuyRule, Step
 from cardsync.buying.engine.wanted_lines import (
     Bought,
+    KnownPrice,
     Left,
     LineFacts,
+    PriceTaken,
     Reason,
     Spent,
     ValuedLine,
@@ -51,6 +53,7 @@ class _Price(NamedTuple):
     cash: int
     credit: int
     is_bulk: bool
+    taken: PriceTaken
 
 
 class _Told:
@@ -179,18 +182,58 @@ def _priced(
     steps.tell("rule", None, None, rule.name)
     if rule.broken:
         return _refused(line, rule, "broken_rule", steps)
-    base: int | None = getattr(facts, rule.base)
-    if base is None:
+    taken = price_taken(line, facts, rule.base, known.shares)
+    if taken is None:
         return _refused(line, rule, "no_price", steps)
-    steps.tell("base", None, None, rule.base, base)
+    if (taken.source, taken.condition, taken.finish) == (rule.base, "NM", line.finish):
+        steps.tell("base", None, None, rule.base, taken.amount)
+    else:
+        finish = taken.finish if taken.finish != line.finish else ""
+        used = (rule.base, taken.source, taken.condition, finish, taken.amount)
+        steps.tell("other_base", None, None, *used)
     share = known.shares.get(line.condition)
     if share is None:
-        return _refused(line, rule, "condition", steps)
-    sells_for = base * share // WHOLE_BP
-    steps.tell("condition", None, None, line.condition, share, sells_for)
+        return _refused(line, rule, "condition", steps, taken)
+    if taken.condition == "NM":
+        sells_for = taken.amount * share // WHOLE_BP
+        steps.tell("condition", None, None, line.condition, share, sells_for)
+    else:
+        other = known.shares[taken.condition]
+        sells_for = taken.amount * share // other
+        told = (line.condition, share, taken.condition, other, sells_for)
+        steps.tell("other_condition", None, None, *told)
     if rule.bulk_below is not None and sells_for < rule.bulk_below:
-        return _bulk_price(line, facts, rule, sells_for, steps)
-    return _band_price(facts, known, sells_for, steps)
+        return _bulk_price(line, facts, rule, sells_for, taken, steps)
+    return _band_price(facts, known, sells_for, taken, steps)
+
+
+def price_taken(
+    line: WantedLine,
+    facts: LineFacts,
+    base: Base,
+    shares: Mapping[str, int],
+) -> PriceTaken | None:
+    """Return the price by which a line is valued: the rule's base of a Near Mint copy; without it
+    the market price; without both the same of the nearest condition that the rule has a percentage
+    for. Another finish counts where it was chosen, and only then.
+    """
+    finish = line.price_of or line.finish
+    own = KnownPrice("NM", line.finish, facts.target, facts.market, facts.low)
+    known = [each for each in (own, *facts.others) if each.finish == finish]
+    asked = GRADES.index(line.condition)  # type: ignore[arg-type]
+
+    def distance(each: KnownPrice) -> tuple[bool, int]:
+        return each.condition != "NM", abs(GRADES.index(each.condition) - asked)  # type: ignore[arg-type]
+
+    sources: tuple[Base, ...] = (base, "market") if base != "market" else ("market",)
+    priced = [
+        (distance(each), place, PriceTaken(source, each.condition, finish, amount))
+        for each in known
+        if each.condition == "NM" or shares.get(each.condition)
+        for place, source in enumerate(sources)
+        if (amount := getattr(each, source)) is not None
+    ]
+    return min(priced, key=lambda one: (one[0][0], one[1], one[0][1]), default=(0, 0, None))[2]
 
 
 def _bulk_price(
@@ -198,14 +241,15 @@ def _bulk_price(
     facts: LineFacts,
     rule: BuyRule,
     sells_for: int,
+    taken: PriceTaken,
     steps: _Told,
 ) -> _Price | ValuedLine:
     price = bulk_price_of(rule.bulk, facts.rarity, facts.game)
     if price is None:
-        return _refused(line, rule, "no_bulk_price", steps)
+        return _refused(line, rule, "no_bulk_price", steps, taken)
     cash, credit = down_to_cent(price.cash), down_to_cent(price.credit)
     steps.tell("bulk", cash, credit, rule.bulk_below or 0, price.rarity, price.game)
-    return _Price(sells_for, cash, credit, True)
+    return _Price(sells_for, cash, credit, True, taken)
 
 
 def bulk_price_of(
@@ -226,6 +270,7 @@ def _band_price(
     facts: LineFacts,
     known: _Known,
     sells_for: int,
+    taken: PriceTaken,
     steps: _Told,
 ) -> _Price:
     rule = known.rule
@@ -243,7 +288,7 @@ def _band_price(
         cash, credit = _changed(cash, credit, -slow.less_bp)
         days = facts.days_to_sell or 0
         steps.tell("days", cash, credit, days, slow.start, slow.less_bp)
-    return _Price(sells_for, cash, credit, False)
+    return _Price(sells_for, cash, credit, False, taken)
 
 
 def _changed(cash: int, credit: int, change_bp: int) -> tuple[int, int]:
@@ -268,8 +313,9 @@ def _refused(
     rule: BuyRule | None,
     reason: Reason,
     steps: _Told,
+    taken: PriceTaken | None = None,
 ) -> ValuedLine:
-    return ValuedLine(line.line, rule, (), line.copies, reason, steps.why)
+    return ValuedLine(line.line, rule, (), line.copies, reason, steps.why, taken)
 
 
 def _buy(
@@ -302,7 +348,7 @@ def _buy(
         held += taken
         left -= taken
     purse.held[key] = held
-    return ValuedLine(line.line, rule, bought, left, reason, steps.why)
+    return ValuedLine(line.line, rule, bought, left, reason, steps.why, price.taken)
 
 
 def _in_cents(price: _Price, step: Step | None) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.buy_rules import Base, BuyRule
 
 # Why copies of a line are not bought.
 Reason = Literal[
@@ -22,10 +22,10 @@ Reason = Literal[
 REASONS: Final[dict[Reason, str]] = {
     "no_rule": "No buy rule selects this card.",
     "broken_rule": "The search of its buy rule can no longer be read.",
-    "no_price": "No price of this card is known.",
+    "no_price": "No market price. Enter one.",
     "condition": "The rule does not buy this condition.",
     "no_bulk_price": "The card is bulk, and the rule has no bulk price for it.",
-    "pays_nothing": "The rule pays less than a cent for this card.",
+    "pays_nothing": "Below your minimum: the rule pays less than a cent.",
     "limit": "The shop has as many copies as the rule allows.",
     "budget": "The budget is used up.",
 }
@@ -35,7 +35,8 @@ class WantedLine(NamedTuple):
     """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
 
     `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known. Where
-    nobody said the `finish`, it is that of the product.
+    nobody said the `finish`, it is that of the product. A person may choose that the price of
+    another finish counts: `price_of`.
     """
 
     line: int
@@ -46,6 +47,26 @@ class WantedLine(NamedTuple):
     copies: int
     sku: int | None = None
     finish_said: bool = True
+    price_of: str | None = None
+
+
+class KnownPrice(NamedTuple):
+    """Holds the prices of the line's card in another condition or finish."""
+
+    condition: str
+    finish: str
+    target: int | None = None
+    market: int | None = None
+    low: int | None = None
+
+
+class PriceTaken(NamedTuple):
+    """Says by which price a line was valued: whose it is, and how much."""
+
+    source: Base
+    condition: str
+    finish: str
+    amount: int
 
 
 class LineFacts(NamedTuple):
@@ -53,7 +74,8 @@ class LineFacts(NamedTuple):
 
     The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
     `on_order` count the product in this finish, in every condition and language. `lists` holds the
-    ids of the lists with the card. `rule_id` is the first live rule that selects it.
+    ids of the lists with the card. `rule_id` is the first live rule that selects it. `others` is
+    filled where the card's own market price is unknown, or another finish's price counts.
     """
 
     rule_id: int | None
@@ -66,6 +88,7 @@ class LineFacts(NamedTuple):
     lists: frozenset[int] = frozenset()
     game: str = ""
     rarity: str = ""
+    others: tuple[KnownPrice, ...] = ()
 
 
 class Bought(NamedTuple):
@@ -89,7 +112,8 @@ class Why(NamedTuple):
 
 class ValuedLine(NamedTuple):
     """Holds what the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
-    copies are not bought. `why` is empty where nobody asked for the line's explanation.
+    copies are not bought. `why` is empty where nobody asked for the line's explanation. `taken` is
+    None where no price is known, or no rule asked for one.
     """
 
     line: int
@@ -98,6 +122,7 @@ class ValuedLine(NamedTuple):
     left: int
     reason: Reason | None
     why: tuple[Why, ...]
+    taken: PriceTaken | None = None
 
     @property
     def copies(self) -> int:

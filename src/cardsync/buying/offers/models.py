@@ -113,6 +113,13 @@ class BuyingOfferLine(Base):
     cash_each: Mapped[Decimal | None] = mapped_column(Money)
     credit_each: Mapped[Decimal | None] = mapped_column(Money)
     reason: Mapped[str] = mapped_column(Text, server_default="")
+    # The same as a code of the engine, null where it is priced.
+    reason_code: Mapped[str | None] = mapped_column(Text)
+    # The finish whose price counts by a person's choice, the price that was taken, and the finishes
+    # that could be chosen in place of an unknown price.
+    price_of: Mapped[str | None] = mapped_column(Text)
+    price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    other_finishes: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     # The basis points of each condition, for cards that are in another one than was said.
     grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))

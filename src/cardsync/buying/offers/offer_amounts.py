@@ -45,11 +45,14 @@ class Priced(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Copies that are bought at all, and what all of them bring in one way."""
+    """Copies that are bought at all, and what all of them bring in one way; and how many lines
+    bring nothing.
+    """
 
     copies: int
     cash: Decimal
     credit: Decimal
+    not_counted: int = 0
 
 
 class Payment(NamedTuple):
@@ -58,14 +61,15 @@ class Payment(NamedTuple):
 
 
 def totals(lines: Iterable[Priced]) -> Totals:
-    copies, cash, credit = 0, ZERO, ZERO
+    copies, cash, credit, not_counted = 0, ZERO, ZERO, 0
     for line in lines:
         if line.cash is None and line.credit is None:
+            not_counted += line.copies > 0
             continue
         copies += line.copies
         cash += line.copies * (line.cash or ZERO)
         credit += line.copies * (line.credit or ZERO)
-    return Totals(copies, cash, credit)
+    return Totals(copies, cash, credit, not_counted)
 
 
 def need_payable(lines: Iterable[Priced]) -> None:

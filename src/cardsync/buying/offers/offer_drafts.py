@@ -47,6 +47,10 @@ _LINE_COLUMNS: Final = (
     "cash_each",
     "credit_each",
     "reason",
+    "reason_code",
+    "price_of",
+    "price_taken",
+    "other_finishes",
     "grades",
     "by_hand",
     "rule_id",
@@ -213,7 +217,9 @@ async def change_lines(
         if line.id in without:
             continue
         prices = (line.cash_each, line.credit_each) if line.by_hand else None
-        key = (line.product_id, line.condition, line.printing, line.language, prices)
+        key = (
+            line.product_id, line.condition, line.printing, line.language, line.price_of, prices,
+        )  # fmt: skip
         if key in kept:
             kept[key].copies += line.copies
         else:
@@ -223,7 +229,14 @@ async def change_lines(
 
 
 def _again(line: BuyingOfferLine) -> OfferWant:
-    want = OfferWant(line.product_id, line.condition, line.copies, line.printing, line.language)
+    want = OfferWant(
+        line.product_id,
+        line.condition,
+        line.copies,
+        line.printing,
+        line.language,
+        price_of=line.price_of,
+    )
     if line.by_hand:
         want.cash_each, want.credit_each = line.cash_each, line.credit_each
     return want

@@ -119,19 +119,20 @@ async def lines_of(
 async def _sums(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> dict[int, Totals]:
     cash = case((_NOW, LINE.received_cash_each), else_=LINE.cash_each)
     credit = case((_NOW, LINE.received_credit_each), else_=LINE.credit_each)
+    bought = cash.is_not(None) | credit.is_not(None)
     rows = await session.execute(
         select(
             LINE.offer_id,
-            func.sum(_COPIES),
+            func.coalesce(func.sum(_COPIES).filter(bought), 0),
             func.coalesce(func.sum(_COPIES * cash), 0),
             func.coalesce(func.sum(_COPIES * credit), 0),
+            func.count().filter(~bought & (_COPIES > 0)),
         )
         .where(
             LINE.seller_id == seller_id,
             LINE.offer_id.in_(ids),
             LINE.accepted.is_distinct_from(False),
-            (cash.is_not(None) | credit.is_not(None)),
         )
         .group_by(LINE.offer_id)
     )
-    return {row[0]: Totals(row[1], Decimal(row[2]), Decimal(row[3])) for row in rows}
+    return {row[0]: Totals(row[1], Decimal(row[2]), Decimal(row[3]), row[4]) for row in rows}

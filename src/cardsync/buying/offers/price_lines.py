@@ -17,9 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_sentences import sentences
-from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
+from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, WantedLine
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, need_payable
 from cardsync.buying.rules.day_budgets import spent_today
+from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
 from cardsync.money import from_units
@@ -43,6 +44,10 @@ _PLAIN: Final[Mapping[str, Any]] = {
     "cash_each": None,
     "credit_each": None,
     "reason": "",
+    "reason_code": None,
+    "price_of": None,
+    "price_taken": None,
+    "other_finishes": [],
     "grades": {},
     "by_hand": False,
     "rule_id": None,
@@ -63,6 +68,8 @@ class OfferWant(msgspec.Struct):
     language: Text = "English"
     cash_each: Amount | None = None
     credit_each: Amount | None = None
+    price_of: Text | None = None
+    """The finish whose price counts, where the card's own is unknown: one of `other_finishes`"""
 
 
 async def priced(
@@ -81,17 +88,17 @@ async def priced(
             card["printing"],
             card["language"],
             wants[place].copies,
+            price_of=wants[place].price_of,
         )
         for place, card in enumerate(cards)
         if not _by_hand(wants[place])
     ]
-    valued: dict[int, tuple[ValuedLine, int]] = {}
+    valued: dict[int, tuple[WantedLine, ValuedLine, LineFacts]] = {}
     if asked:
         spent = await spent_today(session, caller, now)
         found = await value(session, caller, asked, now, spent)
-        held = [facts.in_stock + facts.on_order for facts in found.facts]
-        pairs = zip(found.lines, held, strict=True)
-        valued = {line.line: (line, copies) for line, copies in pairs}
+        parts = zip(asked, found.lines, found.facts, strict=True)
+        valued = {line.line: (line, one, facts) for line, one, facts in parts}
     lines = [
         {**card, **_PLAIN, **part}
         for place, card in enumerate(cards)
@@ -133,11 +140,14 @@ def _price(field: str, each: Decimal) -> Decimal:
     return exact
 
 
-def _parts(valued: ValuedLine, held: int) -> Iterator[dict[str, Any]]:
+def _parts(line: WantedLine, valued: ValuedLine, facts: LineFacts) -> Iterator[dict[str, Any]]:
     common = {
+        "price_of": line.price_of,
+        "price_taken": msgspec.to_builtins(taken_shown(valued.taken)),
+        "other_finishes": msgspec.to_builtins(finishes_to_choose(line, facts)),
         "explanation": sentences(valued),
         "rule_id": valued.rule.id if valued.rule else None,
-        "held": held,
+        "held": facts.in_stock + facts.on_order,
         "grades": dict(valued.rule.conditions) if valued.rule else {},
     }
     for part in valued.bought:
@@ -145,4 +155,4 @@ def _parts(valued: ValuedLine, held: int) -> Iterator[dict[str, Any]]:
         yield common | {"copies": part.copies, "cash_each": cash, "credit_each": credit}
     if valued.left:
         reason = REASONS[valued.reason] if valued.reason else ""
-        yield common | {"copies": valued.left, "reason": reason}
+        yield common | {"copies": valued.left, "reason": reason, "reason_code": valued.reason}

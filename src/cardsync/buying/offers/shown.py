@@ -11,6 +11,8 @@ import msgspec
 from cardsync.access.caller import Caller
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
+from cardsync.buying.engine.wanted_lines import Reason
+from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
 from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.money import dollars, to_units, usd
 
@@ -51,6 +53,14 @@ class OfferLine(msgspec.Struct):
     cash_each: str | None
     credit_each: str | None
     reason: str
+    reason_code: Reason | None
+    """The reason as a code, such as no_price"""
+    price_of: str | None
+    """The finish whose price counts by a person's choice"""
+    price_taken: PriceTakenShown | None
+    """The price by which the card was valued; null: none is known, or it was set by hand"""
+    other_finishes: list[OtherFinish]
+    """The finishes that may be chosen in place of an unknown price"""
     explanation: list[str]
     by_hand: bool
     """Its prices were set by hand"""
@@ -64,11 +74,15 @@ class OfferLine(msgspec.Struct):
 
 
 class OfferTotals(msgspec.Struct):
-    """The copies that are bought, and what all of them bring in one way."""
+    """The copies that are bought, and what all of them bring in one way. Lines that bring nothing
+    are not counted.
+    """
 
     copies: int
     cash: str
     credit: str
+    not_counted: int
+    """The lines that the amounts leave out"""
 
 
 class Offer(msgspec.Struct):
@@ -132,7 +146,8 @@ def counted(line: BuyingOfferLine) -> Priced:
 
 
 def totals_body(of: Totals) -> OfferTotals:
-    return OfferTotals(of.copies, dollars(to_units(of.cash)), dollars(to_units(of.credit)))
+    cash, credit = dollars(to_units(of.cash)), dollars(to_units(of.credit))
+    return OfferTotals(of.copies, cash, credit, of.not_counted)
 
 
 def offer_body(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> Offer:
@@ -169,6 +184,8 @@ def line_body(row: BuyingOfferLine) -> OfferLine:
         "cash_each": usd(row.cash_each),
         "credit_each": usd(row.credit_each),
         "received": _received(row),
+        "price_taken": msgspec.convert(row.price_taken, PriceTakenShown | None),
+        "other_finishes": msgspec.convert(row.other_finishes, list[OtherFinish]),
     }
     same = {field: getattr(row, field) for field in OfferLine.__struct_fields__ if field not in own}
     return OfferLine(**own, **same)

@@ -3,12 +3,14 @@ and the first buy rule that selects each.
 
 One statement reads all cards of an offer, and the shop's cards of their products once. Where the
 shop has no Near Mint copy itself, the market's newest prices of the product are taken, and without
-those the last ones of a copy that is sold out.
+those the last ones of a copy that is sold out. Of cards without any market price a second statement
+reads what is known of other conditions and finishes.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,7 +21,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.engine.buy_rules import BuyRule
-from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
+from cardsync.buying.engine.wanted_lines import KnownPrice, LineFacts, WantedLine
 from cardsync.buying.rules.own_targets import own_targets
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.marketplace_time import PLACED_AT
@@ -141,6 +143,61 @@ _FACTS: Final = f"""
       LEFT JOIN seen n ON n.product_id = w.marketplace_product_id AND n.printing = w.finish
             AND n.language = w.language
 """
+# What is known of the same card in other conditions and finishes, of each the shop's own first. The
+# catalog has a product for each finish of a card.
+_OTHERS: Final = f"""
+    WITH {_WANTED},
+    same AS MATERIALIZED (
+        SELECT w.product_id AS wanted, w.language, p.id, p.marketplace_product_id
+          FROM wanted_card w JOIN product p ON p.id = w.product_id
+        UNION
+        SELECT w.product_id, w.language, b.id, b.marketplace_product_id
+          FROM wanted_card w
+          JOIN product p ON p.id = w.product_id AND NOT p.provisional
+          JOIN product b ON b.game = p.game AND b.name_key = p.name_key
+               AND b.number_key = p.number_key AND b.set_key = p.set_key AND NOT b.provisional
+               AND b.language = p.language AND b.variant_key IS NOT DISTINCT FROM p.variant_key
+    ),
+    named AS (
+        SELECT DISTINCT wanted, language, marketplace_product_id AS id FROM same
+         WHERE marketplace_product_id IS NOT NULL
+    ),
+    known AS (
+        SELECT s.wanted, s.language, c.condition, c.printing, CASE WHEN c.gone THEN 2 ELSE 0 END AS by,
+               (coalesce(c.target_price, c.price) * 10000)::bigint AS target,
+               (c.market * 10000)::bigint AS market, (c.low * 10000)::bigint AS low
+          FROM same s
+          JOIN card c ON c.seller_id = :seller AND c.contribution IS NULL AND c.product_id = s.id
+               AND c.language = s.language
+        UNION ALL
+        SELECT n.wanted, n.language, e.condition, e.printing, 1, NULL, m.median, m.low
+          FROM named n JOIN market_newest m ON m.product_id = n.id
+          JOIN market_cell e ON e.id = m.cell AND e.language = n.language
+        UNION ALL
+        SELECT n.wanted, n.language, 'NM', m.printing, 1, NULL, m.market, m.low
+          FROM named n
+          JOIN LATERAL (SELECT DISTINCT ON (printing) printing, market, low FROM market_price
+                         WHERE product_id = n.id AND observed_at <= :now
+                         ORDER BY printing, observed_at DESC) m ON true
+    )
+    SELECT wanted, language, condition, printing,
+           (array_agg(target ORDER BY by, target DESC) FILTER (WHERE target IS NOT NULL))[1] AS target,
+           (array_agg(market ORDER BY by, market DESC) FILTER (WHERE market IS NOT NULL))[1] AS market,
+           (array_agg(low ORDER BY by, low DESC) FILTER (WHERE low IS NOT NULL))[1] AS low
+      FROM known
+     WHERE condition IN ('NM', 'LP', 'MP', 'HP', 'DMG')
+     GROUP BY wanted, language, condition, printing
+     ORDER BY wanted, language, printing, condition
+"""
+_OTHERS_SCHEMA: Final[dict[str, Any]] = {
+    "wanted": pl.Int64,
+    "language": pl.String,
+    "condition": pl.String,
+    "printing": pl.String,
+    "target": pl.Int64,
+    "market": pl.Int64,
+    "low": pl.Int64,
+}
 _SCHEMA: Final[dict[str, Any]] = {
     "product_id": pl.Int64,
     "finish": pl.String,
@@ -207,7 +264,39 @@ async def read_facts(
     data = await copy_chunks(session, await with_values(session, _FACTS, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
     judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
-    return Facts(await asyncio.to_thread(_facts, frame, chosen), frame, judged)
+    of_cards = await asyncio.to_thread(_facts, frame, chosen)
+    unsure = [
+        line
+        for line in lines
+        if line.price_of or (of := of_cards.get(key_of(line))) is None or of.market is None
+    ]
+    if unsure:
+        for key, others in (await _others(session, seller_id, unsure, now)).items():
+            of_cards[key] = of_cards[key]._replace(others=others)
+    return Facts(of_cards, frame, judged)
+
+
+async def _others(
+    session: AsyncSession,
+    seller_id: int,
+    lines: Sequence[WantedLine],
+    now: datetime,
+) -> dict[Key, tuple[KnownPrice, ...]]:
+    """Return what is known of the lines' cards in other conditions and finishes."""
+    values = {"seller": seller_id, "now": now} | await asyncio.to_thread(_wanted, lines)
+    data = await copy_chunks(session, await with_values(session, _OTHERS, values))
+    frame = await asyncio.to_thread(frame_of, data, _OTHERS_SCHEMA)
+    known: dict[tuple[int, str], list[KnownPrice]] = defaultdict(list)
+    for product_id, language, *price in frame.iter_rows():
+        known[product_id, language].append(KnownPrice(*price))
+    return {
+        key: tuple(
+            each
+            for each in known.get((key[0], key[2]), ())
+            if (each.condition, each.finish) != ("NM", key[1])
+        )
+        for key in dict.fromkeys(map(key_of, lines))
+    }
 
 
 def _wanted(lines: Sequence[WantedLine]) -> dict[str, Any]:
@@ -220,7 +309,7 @@ def _facts(frame: pl.DataFrame, chosen: Sequence[int | None]) -> dict[Key, LineF
     lists = {said: frozenset(map(int, said.split())) for said in frame["lists"].unique()}
     columns: dict[str, list[Any]] = {one.name: one.to_list() for one in frame}
     columns["lists"] = [lists[said] for said in columns["lists"]]
-    known = map(LineFacts, chosen, *(columns[name] for name in LineFacts._fields[1:]))
+    known = map(LineFacts, chosen, *(columns[name] for name in LineFacts._fields[1:-1]))
     keys = zip(*(columns[name] for name in _KEY), strict=True)
     return dict(zip(keys, known, strict=True))
 

@@ -1,0 +1,45 @@
+"""The JSON structs that say by which price a card was valued, and which it could be valued by."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cardsync.buying.engine.buy_rules import Base
+from cardsync.buying.engine.wanted_lines import LineFacts, PriceTaken, WantedLine
+from cardsync.money import dollars
+
+
+class PriceTakenShown(msgspec.Struct):
+    """The price by which a card was valued. Where its own is unknown, `condition` is another one;
+    `finish` is another one only where a person chose it.
+    """
+
+    source: Base
+    """target, market or low"""
+    condition: str
+    finish: str
+    amount: str
+    """The price of a copy in this condition and finish, in USD"""
+
+
+class OtherFinish(msgspec.Struct):
+    """A finish of the same card whose market price is known; it counts where a person chooses it."""
+
+    finish: str
+    amount: str
+    """The market price of a copy in this finish, in USD"""
+
+
+def taken_shown(taken: PriceTaken | None) -> PriceTakenShown | None:
+    return taken and PriceTakenShown(
+        taken.source, taken.condition, taken.finish, dollars(taken.amount)
+    )
+
+
+def finishes_to_choose(line: WantedLine, facts: LineFacts) -> list[OtherFinish]:
+    """Return the other finishes with a market price, each with that of its best condition."""
+    best: dict[str, int] = {}
+    for each in facts.others:
+        if each.finish != line.finish and each.market is not None:
+            best[each.finish] = max(best.get(each.finish, 0), each.market)
+    return [OtherFinish(finish, dollars(best[finish])) for finish in sorted(best)]
