@@ -23,6 +23,7 @@ from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.value_lines import WHOLE_SHOP, left_of, value_lines
 from cardsync.buying.engine.wanted_lines import (
     Bought,
+    KnownPrice,
     Left,
     LineFacts,
     Spent,
@@ -274,3 +275,78 @@ def _check_copies(product, offer, by_line) -> None:
 
 def _sells_for(known: LineFacts, condition: str) -> int:
     return (known.market or 0) * dict(RULE.conditions)[condition] // 10_000
+
+
+def of(condition: str, finish: str = "Normal", **prices: int) -> KnownPrice:
+    return KnownPrice(condition, finish, **{name: each * DOLLAR for name, each in prices.items()})
+
+
+@pytest.mark.parametrize(
+    ("base", "wanted", "own", "others", "taken"),
+    [
+        # The rule's own base of a Near Mint copy comes first, then the market price of one.
+        ("market", line(), {"market": 5}, [of("LP", market=4)], ("market", "NM", "Normal", 5)),
+        ("target", line(), {"market": 5}, [of("LP", target=9)], ("market", "NM", "Normal", 5)),
+        ("low", line(), {"market": 5, "low": 3}, [], ("low", "NM", "Normal", 3)),
+        # Then the nearest condition to the copy's.
+        (
+            "market",
+            line(),
+            {},
+            [of("MP", market=2), of("LP", market=4)],
+            ("market", "LP", "Normal", 4),
+        ),
+        (
+            "market",
+            line(condition="HP"),
+            {},
+            [of("MP", market=2), of("LP", market=4)],
+            ("market", "MP", "Normal", 2),
+        ),
+        (
+            "target",
+            line(),
+            {},
+            [of("LP", market=4), of("HP", target=1)],
+            ("target", "HP", "Normal", 1),
+        ),
+        # A condition that the rule has no percentage for says nothing.
+        ("market", line(), {}, [of("DMG", market=2)], None),
+        # Another finish counts by choice alone, also before the copy's own.
+        ("market", line(), {}, [of("NM", "Foil", market=9)], None),
+        (
+            "market",
+            line()._replace(price_of="Foil"),
+            {"market": 5},
+            [of("NM", "Foil", market=9)],
+            ("market", "NM", "Foil", 9),
+        ),
+        ("market", line()._replace(price_of="Foil"), {"market": 5}, [], None),
+    ],
+)
+def test_an_unknown_price_is_taken_from_the_nearest_that_is_known(base, wanted, own, others, taken):
+    shares = (("NM", 10_000), ("LP", 8_500), ("MP", 7_000), ("HP", 5_000))
+    known = facts(**{"market": None} | {name: each * DOLLAR for name, each in own.items()})
+    rule = replace(RULE, base=base, conditions=shares, bulk_below=None)
+    valued = value(rule, wanted, known._replace(others=tuple(others)))
+    if taken is None:
+        assert (valued.taken, valued.reason, valued.bought) == (None, "no_price", ())
+    else:
+        *whose, dollars = taken
+        assert valued.taken == (*whose, dollars * DOLLAR)
+        assert valued.bought
+        if whose[1:] != ["NM", "Normal"]:
+            assert f"${dollars}.00" in sentences(valued)[1]
+
+
+@given(st.sampled_from(["LP", "MP", "HP"]), st.integers(1, 1_000), st.integers(1, 1_000))
+def test_the_own_condition_brings_the_same_by_itself_as_by_a_near_mint_copy(grade, dollars, foil):
+    """A copy priced by its own condition brings what one would whose Near Mint price says the same;
+    another finish changes nothing.
+    """
+    rule = replace(RULE, bulk_below=None)
+    share = dict(rule.conditions)[grade]
+    others = (of(grade, market=dollars * share), of("NM", "Foil", market=foil))
+    by_own = value(rule, line(condition=grade), facts(None, others=others))
+    by_mint = value(rule, line(condition=grade), facts(dollars * DOLLAR * 10_000))
+    assert by_own.bought == by_mint.bought

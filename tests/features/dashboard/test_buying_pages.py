@@ -77,7 +77,7 @@ async def test_columns_are_named_on_the_page(a_seller):
     owner = await signed_in(seller)
     path = f"/buying/collections/{found['id']}"
     page = (await owner.get(path)).text
-    assert "Say which column is which" in page
+    assert "Match its columns once" in page
     named = await owner.form(f"{path}/columns", name="Titel der Karte", copies="Menge")
     assert named.status_code == 303, named.text[-600:]
     await seller.service.run_jobs()

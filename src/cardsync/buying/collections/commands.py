@@ -63,7 +63,9 @@ def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
         ),
         f"{value['bought']:,} cards bought: ${value['cash']} in cash or ${value['credit']} in credit",
         *(
-            [f"not counted: {value['not_counted']:,} rows, {value['without_price']:,} without a price"]
+            [
+                f"not counted: {value['not_counted']:,} rows, {value['without_price']:,} without a price"
+            ]
             if value["not_counted"]
             else []
         ),

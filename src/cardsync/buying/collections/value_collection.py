@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import starmap
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -56,7 +57,7 @@ async def lines_of(
     data = await copy_chunks(session, await with_values(session, _LINES, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
     said = frame.with_columns(pl.col("finish_said").cast(pl.Boolean))
-    return list(map(WantedLine._make, said.iter_rows()))
+    return list(starmap(WantedLine, said.iter_rows()))
 
 
 async def value_collection(
@@ -147,8 +148,8 @@ def _row(
         valued.left,
         valued.reason,
         None if valued.reason is None else REASONS[valued.reason],
-        dollars(valued.cash) if valued.bought else None,
-        dollars(valued.credit) if valued.bought else None,
+        _sum(valued.cash, [part.cash for part in valued.bought]),
+        _sum(valued.credit, [part.credit for part in valued.bought]),
         taken_shown(valued.taken),
         finishes_to_choose(line, facts),
         rule and rule.id,
@@ -156,3 +157,8 @@ def _row(
         sentences(valued),
         line.finish_said,
     )
+
+
+def _sum(amount: int, parts: Sequence[int | None]) -> str | None:
+    """Return what all parts bring in one way; None where none is bought in it."""
+    return None if all(part is None for part in parts) else dollars(amount)

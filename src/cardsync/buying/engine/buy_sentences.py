@@ -63,10 +63,8 @@ def _condition(grade: str, share: int, amount: int) -> str:
 
 
 def _band(start: int, cash_bp: int, credit_bp: int) -> str:
-    return (
-        f"From ${dollars(start)} on, the rule pays {percent(cash_bp)} in cash and "
-        f"{percent(credit_bp)} in credit"
-    )
+    pays = f"the rule pays {percent(cash_bp)} in cash and {percent(credit_bp)} in credit"
+    return f"From ${dollars(start)} on, {pays}" if start else f"T{pays[1:]}"
 
 
 def _bulk(below: int, rarity: str, game: str) -> str:

@@ -220,10 +220,10 @@ def price_taken(
     finish = line.price_of or line.finish
     own = KnownPrice("NM", line.finish, facts.target, facts.market, facts.low)
     known = [each for each in (own, *facts.others) if each.finish == finish]
-    asked = GRADES.index(line.condition)  # type: ignore[arg-type]
+    asked = GRADES.index(line.condition)
 
     def distance(each: KnownPrice) -> tuple[bool, int]:
-        return each.condition != "NM", abs(GRADES.index(each.condition) - asked)  # type: ignore[arg-type]
+        return each.condition != "NM", abs(GRADES.index(each.condition) - asked)
 
     sources: tuple[Base, ...] = (base, "market") if base != "market" else ("market",)
     priced = [

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cardsync.access.caller import Caller
+from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
-from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
 from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.money import dollars, to_units, usd
