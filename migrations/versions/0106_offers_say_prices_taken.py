@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-revision = "0105"
-down_revision = "0104"
+revision = "0106"
+down_revision = "0105"
 
 
 def upgrade() -> None:
