@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0105"
-down_revision = "0105"
+down_revision = "0104"
 
 
 def upgrade() -> None:
