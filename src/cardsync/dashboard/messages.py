@@ -112,8 +112,8 @@ MESSAGES: Final[dict[str, str]] = {
     "missing_other_copy": "Another copy is in its place.",
     "missing_refund": "Refund recorded. Refund it on TCGplayer, too.",
     "missing_message": "Noted that you sent the message.",
-    "copies_put_back": "# [copy|copies] put back.",
-    "items_nowhere": "# of the order's items [is|are] unassigned: put [it|them] away in Shelves.",
+    "copies_put_back": "# [copy|copies] restocked.",
+    "items_nowhere": "# [item has|items have] no location, so [it stays|they stay] here. Enter one.",
     # pricing
     "rules_moved": f"Rules reordered. {_UNDO}",
     "rule_deleted": f"Rule deleted. {_UNDO}",

@@ -1,8 +1,9 @@
 """Lists refunded orders whose copies may come back, with the slots of their cards, and puts the
 copies back there.
 
-The shelving operation puts them back, and the order leaves the list. The order's lines count the
-copies that came back, which return to the lots that they were taken from.
+A buyer keeps the cards of a partial refund, unless its reason says that they were returned. The
+shelving operation puts copies back, and the order leaves the list once all of them have a place. The
+order's lines count the copies that came back, which return to the lots that they were taken from.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ KIND: Final = "order.restocked"
 
 
 class Copies(NamedTuple):
-    """`place` is the card's first place on the way; None if it is unassigned, and `card_id` is None
-    if no card of the seller is this item.
+    """`quantity` are those that are not back yet. `place` is the card's first place on the way; None
+    if it is unassigned, and `card_id` is None if no card of the seller is this item.
     """
 
     item_id: int
@@ -60,11 +61,16 @@ class Put(NamedTuple):
     quantity: int
 
 
+# The buyer keeps the cards where a part of the price was paid back for them.
+KEPT: Final = """(
+    CASE WHEN o.refund_type IS NULL THEN coalesce(o.refund_amt < o.product_amt, false)
+         ELSE o.refund_type = 'partial' END
+    AND coalesce(o.refund_reason, '') !~* 'return')"""
 # Few refunded orders are back in stock, and an index has the others newest first.
-_WAITING: Final = """
+_WAITING: Final = f"""
     SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason, NULL
       FROM orders o
-     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL
+     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND NOT {KEPT}
        AND NOT EXISTS (SELECT FROM order_restock r
                         WHERE r.seller_id = :seller AND r.order_id = o.id)
      ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
@@ -77,16 +83,32 @@ _BACK: Final = """
      WHERE r.seller_id = :seller
      ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
 """
-NUMBERS: Final = """
+_PARTIAL: Final = f"""
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason, NULL
+      FROM orders o
+     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND {KEPT}
+       AND NOT EXISTS (SELECT FROM order_restock r
+                        WHERE r.seller_id = :seller AND r.order_id = o.id)
+     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
+"""
+# The refunded orders to restock, and those that are back in stock.
+NUMBERS: Final = f"""
     SELECT (SELECT count(*) FROM orders o
-             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL),
+             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND NOT {KEPT}
+               AND NOT EXISTS (SELECT FROM order_restock r
+                                WHERE r.seller_id = :seller AND r.order_id = o.id)),
            (SELECT count(*) FROM order_restock r
               JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id
                            AND o.refund_amt IS NOT NULL
-             WHERE r.seller_id = :seller)
+             WHERE r.seller_id = :seller),
+           (SELECT count(*) FROM orders o
+             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND {KEPT}
+               AND NOT EXISTS (SELECT FROM order_restock r
+                                WHERE r.seller_id = :seller AND r.order_id = o.id))
 """
 _COPIES: Final = f"""
-    SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition, coalesce(i.quantity, 1),
+    SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition,
+           CASE WHEN :restocked THEN i.restocked ELSE coalesce(i.quantity, 1) - i.restocked END,
            card.id, card.box, card.slot
       FROM order_item i LEFT JOIN LATERAL (
            SELECT c.id, l.box, l.slot
@@ -95,7 +117,8 @@ _COPIES: Final = f"""
               AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
             ORDER BY c.gone, c.id, l.box, l.slot LIMIT 1
       ) AS card ON true
-     WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[])) ORDER BY i.id
+     WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[]))
+       AND (:restocked OR coalesce(i.quantity, 1) > i.restocked) ORDER BY i.id
 """
 
 
@@ -106,24 +129,27 @@ async def desk(
     per_page: int,
     *,
     restocked: bool,
+    partial: bool = False,
 ) -> ReturnsPage:
-    """Return a page of refunded orders that are not, or are, back in stock, newest first."""
+    """Return a page of refunded orders that are not, or are, back in stock, newest first; or of
+    partial refunds, whose cards the buyer keeps.
+    """
     values = {
         "seller": caller.seller_id,
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    found, [[refunded, back]] = await reading.together(
-        [_BACK if restocked else _WAITING, NUMBERS],
-        values,
+    found, [[waiting, back, kept]] = await reading.together(
+        [_PARTIAL if partial else _BACK if restocked else _WAITING, NUMBERS], values
     )
     bound = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "orders": [row[0] for row in found],
+        "restocked": restocked,
     }
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
-    total = back if restocked else refunded - back
+    total = kept if partial else back if restocked else waiting
     returned = [
         ReturnShown(
             order_id,
@@ -185,7 +211,7 @@ async def restock(
     now: datetime,
 ) -> RestockedShown:
     """Put the copies of a refunded order back: to the given places, else every card to its
-    first place. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
+    first place. The order waits on until every copy of a card of the shop is back. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
     await one_at_a_time(session, caller.seller_id)
     values = {"seller": caller.seller_id, "order": order_id}
@@ -197,6 +223,7 @@ async def restock(
     if order.restocked_at is not None:
         raise errors.AlreadyRestocked
     bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
+    bound["restocked"] = False
     rows = (await session.execute(text(_COPIES), bound)).all()
     copies = _by_order(rows).get(order_id, [])
     if reported is not None:
@@ -212,24 +239,41 @@ async def restock(
             now,
         )
     placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
-    await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
     back = _by_item(put, copies)
+    left = _left(copies, back)
+    done = all(each.card_id is None for each in left)
+    if done:
+        await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
     await _count(session, values, back, 1)
-    note(
-        session,
-        caller,
-        KIND,
-        f"{sum(one.quantity for one in put)} copies of order {order.order_number} back in stock",
-        now,
-        after={"placed": placed[:20]},
-        undo={"kind": KIND, "order": order_id, "placed": placed, "back": back},
-    )
-    cards = {one.card_id for one in put}
+    if put or done:
+        number = sum(one.quantity for one in put)
+        note(
+            session,
+            caller,
+            KIND,
+            f"{number} copies of order {order.order_number} back in stock",
+            now,
+            after={"placed": placed[:20]},
+            undo={
+                "kind": KIND,
+                "order": order_id,
+                "placed": placed,
+                "back": back,
+                "done": done,
+            },
+        )
     return RestockedShown(
         order_id,
         [CopiesPut(one.card_id, one.place.code, one.quantity) for one in put],
-        _shown([each for each in copies if each.card_id not in cards]),
+        _shown(left),
     )
+
+
+def _left(copies: Sequence[Copies], back: Sequence[tuple[int, int]]) -> list[Copies]:
+    """Return the copies that are still to be put back. Pure."""
+    came = dict(back)
+    left = [each._replace(quantity=each.quantity - came.get(each.item_id, 0)) for each in copies]
+    return [each for each in left if each.quantity > 0]
 
 
 def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
@@ -309,6 +353,6 @@ async def take_back(
         except (errors.NotFound, errors.InvalidPayload) as e:
             raise errors.ChangedSince(str(e)) from e
     values = {"seller": caller.seller_id, "order": undo["order"]}
-    if not await run(session, _UNDONE, values):
+    if not await run(session, _UNDONE, values) and undo.get("done", True):
         raise errors.ChangedSince(f"order {undo['order']} is already on the returns desk")
     await _count(session, values, undo.get("back", []), -1)

@@ -93,8 +93,8 @@ class KeptCounts:
                 "to_ship_statuses": [status for (status,) in to_ship],
                 "waiting": list(WAITING),
             }
-            [[counts], [[refunded, back]]] = await reading.together(
+            [[counts], [[returns, *_]]] = await reading.together(
                 [_COUNTS, NUMBERS], values, last=True
             )
         to_pull, pulls, *others = counts
-        return WaitingCounts(to_pull, pulls, refunded - back, *others)
+        return WaitingCounts(to_pull, pulls, returns, *others)

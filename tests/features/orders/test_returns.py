@@ -108,13 +108,44 @@ async def test_copies_go_back_to_their_slot_and_are_taken_out_again(shop):
     assert [item["card_id"] for item in answer.json()["left"]] == [ids[2]]
     assert await on_shelf(browser) == {(ids[1], 4): 5}
     assert await seller.cards() == before
+    # The copy without a place stays open work, and nothing is put back twice.
+    again = await browser.post(f"/api/returns/{order}/restocked", json={})
+    assert (again.status_code, again.json()["put"]) == (200, [])
+    [row] = (await seller.get("/api/returns")).json()["returns"]
+    assert [(item["card_id"], item["quantity"]) for item in row["items"]] == [(ids[2], 1)]
+    assert (await seller.get("/api/returns?restocked=true")).json()["total"] == 0
+    place = {"card_id": ids[2], "box": 1, "slot": 9, "quantity": 1}
+    answer = await browser.post(f"/api/returns/{order}/restocked", json={"places": [place]})
+    assert (answer.status_code, answer.json()["left"]) == (200, [])
     again = await browser.post(f"/api/returns/{order}/restocked", json={})
     assert (again.status_code, again.json()["code"]) == (409, "already_restocked")
     assert (await seller.get("/api/returns")).json()["total"] == 0
     assert (await seller.get("/api/returns?restocked=true")).json()["total"] == 1
     assert (await undo_newest(seller, "order.restocked")).status_code == 200
-    assert await on_shelf(browser) == {(ids[1], 4): 3}
+    assert await on_shelf(browser) == {(ids[1], 4): 5}
     assert (await seller.get("/api/returns")).json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("refund", "asks"),
+    [
+        ({"refund_amt": 5, "refund_type": "full"}, True),
+        ({"refund_amt": 5}, True),
+        ({"refund_amt": 1, "refund_type": "partial"}, False),
+        ({"refund_amt": 1}, False),
+        ({"refund_amt": 5, "refund_type": "partial", "refund_reason": "Bent corner"}, False),
+        ({"refund_amt": 1, "refund_type": "partial", "refund_reason": "Card returned"}, True),
+        ({"refund_amt": 0, "refund_type": "full"}, True),
+    ],
+    ids=str,
+)
+async def test_only_full_refunds_and_returns_ask_to_restock(a_seller, refund, asks):
+    seller = await a_seller()
+    order = await an_order(seller, product_amt=5, total_amt=6, **refund)
+    await an_item(seller, order, sku_id=1)
+    assert (await seller.get("/api/returns")).json()["total"] == asks
+    page = (await (await signed_in(seller)).get("/returns")).text
+    assert ("buyer kept the cards" in page) != asks
 
 
 async def test_copies_go_where_the_seller_says_but_no_more_than_were_sold(shop):
@@ -136,7 +167,8 @@ async def test_two_who_restock_at_once_put_the_copies_back_once(shop):
     seller, browser, ids, order = shop
     path = f"/api/returns/{order}/restocked"
     answers = await asyncio.gather(browser.post(path, json={}), seller.post(path, json={}))
-    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert sorted(len(answer.json()["put"]) for answer in answers) == [0, 1]
     assert await on_shelf(browser) == {(ids[1], 4): 5}
 
 

@@ -19,7 +19,7 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer, returned_copies
 from cardsync.orders.order_filter import read_page
-from cardsync.shelving.place import Place
+from cardsync.shelving.place import Place, read_place
 from cardsync.web.request import reading
 
 
@@ -40,6 +40,9 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
         desk = await returned_copies.desk(
             reads, caller, page, limits.RETURNS_PER_PAGE, restocked=asked.restocked
         )
+        partial = await returned_copies.desk(
+            reads, caller, 1, limits.RETURNS_PER_PAGE, restocked=False, partial=True
+        )
         again = await one_customer.repeat_refunders(reads, caller)
     return show(
         request,
@@ -47,15 +50,56 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
         "returns.html",
         asked=asked,
         desk=desk,
+        partial=partial,
+        copies=sum(item.quantity for order in desk.returns for item in order.items),
         refunders=again,
     )
+
+
+@post_form("/returns")
+async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Put the copies of one line back, or those of all ticked lines, each into the location beside
+    it. Lines without a location stay.
+    """
+    lines = [form["one"]] if form["one"] else form.all("line")
+    if not lines:
+        return see("/returns")
+    by_order: dict[int, list[returned_copies.Put]] = {}
+    without = 0
+    for line in lines:
+        order_id, item_id, card_id, quantity = _numbers(line)
+        if not (where := form[f"place-{order_id}-{item_id}"]):
+            without += 1
+            continue
+        put = returned_copies.Put(card_id, read_place(where), quantity)
+        by_order.setdefault(order_id, []).append(put)
+    now = clock.now()
+    for order_id, puts in sorted(by_order.items()):
+        await returned_copies.restock(session, caller, order_id, puts, now)
+    copies = sum(one.quantity for puts in by_order.values() for one in puts)
+    said = [message("copies_put_back", copies)] if copies else []
+    if without or not copies:
+        said.append(message("items_nowhere", without or len(lines)))
+    return see("/returns", done=together(*said))
+
+
+def _numbers(line: str) -> list[int]:
+    """Read an order, an item, a card and how many copies of it, like 7.12.5.2. Pure. Raises
+    InvalidPayload.
+    """
+    parts = line.split(".")
+    if len(parts) == 4 and all(
+        part.isascii() and part.isdigit() and len(part) < 19 for part in parts
+    ):
+        return [int(part) for part in parts]
+    raise errors.InvalidPayload("line: this form names no copies; reload the page")
 
 
 @post_form("/returns/{order_id:int}/restocked")
 async def restock_order(
     caller: Caller, form: Form, session: AsyncSession, order_id: int
 ) -> Response[str]:
-    """Put an order's copies back where they were, or into the place that the form names."""
+    """Put all copies of an order back where they were, or into the place that the form names."""
     reported = None
     if form["box"] or form["slot"]:
         place = Place(number_of(form, "box"), number_of(form, "slot"))
@@ -65,10 +109,10 @@ async def restock_order(
         ]
     done = await returned_copies.restock(session, caller, order_id, reported, clock.now())
     pieces = sum(one.quantity for one in done.put)
-    said = message("copies_put_back", pieces)
+    said = [message("copies_put_back", pieces)] if pieces or not done.left else []
     if done.left:
-        said = together(said, message("items_nowhere", len(done.left)))
-    return see("/returns", done=said)
+        said.append(message("items_nowhere", len(done.left)))
+    return see("/returns", done=together(*said))
 
 
 def _copies(text: str) -> tuple[int, int]:
@@ -79,4 +123,4 @@ def _copies(text: str) -> tuple[int, int]:
     raise errors.InvalidPayload("copies: must be a card and a quantity")
 
 
-ROUTES = [desk_page, restock_order]
+ROUTES = [desk_page, restock, restock_order]
