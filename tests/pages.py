@@ -211,7 +211,7 @@ def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
     [network] = answers
     yield reader.number(network["printings"])
     yield reader.number(network["copies"])
-    yield "see your stock" if network["seen"] else "Buyers do not see your stock"
+    yield "see your stock" if network["seen"] else "Your stock is hidden"
     for card in network["shown"]:
         yield from _money(reader, card["price"])
 

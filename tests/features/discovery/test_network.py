@@ -141,7 +141,6 @@ FORM = {
     "was:postage_steps": "",
     "store_name": "",
     "listing_url_template": "",
-    "postage_steps": "",
 }
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 
@@ -150,19 +149,21 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     page = (await browser.get("/network")).text
-    assert "you have not consented; your stock is not published." in page
-    assert "Baskets use this estimate for you" in page
+    assert "Turn on both options to show it." in page
+    assert "Leave blank to use an estimate, as now:" in " ".join(page.split())
     assert "$4.99" in page
     joined_fields = {"network_consent": "true", "network_published": "true"}
-    more = {"store_name": HOSTILE, "postage_steps": "0:1.27, 12:3.20"}
+    more = {"store_name": HOSTILE, "rate_from": ["0", "$12", ""], "rate": ["1.27", "3.20", ""]}
     answer = await browser.form("/network", **(FORM | joined_fields | more))
     assert answer.status_code == 303, answer.text
     told = await network(seller)
     assert (told["seen"], told["store_name"]) == (True, HOSTILE)
     page = (await browser.get("/network")).text
     assert "<b onclick" not in page
-    assert "A parcel worth" in page
-    assert "estimate for you" not in page
+    assert 'value="1.27"' in page
+    assert 'value="3.20"' in page
+    assert "an estimate, as now" not in " ".join(page.split())
+    assert "Sharing since" in page
     entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     assert any("network_consent=true" in str(entry) for entry in entries)
     # A second tab that shows the old state writes over nothing.
@@ -170,9 +171,9 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     assert stale.status_code == 409
     assert "changed elsewhere" in stale.text
     stands = {"was:postage_steps": "0:1.27,12:3.20"}
-    unread = await browser.form("/network", postage_steps="a lot", **stands)
+    unread = await browser.form("/network", rate_from="0", rate="a lot", **stands)
     assert unread.status_code == 422
-    assert "steps of value and postage like" in unread.text
+    assert "Enter amounts like 1.27" in unread.text
     assert 'value="a lot"' in unread.text
     left = await browser.form("/network", **{"was:network_consent": "true"})
     assert left.status_code == 303

@@ -1,10 +1,10 @@
-"""The page of the network: its two switches with their dates, the shop as buyers see it, and the
-cards that buyers asked for in vain.
+"""The page of the network: its two switches with their dates, the shipping rates as a table, the shop
+as buyers see it, and the cards that buyers asked for in vain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from litestar import Response, get
@@ -18,44 +18,60 @@ from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import Input, shown_and_wanted
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network_shown import postage_shown
 from cardsync.discovery.seller_network import read_network
+from cardsync.postage import MOST_STEPS
 from cardsync.settings import Settings
 
 INPUTS: Final = (
+    Input(
+        "network_published",
+        "Share my listings",
+        "check",
+        "Turn off for a vacation.",
+    ),
     Input(
         "network_consent",
         "I agree to let network buyers find my stock",
         "check",
         "If off, no one can see your stock.",
     ),
-    Input(
-        "network_published",
-        "My stock is published",
-        "check",
-        "Switch it off for a while, for example for a vacation, and keep your consent.",
-    ),
     Input("store_name", "Store name", hint="As buyers see it."),
     Input(
         "listing_url_template",
-        "Link to one of your listings",
+        "Listing link template",
         hint="Like https://shop.example/product/{marketplace_product_id}. "
-        "Empty for the product's page at the marketplace.",
+        "Leave blank to link to TCGplayer.",
     ),
-    Input(
-        "postage_steps",
-        "Postage by parcel value",
-        hint="For example 0:1.27,12:3.20: a parcel costs 1.27 to ship, or 3.20 from $12 up. Empty if you do not know: baskets then use an estimate.",
-    ),
+    Input("postage_steps", "Shipping rates"),
 )
+# What the two switches do not say.
 REASONS: Final = {
-    "no_consent": "you have not consented",
-    "not_published": "your stock is not published",
     "suspended": "your account is suspended",
     "plan_ended": "your plan has ended",
 }
+# Rows of the table of rates that are there to be filled in.
+BLANK_ROWS: Final = 2
+
+
+def rates_of(text: str) -> list[tuple[str, str]]:
+    """Return the rows of a text of rates, and blank ones. Pure."""
+    rows = [part.strip().partition(":") for part in text.split(",") if part.strip()]
+    known = [(start.strip(), rate.strip()) for start, _, rate in rows]
+    return [*known, *[("", "")] * min(BLANK_ROWS, MOST_STEPS - len(known))]
+
+
+def text_of(starts: Sequence[str], rates: Sequence[str]) -> str:
+    """Return the text of a table's rows; blank rows are left out, and free is 0. Pure."""
+
+    def plain(cell: str) -> str:
+        cell = cell.strip().lstrip("$").strip()
+        return "0" if cell.casefold() == "free" else cell
+
+    rows = [(plain(start), plain(rate)) for start, rate in zip(starts, rates, strict=False)]
+    return ",".join(f"{start or '0'}:{rate}" for start, rate in rows if start or rate)
 
 
 async def _page(
@@ -71,6 +87,10 @@ async def _page(
         found = await read_network(session, caller, settings, clock.now())
         current = account_form.as_texts(await account_settings.account_of(session, caller))
     given = {"conflicts": [], "problems": {}} | values
+    reader = reader_of(request, caller)
+    days = {"network_published": found.published_at, "network_consent": found.consented_at}
+    words = {"network_published": "Sharing since", "network_consent": "Agreed on"}
+    texts = {**current, **(wanted or {})}
     return show(
         request,
         caller,
@@ -80,9 +100,15 @@ async def _page(
         default_postage=postage_shown(settings.default_postage_steps),
         inputs=INPUTS,
         labels={each.name: each.label for each in INPUTS},
-        reasons=REASONS,
+        reasons=[REASONS[why] for why in found.hidden_because if why in REASONS],
+        since={
+            name: f"{words[name]} {reader.day(day.astimezone(reader.zone).date())}"
+            for name, day in days.items()
+            if day is not None
+        },
+        rates=rates_of(texts["postage_steps"]),
         current=current,
-        texts={**current, **(wanted or {})},
+        texts=texts,
         **given,
     )
 
@@ -102,6 +128,8 @@ async def change_network(
     request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template | Response[str]:
     shown, wanted = shown_and_wanted(form, INPUTS)
+    if "postage_steps" in wanted:
+        wanted["postage_steps"] = text_of(form.all("rate_from"), form.all("rate"))
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
