@@ -35,7 +35,7 @@ async def test_a_sync_is_requested_and_cancelled(a_seller):
     assert (await seller.get("/api/v1/status")).json()["sync_in_progress"] is False
 
 
-AGENT_OFFLINE = re.compile("agent (is )?offline", re.IGNORECASE)
+AGENT_OFFLINE = re.compile("(agent|sync app) (is )?offline", re.IGNORECASE)
 
 
 async def test_a_request_says_when_the_agent_starts_it(a_seller):
@@ -46,17 +46,17 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
         answer = await browser.form("/sync/request", kind=kind, back="/today")
         return (await browser.get(answer.headers["location"])).text
 
-    assert "No agent has connected yet" in await asked("orders")
+    assert "No sync app has connected yet" in await asked("orders")
     await seller.post("/api/v1/heartbeat")
     seen = clock.now()
-    assert "The agent starts it within a minute." in await asked("orders")
+    assert "The sync app starts it within a minute." in await asked("orders")
     assert not AGENT_OFFLINE.search((await browser.get("/today")).text)
     clock.shift(timedelta(minutes=6))
     told = await asked("orders")
     at = Reader("en", zone_of("America/New_York"), clock.now()).exact(seen)
-    assert "The agent is offline. The sync starts once it is back." in told
+    assert "The sync app is offline. The sync starts once it is back." in told
     page = (await browser.get("/sync")).text
-    assert f"The agent is offline since {at} (6 min ago)" in page
+    assert f"The sync app is offline since {at} (6 min ago)" in page
     for page in ("/sync", "/today"):
         text = (await browser.get(page)).text
         assert "(6 min ago); the sync starts once it is back" in text
@@ -81,7 +81,7 @@ async def test_the_agents_tasks_are_those_of_the_api(a_seller):
     assert refused.status_code == 422
     staff = await joined(seller, f"bea-{seller.email}")
     assert (await staff.form("/sync/tasks", kind="refresh_account")).status_code == 403
-    assert "Agent tasks" not in (await staff.get("/sync")).text
+    assert "Run a task" not in (await staff.get("/sync")).text
 
 
 async def test_a_failed_task_says_why(a_seller):

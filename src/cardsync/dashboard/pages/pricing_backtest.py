@@ -13,6 +13,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
+from cardsync.cards.named_cards import NamedCard, named_cards
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, sentence
@@ -25,6 +26,7 @@ from cardsync.pricing.preview.backtest import PastAsked
 from cardsync.pricing.preview.shown import Backtest
 from cardsync.pricing.rules import rule_sets
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import reading
 
 DAYS = 30
 
@@ -54,6 +56,11 @@ async def backtest_page(
             found = await _tested(caller, database, heavy, days, drafts=drafts)
         except (errors.InvalidPayload, errors.InvalidRule, errors.InvalidQuery) as e:
             problem, status = sentence(e), e.status
+    cards: dict[int, NamedCard] = {}
+    if found is not None:
+        async with reading(request) as reads:
+            sold = [line.marketplace_id for line in found.sold]
+            cards = await named_cards(reads, caller, sold)
     return show_part(
         request,
         caller,
@@ -62,6 +69,7 @@ async def backtest_page(
         days=days,
         drafts=drafts,
         found=found,
+        cards=cards,
         points=[(day.date, {"Listed value": day.listed_value}) for day in found.days]
         if found
         else [],

@@ -39,8 +39,9 @@ from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
 from cardsync.seller_state.sync_kinds import KINDS, read_kind
 from cardsync.settings import Settings
-from cardsync.sync import cancel, cooldown
+from cardsync.sync import cancel, cooldown, past_cycles
 from cardsync.sync import manual_request as requests
+from cardsync.sync.cycles_shown import cycle_body
 from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
@@ -49,6 +50,8 @@ from cardsync.web.heavy_work import HeavyWork
 
 TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TASKS_SHOWN: Final = 20
+CYCLES_SHOWN: Final = 5
+KIND_NAMES: Final = {"full": "Everything", "pricing": "Inventory and prices"}
 ROWS_SHOWN: Final = 500
 ASKED: Final = (
     ("refresh_orders", "Fetch new orders"),
@@ -57,17 +60,17 @@ ASKED: Final = (
 )
 TASK_NAMES: Final = dict(ASKED) | {
     "backfill_sales_report": "Fetch a monthly sales report",
-    "apply_price_updates": "Send prices to the marketplace",
-    "apply_rollback": "Send rollback prices to the marketplace",
+    "apply_price_updates": "Send prices to TCGplayer",
+    "apply_rollback": "Send rollback prices to TCGplayer",
     "quick_add_listing": "List the added cards",
 }
 # Why a price file is empty, for people.
 EMPTY: Final = {
-    "no_updates": "All prices already match the marketplace.",
+    "no_updates": "No price changes right now.",
     "not_entitled": "This account's plan does not include price uploads.",
     "consent_missing": "Allow writing prices to the marketplace in Settings, Sync.",
     "past_due": "A payment is due. Price uploads resume once it is paid.",
-    "apply_in_progress": "The agent is sending prices to the marketplace right now.",
+    "apply_in_progress": "The sync app is sending prices to TCGplayer right now.",
     "automatic_pricing_paused": "Price uploads are paused in Settings, Sync.",
     "awaiting_review": "A pricing run needs your review first.",
     "rollback_preparing": "A rollback is being prepared.",
@@ -90,7 +93,7 @@ def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> 
     code = start_code(seen_at, reader.now, in_progress=in_progress)
     if code == "start_offline" and seen_at is not None:
         since = f"since {reader.exact(seen_at)} ({reader.ago(seen_at)})"
-        return f"The agent is offline {since}; the sync starts once it is back."
+        return f"The sync app is offline {since}; the sync starts once it is back."
     return sentences(message(code))
 
 
@@ -133,7 +136,8 @@ async def steering(
         "status": status_body(current, caller.state.last_sync_at, seen_at),
         "phase": phase_words(current.phase),
         "can_cancel": caller.role == "owner" and (current.in_progress or at_agent),
-        "kinds": [(kind, kind.title()) for kind in KINDS],
+        "kinds": [(kind, KIND_NAMES.get(kind) or kind.capitalize()) for kind in KINDS],
+        "kind_names": {kind: KIND_NAMES.get(kind) or kind.capitalize() for kind in KINDS},
         "requested_kind": caller.state.requested_kind,
         "offline": is_offline(seen_at, now) and not current.in_progress,
         "start": start_of(
@@ -159,10 +163,12 @@ async def sync_page(
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
-    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": []}
+    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": [], "cycles": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
+        cycles, _ = await past_cycles.page_of_cycles(session, caller, 1, CYCLES_SHOWN)
         values = {
+            "cycles": [cycle_body(row, []) for row in cycles],
             "shown_tasks": await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now),
             "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
         }

@@ -22,7 +22,7 @@ from cardsync.activity import entry_words
 from cardsync.activity.feed import Feed, newest_by_others
 from cardsync.cards import market_trend
 from cardsync.cards.market_trend import Trend
-from cardsync.dashboard.pages.sync import phase_words, start_of
+from cardsync.dashboard.pages.sync import KIND_NAMES, phase_words, start_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.settings import Settings
@@ -35,7 +35,6 @@ from cardsync.today.movers import read_movers
 from cardsync.today.shown import ListedDay, MoverBody, MoversBody, TodayBody
 from cardsync.web.request import reading
 
-KIND_NAMES = {"full": "Everything", "pricing": "Inventory and prices"}
 SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}
 # The page shows at most this many movers a direction, and changes since the last visit.
 MOVERS_EACH = 5
