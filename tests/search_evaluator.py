@@ -206,6 +206,9 @@ def _measure(inv: Inventory, card: Row, field: str) -> Any:
             if oldest is not None:
                 since = datetime.combine(oldest, time(), UTC)
             return (inv.now - since) // timedelta(days=1)
+        case "unsold":
+            sold = [at for sku, at, _ in inv.sold if sku == card["listing_id"] and at]
+            return (inv.now - max(sold, default=card["created_at"])) // timedelta(days=1)
         case "sku":
             return card["marketplace_id"]
     return card[field]
@@ -224,6 +227,7 @@ MEASURED = (
     "change",
     "margin",
     "age",
+    "unsold",
     "id",
     "sku",
 )
@@ -428,6 +432,8 @@ def _has(inv: Inventory, card: Row, thing: str) -> bool:
             return any(card["id"] in ids for ids in inv.lists.values())
         case "rule":
             return _governing(inv, card) is not None
+        case "cost":
+            return inv.costs.get(card["marketplace_id"], (None, None))[0] is not None
         case "receipt":
             return (
                 not card["gone"]

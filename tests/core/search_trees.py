@@ -146,7 +146,7 @@ terms = st.one_of(
                                      "%"]))),
     *(part for name in AMOUNTS for part in _measured(name, numbers)),
     *(part
-      for name in ("qty", "unshelved", "change", "margin", "age", "id", "sku")
+      for name in ("qty", "unshelved", "change", "margin", "age", "unsold", "id", "sku")
       for part in _measured(name, whole)),
     _terms("box", [":", "!="], _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12)]))),
     _terms("loc", [":", "!="], _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3)]))),

@@ -20,7 +20,7 @@ from cardsync.database.snapshot_reads import Reading
 COLUMNS: Final = (
     "set", "number", "rarity", "condition", "printing", "language", "quantity", "price", "target",
     "change", "trend", "market", "low", "low_with_shipping", "direct_low", "location", "lists", "game",
-    "marketplace_id", "updated",
+    "marketplace_id", "updated", "cost", "margin", "rule", "last_sold",
 )  # fmt: skip
 DEFAULT: Final = (
     "condition",

@@ -107,6 +107,8 @@ pages = Router(
         selected_cards.unpin_selected,
         selected_cards.publish_selected,
         selected_cards.label_selected,
+        selected_cards.promote_selected,
+        selected_cards.mark_down_selected,
         selected_cards.export_selected,
         selected_cards.export_cards,
         *today.ROUTES,

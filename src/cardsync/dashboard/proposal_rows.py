@@ -19,8 +19,8 @@ from cardsync.recommendations.shown import RecommendationShown
 # One button approves every price below so many dollars.
 UNDER: Final = Decimal(20)
 REASONS: Final = {
-    "rise": "A rise beyond your limit.",
-    "drop": "A drop beyond your limit.",
+    "rise": "Over your limit for increases.",
+    "drop": "Over your limit for decreases.",
     "first_price": "It is the card's first price.",
 }
 KINDS: Final = {

@@ -26,6 +26,7 @@ OF_FIELDS: Final[Mapping[str, Data]] = {
     "v": "uploads",
     **dict.fromkeys(("price", "target", "change"), "prices"),
     **dict.fromkeys(("cost", "margin", "age"), "costs"),
+    "unsold": "orders",
     "list": "lists",
     **dict.fromkeys(("unshelved", "box", "loc"), "places"),
     # Queries of rules cannot use it.
@@ -47,6 +48,7 @@ OF_THINGS: Final[Mapping[str, Data]] = {
     "rule": "prices",
     "receipt": "prices",
     "location": "places",
+    "cost": "costs",
 }
 # The fields of a rule that ask more than its own numbers; sources are looked at by their names.
 OF_RULES: Final[Mapping[str, tuple[Data, ...]]] = {

@@ -300,15 +300,17 @@ def _best(valued: pl.DataFrame, limits: Limits) -> pl.DataFrame:
 
 
 def stale_stock(cards: pl.DataFrame, unsold: Sequence[int], run: Run) -> pl.DataFrame:
-    """Return the cards of `unsold` that a sale may move: the market price is fresh, and the seller's
-    floors allow a fifth less.
+    """Return the cards of `unsold` that a sale may move: the market price is fresh, the seller's
+    floors allow a fifth less, and nobody has bought out the market lately.
     """
+    bought_out = within(run.now - STALE_LASTS, run.now, "buy_out_detected_at")
     span = timedelta(hours=run.seller.max_age_hours)
     wanted = cents(scaled(pl.col("current_price"), pl.lit(WHOLE_BP - STALE_CUT_BP))) * 100
     old = cards.filter(
         pl.col("id").is_in(list(unsold))
         & _fresh("observed_at", run.now, span)
         & pl.col("market").is_not_null()
+        & ~bought_out
     ).with_columns(
         wanted=wanted,
         expires_at=pl.min_horizontal(

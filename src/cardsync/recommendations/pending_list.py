@@ -11,12 +11,14 @@ from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
 from cardsync.money import dollars, to_units, usd
 from cardsync.proposals.decide_proposals import Asked
+from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.shown import RecommendationShown, RecommendationsShown, card_body
 
 
@@ -128,6 +130,18 @@ async def recommendations(
         -(-total // per_page),
         None if revision is None else clock.exact(revision),
     )
+
+
+async def without_buy_outs(
+    session: AsyncSession, caller: Caller, found: RecommendationsShown, now: datetime
+) -> None:
+    """Leave out stale stock of which buyers have bought out the market since it was suggested."""
+    ids = [one.card.id for one in found.liquidation if one.card]
+    badges = await badges_of(session, caller, [], ids, now)
+    bought_out = {one.card_id for one in badges if one.bought_out_at is not None}
+    found.liquidation = [
+        one for one in found.liquidation if one.card is None or one.card.id not in bought_out
+    ]
 
 
 async def suggestions_under(

@@ -25,7 +25,7 @@ from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.holds import holds_now
 from cardsync.recommendations.impressions import Observation, record_shown
 from cardsync.recommendations.outcomes import outcomes
-from cardsync.recommendations.pending_list import recommendations
+from cardsync.recommendations.pending_list import recommendations, without_buy_outs
 from cardsync.recommendations.shown import (
     BadgesShown,
     DecisionShown,
@@ -94,6 +94,9 @@ async def read_recommendations(
     page = page_of(page_number, page_size)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
+    if found.liquidation:
+        async with database.tenant(caller.seller_id, snapshot=True) as session:
+            await without_buy_outs(session, caller, found, clock.now())
     return Polled(found)
 
 

@@ -73,7 +73,7 @@ FLAGS = (
     "pinned", "held", "capped", "stuck", "sealed", "foil", "moved", "review", "confirmed", "in-flux",
     "audit", "dropped",
 )  # fmt: skip
-THINGS = ("photo", "list", "rule", "receipt", "location")
+THINGS = ("photo", "list", "rule", "receipt", "location", "cost")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
 # Product lines are found by their folded label and by their name.
@@ -253,6 +253,7 @@ _ALL = (
     Field("change", _or_range(_percent), COMPARING),
     Field("margin", _or_range(_percent), COMPARING),
     Field("age", _number, COMPARING),
+    Field("unsold", _number, COMPARING),
     Field("list", _list, IS),
     Field("box", _box, EQUALITY),
     Field("loc", _loc, EQUALITY),

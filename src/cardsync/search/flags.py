@@ -29,12 +29,21 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
 # What the copies in lots cost on average, where that is known of some (lots/settle_uses.py).
-_COST = """(SELECT k.cost FROM card_cost k
+COST = """(SELECT k.cost FROM card_cost k
   WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id)"""
 # A card without lots is as old as its first upload.
 _AGE = """floor(extract(epoch FROM (CAST(:now AS timestamptz) - coalesce((
   SELECT CAST(k.oldest AS timestamp) AT TIME ZONE 'UTC' FROM card_cost k
    WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id), c.created_at))) / 86400)"""
+_SOLD_ITEMS = """order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+    WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
+      AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE"""
+# The last sale of a listing: cancelled orders and those refunded in full sell nothing. An order
+# names the listing, a custom one like any other.
+LAST_SOLD = f"""(SELECT max({PLACED_AT}) FROM {_SOLD_ITEMS} AND i.sku_id = c.listing_id)"""
+# A card that never sold is unsold since its first upload.
+_UNSOLD = f"""floor(extract(epoch FROM (CAST(:now AS timestamptz)
+  - coalesce({LAST_SOLD}, c.created_at))) / 86400)"""
 AMOUNTS = {
     "price": "c.price",
     "target": "c.target_price",
@@ -42,12 +51,13 @@ AMOUNTS = {
     "low": "c.low",
     "lowship": "c.low_with_shipping",
     "direct": "c.direct_low",
-    "cost": _COST,
-    "margin": f"(CASE WHEN c.price > 0 THEN (c.price - {_COST}) * 100 / c.price END)",
+    "cost": COST,
+    "margin": f"(CASE WHEN c.price > 0 THEN (c.price - {COST}) * 100 / c.price END)",
     "qty": "c.quantity",
     "unshelved": _UNSHELVED,
     "change": "(CASE WHEN c.price > 0 THEN (c.target_price - c.price) * 100 / c.price END)",
     "age": _AGE,
+    "unsold": _UNSOLD,
     "id": "c.id",
     "sku": "c.marketplace_id",
 }
@@ -99,8 +109,7 @@ _COUNTED_SINCE = """EXISTS (
     WHERE s.seller_id = :seller AND s.state = 'settled' AND s.ended_at >= m.received_at
       AND l.outcome IN ('correct', 'wrong') AND k.listing_id = m.sku_id)"""
 # The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
-# than the upload that still had the card; cancelled orders and those refunded in full sell
-# nothing. An order names the listing, a custom one like any other.
+# than the upload that still had the card.
 _AUDIT = f"""(c.listing_id IN (
  SELECT m.sku_id FROM pull_mark m
   WHERE m.seller_id = :seller AND m.kind = 'missing' AND NOT m.undone AND m.sku_id IS NOT NULL
@@ -112,10 +121,7 @@ _AUDIT = f"""(c.listing_id IN (
      FROM card c {_OTHERS} WHERE c.seller_id = :seller AND other.quantity > c.quantity
       AND (other.place = 1 OR other.observed_at >= CAST(:now AS timestamptz) - interval '90 days')
  ) AS dropped LEFT JOIN (
-   SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at
-     FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
-    WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
-      AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
+   SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at FROM {_SOLD_ITEMS}
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
   GROUP BY dropped.id, dropped.missing, dropped.since
  HAVING coalesce(sum(sold.quantity), 0) < dropped.missing))"""
@@ -162,4 +168,5 @@ THINGS = {
     "list": f"c.id IN ({ON_LIST})",
     "receipt": f"(NOT c.gone AND c.contribution IS NULL AND c.product_line IN ({_REPORTED}))",
     "location": SHELVED,
+    "cost": f"({COST} IS NOT NULL)",
 }

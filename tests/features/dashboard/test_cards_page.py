@@ -6,12 +6,16 @@ import asyncio
 import html
 import re
 from datetime import timedelta
+from decimal import Decimal
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, a_shop
 from cardsync import clock
+from lots_builder import add, settle
+from orders_builder import an_item, an_order
 from rollbacks_builder import repriced
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -390,3 +394,83 @@ async def test_the_market_price_of_a_card_is_drawn_where_two_days_are_known(a_se
     assert 'aria-label="Market over 30 days: $4.00 to $5.00, up 25.0' in page
     assert page.partition("<main")[2].count("<polyline") == 1
     assert page.count("no history") == 1
+
+
+async def a_lying_shop(a_seller):
+    """Card 1 was sold 120 days ago, card 2 two days ago, card 3 never; cards 1 and 2 have a cost."""
+    rows = [a_row(n, name=f"Card {n}", price="10.00", market="10.00") for n in (1, 2, 3)]
+    seller = await a_shop(a_seller, *rows)
+    for id, days in ((1, 120), (2, 2)):
+        placed = (clock.now() - timedelta(days=days)).date()
+        await an_item(seller, await an_order(seller, order_date=placed), sku_id=id, quantity=1)
+    bought = (clock.now() - timedelta(days=200)).date()
+    await add(seller, (1, 2, Decimal("8.00"), bought), (2, 2, Decimal("9.50"), bought))
+    await settle(seller)
+    return seller
+
+
+async def test_what_has_not_sold_is_found_and_marked_down_or_promoted_with_its_effect(a_seller):
+    """Cards → the view → tick the page → More → Start a promotion → Schedule: five clicks more."""
+    seller = await a_lying_shop(a_seller)
+    browser = await signed_in(seller)
+    assert "search=unsold%3E90" in (await browser.get("/cards")).text
+    found = (await browser.get("/api/cards", params={"search": "unsold>90"})).json()["cards"]
+    assert [card["marketplace_id"] for card in found] == [1]
+    ticked = {"card_ids": str(found[0]["id"])}
+    for fields in (ticked, {"scope": "all", "search": "unsold>90"}):
+        asked = await browser.form("/cards/promote", **fields)
+        assert asked.status_code == 303, asked.text
+        page = await browser.get(asked.headers["location"])
+        assert page.status_code == 200
+        assert "$10.00" in page.text  # listed now
+        assert "Tick the box to lower" in page.text  # the rule never lowers a price
+        query = parse_qs(urlsplit(asked.headers["location"]).query)["query"][0]
+        promotion = {"query": query, "percent": "10", "lower_all": "true", "floor_cost": "0"}
+        times = {"starts": "", "ends": "2130-01-01T08:00", "floor": "", "name": "Clear out"}
+        page = await browser.form("/pricing/sales/new", **promotion | times, action="preview")
+        assert "$9.00" in page.text
+        asked = await browser.form("/cards/mark-down", **fields)
+        page = await browser.get(asked.headers["location"])
+        assert page.status_code == 200
+        assert "Markdown" in page.text
+        assert re.search(r'name="stale_after_days"[^>]*value="90"', page.text) or (
+            'value="90"' in page.text
+        )
+        assert "Card 1" in page.text
+    nothing = await browser.form("/cards/promote")
+    assert nothing.status_code == 422
+    many = await browser.form("/cards/promote", card_ids=[str(n) for n in range(1, 152)])
+    assert many.status_code == 422
+    assert "select at most 150 cards" in many.text
+
+
+async def test_cost_margin_rule_and_last_sale_are_columns_and_filters(a_seller):
+    seller = await a_lying_shop(a_seller)
+    browser = await signed_in(seller)
+    address = "/cards?columns=cost,margin,rule,last_sold&sort=name"
+    page = (await browser.get(address)).text
+    told = {
+        label: [
+            " ".join(re.sub("<[^>]*>", " ", cell).split())
+            for cell in re.findall(rf'data-label="{label}">(.*?)</td>', page, re.DOTALL)
+        ]
+        for label in ("Cost", "Margin", "Rule", "Last sold")
+    }
+    assert told["Cost"] == ["$8.00", "$9.50", "unknown"]
+    assert told["Margin"] == ["20.0%", "5.0%", "unknown"]
+    assert told["Last sold"][2] == "never sold"
+    [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]
+    assert told["Rule"] == [rule["name"]] * 3
+    staff = await joined(seller, f"staff-{seller.email}")
+    shown = (await staff.get(address)).text
+    assert "$8.00" not in shown
+    assert "never sold" in shown
+    form = await browser.get("/cards?edit=filters")
+    assert 'name="margin_under"' in form.text
+    fields = {"price_from": "5", "margin_under": "15", "in_rule": rule["name"], "unsold_over": "1"}
+    sent = await browser.get("/cards", params=fields | {"in_set": "", "in_cond": ""})
+    assert sent.status_code == 303
+    search = parse_qs(urlsplit(sent.headers["location"]).query)["search"][0]
+    assert search == f'rule:"{rule["name"]}" price>=5 margin<15 unsold>1'
+    found = (await browser.get("/api/cards", params={"search": search})).json()
+    assert (found["query_errors"], [card["marketplace_id"] for card in found["cards"]]) == ([], [2])

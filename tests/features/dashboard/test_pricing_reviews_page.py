@@ -54,7 +54,7 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
         assert f'value="{take(one)}"' in page
         assert f'href="/cards/{one["card_id"]}"' in page
         assert f"${one['proposed_price']}" in page
-    assert "A rise beyond your limit." in page
+    assert "Over your limit for increases." in page
     assert (await browser.get(f"{PATH}?page=9")).text.count("That page does not exist") == 1
     told = (await browser.get("/api/today")).json()["conditions"]
     condition = next(one for one in told if one["kind"] == "prices_to_review")

@@ -643,3 +643,29 @@ async def test_a_leap_leaves_the_card_to_other_evidence(shop, observed, product)
     answer = await listed_now(seller)
     assert prices(answer) == [("sales_anchor", "10.00", "20.00")]
     assert answer["recommendations"][0]["evidence"]["source"] == "imported"
+
+
+@pytest.mark.soak
+async def test_stale_stock_is_not_suggested_against_a_buy_out(shop, observed, product):
+    """Also not while a suggestion that was made before the buy-out is still pending."""
+    seller = await shop()
+    await seller.service.sql(
+        seller.id,
+        "UPDATE card SET created_at = :at WHERE seller_id = :id",
+        id=seller.id,
+        at=clock.now() - timedelta(days=91),
+    )
+    assert len((await synced(seller))["liquidation"]) == 1
+    browser = await signed_in(seller)
+    page = (await browser.get("/recommendations")).text
+    assert "/pricing/sales/new?query=id%3A" in page
+    before, after = ago(hours=10), ago(hours=2)
+    await observed(
+        *(listing(product, "12.00", before, quantity=4) for _ in range(5)),
+        listing(product, "30.00", after, quantity=1),
+        sale(product, "12.00", ago(hours=3), after),
+    )
+    assert (await listed_now(seller))["liquidation"] == []
+    page = (await browser.get("/recommendations")).text
+    assert "/pricing/sales/new?query=id%3A" not in page
+    assert (await synced(seller))["liquidation"] == []

@@ -21,6 +21,8 @@ from cardsync.cards import saved_searches
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
+from cardsync.cards.columns_beside import COLUMNS as BESIDE
+from cardsync.cards.columns_beside import Beside, beside_of
 from cardsync.cards.market_trend import Trend, market_trends
 from cardsync.cards.names_in_search import with_names
 from cardsync.cards.queries import cards_of, order_of_cards, read_card, search_cards
@@ -31,8 +33,10 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.seller_lists import names_of_lists
+from cardsync.pricing.inputs.governing import governing_rules
 from cardsync.pricing.receipts.in_short import Receipt, receipt_of
 from cardsync.pricing.receipts.some_cards import live_steps
+from cardsync.pricing.rules import rule_sets
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.shown import CardBadges
 from cardsync.search.chips import Chip, chips_of, query_of, with_part
@@ -45,6 +49,7 @@ NAMES = {
     "target": "Target", "change": "Change", "trend": "30 days", "market": "Market", "low": "Low",
     "low_with_shipping": "Low with shipping", "direct_low": "Direct low", "location": "Place",
     "lists": "Lists", "game": "Game", "marketplace_id": "SKU", "updated": "Updated",
+    "cost": "Cost", "margin": "Margin", "rule": "Rule", "last_sold": "Last sold",
 }  # fmt: skip
 # Columns leave a narrow table by their weight, the third first; the others stay.
 WEIGHTS = {
@@ -61,7 +66,17 @@ FILTERS = (
     ("is:unpriced", "No price"),
     ("is:unshelved", "Unassigned"),
     ("is:custom", "Custom"),
+    ("unsold>90", "No sale in 90 days"),
+    ("-has:cost", "Cost unknown"),
 )
+# The fields of the form of more filters: each that is filled becomes a term of the search.
+MORE_FILTERS = {
+    "in_set": 'set:"{}"', "in_cond": "cond:{}", "in_rule": 'rule:"{}"', "price_from": "price>={}",
+    "price_to": "price<={}", "cost_from": "cost>={}", "cost_to": "cost<={}",
+    "margin_under": "margin<{}", "age_over": "age>{}", "unsold_over": "unsold>{}",
+}  # fmt: skip
+# What the shop's owner alone sees of money.
+OWNERS_COLUMNS = frozenset({"cost", "margin"})
 # The views that every shop has, before its own.
 VIEWS = (
     ("", "All"),
@@ -69,6 +84,7 @@ VIEWS = (
     ("is:overpriced", "Over target"),
     ("is:unshelved", "Unassigned"),
     ("price>=50", "Over $50"),
+    ("unsold>90", "No sale in 90 days"),
 )
 
 
@@ -127,7 +143,7 @@ class Asked:
 
 def read_asked(given: Mapping[str, Sequence[str]]) -> Asked:
     """Read the address. Raises InvalidPayload."""
-    term = _last(given, "term")
+    term = joined(_last(given, "term"), filters_in(given))
     search = joined(_last(given, "search"), term)
     return Asked(
         read_filter({**given, "search": [search]}),
@@ -137,6 +153,12 @@ def read_asked(given: Mapping[str, Sequence[str]]) -> Asked:
         read_id(_last(given, "card")),
         _last(given, "edit"),
     )
+
+
+def filters_in(given: Mapping[str, Sequence[str]]) -> str:
+    """Return the filled fields of the form of more filters as terms of a search. Pure."""
+    filled = ((pattern, _last(given, name)) for name, pattern in MORE_FILTERS.items())
+    return " ".join(pattern.format(text.replace('"', "")) for pattern, text in filled if text)
 
 
 def _last(given: Mapping[str, Sequence[str]], name: str) -> str:
@@ -167,7 +189,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         with suppress(QueryError):
             chips, quick = chips_of(wanted.search), filters_of(wanted.search)
         lists = await names_of_lists(reads, caller)
-        columns = asked.columns or await chosen_columns(reads, caller)
+        columns = shown_to(caller, asked.columns or await chosen_columns(reads, caller))
         answer = await search_cards(
             reads, caller, wanted, page, settings.read_seconds, worth=caller.sees_revenue
         )
@@ -186,6 +208,9 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         cards=[card_body(row) for row in found.cards],
         marks=marks,
         trends=await _trends(request, caller, columns, found.cards),
+        beside=await _beside(request, caller, columns, found.cards),
+        rule_names=await _rule_names(request, caller, columns, found.cards),
+        rules=await _rules(request, caller) if asked.edit == "filters" else [],
         peek=await _peek(request, caller, asked.card_id),
         total=found.total,
         worth=found.worth,
@@ -204,7 +229,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         asked=",".join(asked.columns),
         editing=asked.edit,
         choices=choices_of(columns),
-        others=[name for name in COLUMNS if name not in columns],
+        others=[name for name in shown_to(caller, COLUMNS) if name not in columns],
         names=NAMES,
         weights=WEIGHTS,
     )
@@ -229,6 +254,42 @@ async def _trends(
         return {}
     async with reading(request) as reads:
         return await market_trends(reads, caller, [row.id for row in rows], clock.now())
+
+
+def shown_to(caller: Caller, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that the caller may see. Pure."""
+    if caller.sees_revenue:
+        return columns
+    return tuple(name for name in columns if name not in OWNERS_COLUMNS)
+
+
+async def _beside(
+    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
+) -> dict[int, Beside]:
+    if not BESIDE.intersection(columns):
+        return {}
+    async with reading(request) as reads:
+        return await beside_of(reads, caller, [row.id for row in rows])
+
+
+async def _rule_names(
+    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
+) -> dict[int, str]:
+    if "rule" not in columns:
+        return {}
+    database = provide_database(request.app.state)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        ids = [row.id for row in rows]
+        return await governing_rules(session, caller.seller_id, ids, clock.now())
+
+
+async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
+    """Return the names of the rules, as the form of more filters offers them to an owner."""
+    if caller.role != "owner":
+        return []
+    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+        rules = await rule_sets.read_all(session, caller)
+    return [("", "Any"), *((rule.name, rule.name) for rule in rules)]
 
 
 class Peek(NamedTuple):
@@ -281,7 +342,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     if not 0 < len(ids) <= limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(f"ids: from 1 to {limits.CARDS_PER_PAGE_MOST} card IDs")
     async with reading(request) as reads:
-        columns = asked.columns or await chosen_columns(reads, caller)
+        columns = shown_to(caller, asked.columns or await chosen_columns(reads, caller))
         rows = await cards_of(reads, caller, ids)
     async with provide_database(request.app.state).tenant(caller.seller_id) as session:
         marks = await marks_of(session, caller, rows)
@@ -292,6 +353,8 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
         cards=[card_body(row) for row in rows],
         marks=marks,
         trends=await _trends(request, caller, columns, rows),
+        beside=await _beside(request, caller, columns, rows),
+        rule_names=await _rule_names(request, caller, columns, rows),
         page=asked.page,
         columns=columns,
         weights=WEIGHTS,

@@ -4,6 +4,8 @@ that move beyond the limits, one by one or together.
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from litestar import Response, get
@@ -13,20 +15,47 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards.columns_beside import Beside, beside_of
+from cardsync.cards.market_trend import market_trends
+from cardsync.cards.queries import cards_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.proposal_rows import UNDER, read_decision, row_of_review, said_of
+from cardsync.dashboard.proposal_rows import (
+    UNDER,
+    ProposalRow,
+    read_decision,
+    row_of_review,
+    said_of,
+)
 from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.lots.fee_schedule import FeeLevel, net, schedule_at
+from cardsync.money import UNITS_PER_DOLLAR, to_units
 from cardsync.orders.order_filter import read_page
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.decisions.accept_reviews import MOST
 from cardsync.pricing.decisions.review_list import reviews_of, reviews_under
+from cardsync.pricing.engine.rules import WHOLE_BP
+from cardsync.pricing.inputs.rule_rows import seller_pricing
 from cardsync.today.to_decide import read_to_decide
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50
 PATH: Final = "/pricing/reviews"
+
+
+def after_fees(
+    row: ProposalRow, beside: Beside | None, level: FeeLevel, now: datetime
+) -> Decimal | None:
+    """Return what a copy would leave at the proposed price after the marketplace's fees and its
+    cost; None where the cost is unknown. Pure.
+    """
+    if beside is None or beside.cost is None or row.proposed_price is None:
+        return None
+    units = to_units(Decimal(row.proposed_price))
+    left = net(units, schedule_at(now), level, direct=False)
+    return Decimal(left) / WHOLE_BP / UNITS_PER_DOLLAR - beside.cost
 
 
 @get(PATH, opt=BY_FORM)
@@ -37,13 +66,30 @@ async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSessi
     async with reading(request) as reads:
         first = await read_to_decide(session, caller, reads, now)
         waiting = await reviews_of(reads, caller, page, PER_PAGE, now)
+        rows = [row_of_review(one) for one in waiting.reviews]
+        ids = [row.card_id for row in rows if row.card_id is not None]
+        trends = await market_trends(reads, caller, ids, now)
+        cards = {card.id: card for card in await cards_of(reads, caller, ids)} if ids else {}
+        costs = await beside_of(reads, caller, ids)
+    account = await session.get_one(Account, caller.seller_id)
+    level = seller_pricing(account).fee_level
+    reasons = {row.why for row in rows}
     return show(
         request,
         caller,
         "pricing_reviews.html",
         first=first,
         waiting=waiting,
-        rows=[row_of_review(one) for one in waiting.reviews],
+        rows=rows,
+        reason=reasons.pop() if len(reasons) == 1 else "",
+        trends=trends,
+        markets={id: card.market for id, card in cards.items()},
+        earned={
+            row.card_id: earned
+            for row in rows
+            if row.card_id is not None and caller.sees_revenue
+            if (earned := after_fees(row, costs.get(row.card_id), level, now)) is not None
+        },
         under=UNDER,
     )
 

@@ -51,6 +51,12 @@ FOLDED: Final = {
     ),
 }
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
+# A rule that lowers what does not sell, step by step, and never under cost.
+MARKDOWN: Final[dict[str, Any]] = {
+    "name": "Markdown",
+    "floor_cost_bp": 0,
+    "stale": {"after_days": 90, "step_bp": 500, "every_days": 14, "limit_bp": 4_000},
+}
 # The words that a field of the sentence may have.
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "price_source": rule_forms.SOURCES,
@@ -83,6 +89,12 @@ class Shown(NamedTuple):
 def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
     """Return the workshop of a stored rule. Pure."""
     return Shown(rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored)
+
+
+def begun_with(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the address says of a new rule: the cards, and whether to mark them down. Pure."""
+    begun: dict[str, Any] = {"query": str(asked["query"])} if asked.get("query") else {}
+    return begun | MARKDOWN if asked.get("markdown") else begun
 
 
 async def _stored(
@@ -224,9 +236,11 @@ async def rule_page(
     """
     rule_id = request.path_params.get("rule_id")
     stored = await _stored(database, caller, settings, rule_id)
+    begun = {} if rule_id else begun_with(request.query_params)
+    stored |= begun
     effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
-        effect["draft"] = await _previewed(request, caller, heavy, rule_id, {}, sample=True)
+        effect["draft"] = await _previewed(request, caller, heavy, rule_id, begun, sample=True)
     except errors.Problem as e:
         # The rule can be corrected here though its effect is unknown.
         effect["unread"] = sentence(e)

@@ -23,6 +23,7 @@ from cardsync.dashboard.proposal_rows import (
     row_of_suggestion,
     said_of,
 )
+from cardsync.dashboard.search_of_ids import search_of_ids
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.orders.order_filter import read_page
@@ -30,9 +31,13 @@ from cardsync.plans.writer import Writer
 from cardsync.proposals.decide_proposals import Answer, Asked, Refused
 from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.outcomes import outcomes
-from cardsync.recommendations.pending_list import recommendations, suggestions_under
+from cardsync.recommendations.pending_list import (
+    recommendations,
+    suggestions_under,
+    without_buy_outs,
+)
 from cardsync.settings import Settings
-from cardsync.web.request import reading
+from cardsync.web.request import provide_database, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.
 PER_PAGE: Final = 20
@@ -53,6 +58,11 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
     page, _ = read_page(request.query_params.dict())
     async with reading(request) as reads:
         answer = await recommendations(reads, caller, page, PER_PAGE, clock.now())
+    if answer.liquidation:
+        database = provide_database(request.app.state)
+        async with database.tenant(caller.seller_id, snapshot=True) as session:
+            await without_buy_outs(session, caller, answer, clock.now())
+    stale = [one.card.id for one in answer.liquidation if one.card]
     return show(
         request,
         caller,
@@ -66,6 +76,7 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
         ],
         names=KINDS,
         under=UNDER,
+        stale=search_of_ids(stale),
     )
 
 

@@ -20,11 +20,14 @@ from cardsync.cards.card_filter import read_filter
 from cardsync.contributions.add import publish_picked
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
+from cardsync.dashboard.search_of_ids import TICKED_MOST, search_of_ids
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
 from cardsync.lists import entries
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.rules.pin_many import Pinned
+from cardsync.search.chips import with_part
+from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
 from cardsync.shelving.place import Place
 from cardsync.shelving.place_many import put_many
@@ -148,6 +151,37 @@ def _query_of(selection: Selection) -> dict[str, Any]:
 async def label_selected(form: Form) -> Response[str]:
     """Send the browser to the page that prints labels, for a selection."""
     return see("/print", **_query_of(selected(form)))
+
+
+def search_of(form: Form) -> str:
+    """Return a search for what a form selects: that of all that match, or the ids of the ticked
+    cards. Raises InvalidPayload, InvalidQuery.
+    """
+    selection = selected(form)
+    ids = selection.card_ids
+    if ids is None:
+        search, game = selection.search or "", selection.game
+        try:
+            return with_part(search, f'game:"{game}"') if game else search
+        except QueryError as e:
+            raise errors.InvalidQuery(f"search: {e}") from e
+    if len(ids) > TICKED_MOST:
+        raise errors.InvalidPayload(
+            f"select at most {TICKED_MOST} cards, or all that match a search"
+        )
+    return search_of_ids(ids)
+
+
+@post_form("/cards/promote")
+async def promote_selected(form: Form) -> Response[str]:
+    """Send the browser to a new promotion of the selected cards, which shows its effect."""
+    return see("/pricing/sales/new", query=search_of(form))
+
+
+@post_form("/cards/mark-down")
+async def mark_down_selected(form: Form) -> Response[str]:
+    """Send the browser to a new rule that marks the selected cards down step by step."""
+    return see("/pricing/rules/new", query=search_of(form), markdown="1")
 
 
 @post_form("/cards/export.csv")

@@ -70,7 +70,19 @@ CARDS: Final = """
       FROM rows_of_file i
 """
 _FIELDS: Final = frozenset(
-    {"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "margin", "rule"},
+    {
+        "list",
+        "box",
+        "loc",
+        "unshelved",
+        "target",
+        "change",
+        "age",
+        "unsold",
+        "cost",
+        "margin",
+        "rule",
+    },
 )
 _FLAGS: Final = {
     "is": frozenset(
@@ -91,7 +103,7 @@ _FLAGS: Final = {
             "review",
         }
     ),
-    "has": frozenset({"rule", "list", "receipt", "location"}),
+    "has": frozenset({"rule", "list", "receipt", "location", "cost"}),
 }
 
 

@@ -1,0 +1,16 @@
+"""Writes ticked cards as a search, for the pages that begin with one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+# A search has at most 200 values, and the shop may add terms of its own.
+TICKED_MOST: Final = 150
+
+
+def search_of_ids(ids: Sequence[int]) -> str:
+    """Return the search for the first of these cards, as many as a search may name; empty for
+    none.
+    """
+    return f"id:{'|'.join(map(str, ids[:TICKED_MOST]))}" if ids else ""
