@@ -22,7 +22,7 @@ OWN = OwnNames(
     ("text", "offered"),
     [
         ("bolt pri", ["price:", "printing:"]),
-        ("-un", ["unshelved:"]),
+        ("-un", ["unshelved:", "unsold:"]),
         ("is:un", ["is:underpriced", "is:unpriced", "is:unshelved"]),
         ("(bolt or not:loc", ["not:location-drift"]),
         ("has:ph", ["has:photo"]),

@@ -166,7 +166,7 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
     ends_at: Time | UnsetType = UNSET
     floor: Money | UnsetType | None = UNSET
     floor_cost_bp: Whole | UnsetType | None = UNSET
-    """What the card cost and so much more is not undercut, where the cost is known"""
+    """No price below the cost and so much more, in basis points, where the cost is known"""
     keep_never_lower: bool | UnsetType = UNSET
     """Prices that their rule never lowers stay as they are"""
 
