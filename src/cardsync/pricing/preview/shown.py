@@ -83,8 +83,9 @@ class DraftPreview(Preview):
 
 class PromotionEffect(msgspec.Struct):
     """The effect of a promotion on the cards in stock that it selects, as if it were on now.
-    `reduced` are listed lower than today; `full` ask no more than the cut leaves, and something stops those
-    that are `limited`. No rule, or an earlier promotion, prices those that are `not_priced`.
+    `reduced` are listed lower than today; `full` ask no more than the cut leaves, and something
+    stops those that are `limited`. No rule, or an earlier promotion, prices those that are
+    `not_priced`.
     """
 
     cards: int
