@@ -26,18 +26,25 @@ from cardsync.today.shown import (
 )
 
 _CYCLE: Final = """
-    SELECT id, sync_cycle_id, status, started_at, logged_at, duration_ms FROM sync_cycle
-     WHERE seller_id = :seller AND NOT placeholder
-       AND (CAST(:cycle AS bigint) IS NULL OR id = :cycle)
-     ORDER BY id DESC LIMIT 1
+    SELECT c.id, c.sync_cycle_id, c.status, c.started_at, c.logged_at, c.duration_ms,
+           (SELECT min(n.started_at) FROM sync_cycle n
+             WHERE n.seller_id = :seller AND NOT n.placeholder AND n.id > c.id)
+      FROM sync_cycle c
+     WHERE c.seller_id = :seller AND NOT c.placeholder
+       AND (CAST(:cycle AS bigint) IS NULL OR c.id = :cycle)
+     ORDER BY c.id DESC LIMIT 1
 """
-# A cycle without a name has the events that were imported while it ran.
+# An event that names no known cycle, as one of a task after it, is of the last one that began.
 _EVENTS: Final = """
-    SELECT outcome, row_count, moved, brought, rejected FROM repricing_event
-     WHERE seller_id = :seller
-       AND (sync_cycle_id = :name
-            OR sync_cycle_id IS NULL AND imported_at BETWEEN :started AND :logged)
-     ORDER BY id
+    SELECT e.outcome, e.row_count, e.moved, e.brought, e.rejected FROM repricing_event e
+     WHERE e.seller_id = :seller
+       AND (e.sync_cycle_id = CAST(:name AS text)
+            OR e.imported_at >= :started
+               AND (CAST(:next AS timestamptz) IS NULL OR e.imported_at < :next)
+               AND NOT EXISTS (SELECT FROM sync_cycle o
+                                WHERE o.seller_id = :seller AND NOT o.placeholder
+                                  AND o.sync_cycle_id = e.sync_cycle_id))
+     ORDER BY e.id
 """
 _ORDERS: Final = f"""
     SELECT count(*), coalesce(sum({TOTAL}), 0) FROM orders
@@ -107,8 +114,9 @@ async def sync_result(
         if cycle_id is not None:
             raise errors.NotFound(f"there is no sync {cycle_id}")
         return None
-    id, name, status, started, logged, duration = found[0]
-    values |= {"name": name, "started": started, "logged": logged} | _month(caller, now)
+    id, name, status, started, logged, duration, following = found[0]
+    values |= {"name": name, "started": started, "logged": logged, "next": following}
+    values |= _month(caller, now)
     statements = (_EVENTS, _ORDERS, _GONE, _REVIEWS, _LIMITED, _LISTED, _CAPTURED)
     events, orders, gone, reviews, limited, listed, captured = await reading.together(
         statements, values
@@ -152,8 +160,8 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
     found = await reading.rows(_CYCLE, {"seller": caller.seller_id, "cycle": None})
     if not found:
         return None
-    id, name, _, started, logged, _ = found[0]
-    values = {"seller": caller.seller_id, "name": name, "started": started, "logged": logged}
+    id, name, _, started, *_, following = found[0]
+    values = {"seller": caller.seller_id, "name": name, "started": started, "next": following}
     _, raised, up, lowered, down = _moves(await reading.rows(_EVENTS, values))
     return SyncBrought(id, raised, amount(up), lowered, amount(down))
 

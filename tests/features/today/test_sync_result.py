@@ -94,6 +94,25 @@ async def test_the_sums_of_a_sync_add_up_to_the_listed_value(a_seller):
     assert await result(seller, cycle=told["id"]) == told
 
 
+async def test_prices_that_a_task_sent_after_a_sync_are_of_that_sync(a_seller):
+    seller = await a_synced_shop(a_seller)
+    first = await result(seller)
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "file_sha256": "b" * 64,
+        "rows": [{"marketplace_id": 4, "old_price": "3.00", "new_price": "3.25"}],
+    }
+    assert (await seller.post("/api/v1/repricing_events", json=body)).status_code == 201
+    await seller.service.run_jobs()
+    told = await result(seller)
+    assert (told["raised"], told["raised_value"]) == (3, "2.75")
+    await log(seller, "success", {"orders": "success"}, sync_cycle_id="c9")
+    later = await result(seller)
+    assert (later["raised"], later["lowered"]) == (0, 0)
+    assert (await result(seller, cycle=first["id"]))["raised_value"] == "2.75"
+
+
 async def test_it_is_one_click_from_today_and_in_the_notice(a_seller):
     seller = await a_synced_shop(a_seller)
     owner = await signed_in(seller)
