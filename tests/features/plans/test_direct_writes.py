@@ -264,15 +264,16 @@ async def test_a_member_confirms_what_halves_a_card(a_limited_seller, price, nee
 async def test_the_page_shows_the_figures_before_it_writes(a_limited_seller):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
     csrf = owner.session["csrf_token"]
-    form = {"name": "Mistyped", "percent": "90", "hours": "48", "csrf_token": csrf}
-    asked = await owner.http.post("/pricing/sales", data=form)
+    form = {"name": "Mistyped", "percent": "90", "ends": "2130-01-01T08:00", "csrf_token": csrf}
+    form |= {"action": "schedule", "lower_all": "true"}
+    asked = await owner.http.post("/pricing/sales/new", data=form)
     assert asked.status_code == 422
     assert "Nothing has changed yet" in asked.text
     assert 'name="confirm" value="true"' in asked.text
     assert 'name="percent" value="90"' in asked.text
     assert "90" in asked.text
     assert (await seller.get(f"{PRICING}/sales")).json()["sales"] == []
-    done = await owner.http.post("/pricing/sales", data=form | {"confirm": "true"})
+    done = await owner.http.post("/pricing/sales/new", data=form | {"confirm": "true"})
     assert done.status_code == 303
     assert len((await seller.get(f"{PRICING}/sales")).json()["sales"]) == 1
 
@@ -306,9 +307,9 @@ async def test_a_pin_of_many_and_an_end_of_pins_are_weighed(a_limited_seller):
 @pytest.mark.soak
 async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller):
     _, owner, _ = await a_shop_under_limits(a_limited_seller)
-    form = {"name": "All", "percent": "99", "hours": "48"}
+    form = {"name": "All", "percent": "99", "ends": "2130-01-01T08:00", "action": "schedule"}
     refused = await owner.http.post(
-        "/pricing/sales", data=form | {"csrf_token": owner.session["csrf_token"]}
+        "/pricing/sales/new", data=form | {"csrf_token": owner.session["csrf_token"]}
     )
     assert refused.status_code == 422
     assert "Percent: must be between 0 and 90." in refused.text
