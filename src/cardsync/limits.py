@@ -199,6 +199,8 @@ RULE_PRIORITY = 100_000
 # A sale takes off at most so much.
 SALE_CUT_MOST_BP = 9_000
 RULES = 200
+# Each guard of a shop is one bit of a number.
+GUARDS = 50
 RULE_TESTS = 50
 OVERRIDE_REASON_CHARACTERS = 300
 SALES = 200

@@ -43,7 +43,8 @@ _LISTS = "SELECT id, slug, name_key FROM card_list WHERE seller_id = :seller AND
 _RULES = f"""
     SELECT r.id, r.name, r.query,
            r.enabled AND r.state = 'published'
-           AND (r.priority <> {DEFAULT_PRIORITY} OR a.default_rule_enabled) AS governs
+           AND (r.priority <> {DEFAULT_PRIORITY} OR a.default_rule_enabled) AS governs,
+           coalesce((r.settings -> 'guard')::boolean, false) AS guard
       FROM pricing_rule r JOIN account a ON a.seller_id = r.seller_id
      WHERE r.seller_id = :seller AND a.seller_id = :seller ORDER BY r.priority, r.id
 """
@@ -57,11 +58,12 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
     """Read the names that these trees use, and the rules' queries with them."""
     values = {"seller": seller_id}
     governing: tuple[GoverningRule, ...] = ()
+    guards: tuple[GoverningRule, ...] = ()
     idle: dict[int, str] = {}
     if any(_asks_rules(tree) for tree in trees):
         # Reading many long queries takes longer than other requests may wait, so a thread does it.
-        governing, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
-    asked = [*trees, *(rule.tree for rule in governing if rule.tree is not None)]
+        governing, guards, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
+    asked = [*trees, *(rule.tree for rule in (*governing, *guards) if rule.tree is not None)]
     fields = {
         (term.field, value) for tree in asked for term in terms(tree) for value in term.values
     }
@@ -71,6 +73,7 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
         lists={slug: id for id, slug, _ in lists},
         list_names={name: id for id, _, name in lists},
         rules=governing,
+        guards=guards,
         idle_rules=idle,
         lines=await _lines(rows, values) if "game" in names else NAMES,
         seen=await _seen(rows, values) if fields & {("is", "confirmed"), ("is", "in-flux")} else {},
@@ -84,11 +87,15 @@ def _asks_rules(tree: Tree) -> bool:
     )
 
 
-def _rules(rows: Sequence[Sequence[Any]]) -> tuple[tuple[GoverningRule, ...], dict[int, str]]:
-    governing = tuple(
-        GoverningRule(id, name, _tree(query)) for id, name, query, governs in rows if governs
-    )
-    return governing, {id: name for id, name, _, governs in rows if not governs}
+def _rules(
+    rows: Sequence[Sequence[Any]],
+) -> tuple[tuple[GoverningRule, ...], tuple[GoverningRule, ...], dict[int, str]]:
+    """Return the rules that govern, the guards that hold, and the others."""
+    live = [
+        (GoverningRule(id, name, _tree(query)), guard) for id, name, query, on, guard in rows if on
+    ]
+    idle = {id: name for id, name, _, on, _ in rows if not on}
+    return tuple(r for r, guard in live if not guard), tuple(r for r, guard in live if guard), idle
 
 
 def _tree(query: str) -> Tree | None:

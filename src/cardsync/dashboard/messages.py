@@ -117,6 +117,7 @@ MESSAGES: Final[dict[str, str]] = {
     # pricing
     "rules_moved": f"Rules reordered. {_UNDO}",
     "rule_deleted": f"Rule deleted. {_UNDO}",
+    "rule_copied": "The copy is a draft. Change it and publish it.",
     "rule_publish": "The rule is live from the next run on.",
     "rule_draft": "The rule is a draft again and prices nothing.",
     "rule_enable": "Rule switched on.",

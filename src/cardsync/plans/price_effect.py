@@ -33,6 +33,7 @@ from cardsync.pricing.inputs.cards_to_price import (
     choices,
     condition_of,
     first_of,
+    guards_of,
     integer_frame,
     read_stock,
 )
@@ -52,7 +53,7 @@ _PARTS = """
      GROUP BY part ORDER BY part
 """
 _CHOSEN = """
-    (SELECT c.id, coalesce({rule}, 0) AS rule_id, coalesce({sale}, 0) AS sale_id
+    (SELECT c.id, coalesce({rule}, 0) AS rule_id, coalesce({sale}, 0) AS sale_id, {guards} AS guards
        FROM card c WHERE c.seller_id = :seller AND {where}) stock
 """
 _SHOP_VALUE = """
@@ -203,14 +204,17 @@ async def read_cards(
     if isinstance(reach.card_ids, range):
         where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
         bound |= {"first_id": reach.card_ids.start, "last_id": reach.card_ids.stop - 1}
-    source = await with_values(session, _CHOSEN.format(rule=rule, sale=sale, where=where), bound)
-    columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
+    guards = guards_of(chosen, bound)
+    sql = _CHOSEN.format(rule=rule, sale=sale, guards=guards, where=where)
+    source = await with_values(session, sql, bound)
+    columns = ["id", "rule_id", *(["sale_id"] if chosen.sales else [])]
+    columns += ["guards"] if chosen.guards else []
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
     run = chosen.run
     decided = await decided_of(
         session, seller_id, run.now, reviewed=run.reviewed, costed=run.costed
     )
-    kept = with_decided(seen.cards.drop("rule_id", "sale_id", strict=False), decided)
+    kept = with_decided(seen.cards.drop("rule_id", "sale_id", "guards", strict=False), decided)
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 
 

@@ -202,6 +202,8 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
     """Return a rule that asks the market price itself, within the limits of the given one; with
     `lowering`, without those that only keep a price from falling.
     """
+    if rule.guard:
+        return rule
     kept = replace(
         rule,
         price_source="market",

@@ -8,7 +8,8 @@ caller binds `:seller` and `:now`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -385,16 +386,34 @@ class _Compiler:
         return THINGS[value]
 
     def _rule(self, term: Term) -> str:
-        """The term selects a card if the first rule that selects the card is a named one."""
+        """The term selects a card if the first rule that selects the card is a named one, or a
+        named guard selects the card.
+        """
         selecting = self._rules(term)
         wanted = {id for value in term.values for id in self._rule_ids(term, value)}
-        if not wanted & selecting.keys():
-            return NOTHING
+        found = [*self._guards(wanted, term)]
+        if wanted & selecting.keys():
+            found.append(self._governed(selecting, wanted))
+        return f"({' OR '.join(found)})" if found else NOTHING
+
+    def _guards(self, wanted: set[int], term: Term) -> Iterator[str]:
+        """A guard whose query can't be read any more blocks every card, and holds none."""
+        before = len(self.values)
+        for guard in self.known.guards:
+            if guard.id in wanted and guard.tree is not None:
+                with suppress(QueryError):
+                    of_guard = _Compiler(self.known, self.values, of_rule=True, saved=True)
+                    yield f"({of_guard.whole(guard.tree)})"
+                self._need_few(len(self.values) - before, term)
+
+    @staticmethod
+    def _governed(selecting: Mapping[int, str], wanted: set[int]) -> str:
         whens = " ".join(f"WHEN {sql} THEN {int(id)}" for id, sql in selecting.items())
         return f"(CASE {whens} END) IN ({', '.join(str(int(id)) for id in sorted(wanted))})"
 
     def _rule_ids(self, term: Term, value: Value) -> list[int]:
-        ids = {rule.id: rule.name for rule in self.known.rules} | dict(self.known.idle_rules)
+        live = (*self.known.rules, *self.known.guards)
+        ids = {rule.id: rule.name for rule in live} | dict(self.known.idle_rules)
         if isinstance(value, Named):
             wanted = name_key(value.name)
             found = [id for id, name in ids.items() if name_key(name) == wanted]

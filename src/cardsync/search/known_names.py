@@ -33,6 +33,8 @@ class Known:
     lists: Mapping[str, int] = field(default_factory=dict)
     list_names: Mapping[str, int] = field(default_factory=dict)
     rules: tuple[GoverningRule, ...] = ()
+    # Guards hold all cards that they select, in any order.
+    guards: tuple[GoverningRule, ...] = ()
     # These rules govern nothing: they are drafts or switched off.
     idle_rules: Mapping[int, str] = field(default_factory=dict)
     lines: tuple[str, ...] = NAMES

@@ -118,6 +118,7 @@ _IDLE = """
              ORDER BY id DESC LIMIT 1) run
       JOIN pricing_rule rule ON rule.seller_id = :seller AND rule.state = 'published'
        AND rule.enabled AND rule.updated_at < run.started_at
+       AND rule.settings -> 'guard' IS DISTINCT FROM 'true'::jsonb
      WHERE NOT run.rules @> to_jsonb(rule.id) ORDER BY rule.priority, rule.id
 """
 _TASKS = """

@@ -16,7 +16,7 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.inputs.cards_to_price import choices, first_of
+from cardsync.pricing.inputs.cards_to_price import choices, first_of, guards_of
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.rules.file_queries import CARDS, NOBODY
 
@@ -24,7 +24,7 @@ from cardsync.pricing.rules.file_queries import CARDS, NOBODY
 # handed on to a node, which takes no table of ours in the same query.
 _FIRST: Final = """
     WITH c AS MATERIALIZED ({cards})
-    SELECT {rule} FROM c ORDER BY c.id
+    SELECT {rule}, {guards} FROM c ORDER BY c.id
 """
 
 
@@ -39,9 +39,11 @@ async def own_targets(
     run = _unheld(await run_of(session, account, now))
     chosen = await choices(session, NOBODY, run)
     bound: dict[str, Any] = {"seller": NOBODY, "now": now}
-    sql = _FIRST.format(cards=CARDS, rule=first_of(chosen.rules, bound, "p"))
+    sql = _FIRST.format(
+        cards=CARDS, rule=first_of(chosen.rules, bound, "p"), guards=guards_of(chosen, bound)
+    )
     data = await copy_chunks(session, await with_values(session, sql, bound))
-    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64})
+    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64, "guards": pl.Int64})
     return await asyncio.to_thread(_targets, cards.hstack(found), chosen.run)
 
 
@@ -69,6 +71,7 @@ def _targets(cards: pl.DataFrame, run: Run) -> pl.Series:
         "direct_low",
         "custom",
         "rule_id",
+        "guards",
         quantity=pl.lit(1, pl.Int64),
         marketplace_id=pl.int_range(1, pl.len() + 1, dtype=pl.Int64),
         current_price=pl.lit(None, pl.Int64),

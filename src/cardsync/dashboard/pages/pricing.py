@@ -19,15 +19,17 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.limits import RULE_NAME_CHARACTERS
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
-from cardsync.pricing.engine.rules import PRESETS
+from cardsync.pricing.engine.rules import PRESETS, Rule
 from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.inputs.rule_json import to_json
+from cardsync.pricing.inputs.rule_rows import rule_of
 from cardsync.pricing.preview import rule_analysis
 from cardsync.pricing.preview.asked import compared_presets
 from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.rules.rule_forms import cap_in_words, sentence_of
+from cardsync.pricing.rules.rule_forms import cap_in_words, own_fields, sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings
@@ -148,9 +150,10 @@ async def pricing_page(
         request,
         caller,
         "pricing.html",
-        rows=rows_of(rules, findings),
+        rows=rows_of([rule for rule in rules if not rule.guard], findings),
+        guards=rows_of([rule for rule in rules if rule.guard], findings),
         names={rule.id: rule.name for rule in rules},
-        order=",".join(str(rule.id) for rule in rules),
+        order=",".join(str(rule.id) for rule in rules if not rule.guard),
         counted=counted,
         unmatched=found.unmatched if found else None,
     )
@@ -194,14 +197,24 @@ def read_ids(text: str) -> list[int]:
 
 @post_form("/pricing/rules/{rule_id:int}/{what:str}", exception_handlers=TESTED)
 async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Response[str]:
-    """Publish a rule, make it a draft, switch it on or off, or delete it."""
+    """Publish a rule, make it a draft, switch it on or off, copy it as a draft, or delete it."""
     if what == "delete":
         await writes.remove_rule(writer, rule_id, reason_of(form))
         return see("/pricing", done=message("rule_deleted"))
+    if what == "copy":
+        row = await rule_sets.read_one(writer.session, writer.caller, rule_id)
+        copied = await writes.create_rule(writer, copy_of(rule_of(row)))
+        return see(f"/pricing/rules/{copied.row.id}", done=message("rule_copied"))
     if what not in CHANGES:
         raise errors.NotFound("this page does not exist")
     await writes.change_rule(writer, rule_id, CHANGES[what], reason_of(form))
     return see("/pricing", done=message(f"rule_{what}"))
+
+
+def copy_of(rule: Rule) -> dict[str, Any]:
+    """Return the body of a rule's copy, a draft of its own. Pure."""
+    body = own_fields(to_json(rule))
+    return body | {"name": f"Copy of {rule.name}"[:RULE_NAME_CHARACTERS], "state": "draft"}
 
 
 @get("/pricing/presets", opt=BY_FORM)

@@ -57,6 +57,7 @@ MARKDOWN: Final[dict[str, Any]] = {
     "floor_cost_bp": 0,
     "stale": {"after_days": 90, "step_bp": 500, "every_days": 14, "limit_bp": 4_000},
 }
+NEW_GUARD: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1, guard=True))
 # The words that a field of the sentence may have.
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "price_source": rule_forms.SOURCES,
@@ -102,10 +103,12 @@ async def _stored(
     caller: Caller,
     settings: Settings,
     rule_id: int | None,
+    *,
+    guard: bool,
 ) -> dict[str, Any]:
     if rule_id is None:
         caller.must_be_owner()
-        return dict(NEW)
+        return dict(NEW_GUARD if guard else NEW)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         row = await rule_sets.read_one(session, caller, rule_id)
         [shown] = rule_bodies([row], await warnings_of(session, [row]))
@@ -235,12 +238,15 @@ async def rule_page(
     page is there at once.
     """
     rule_id = request.path_params.get("rule_id")
-    stored = await _stored(database, caller, settings, rule_id)
+    guard = "guard" in request.query_params
+    stored = await _stored(database, caller, settings, rule_id, guard=guard)
     begun = {} if rule_id else begun_with(request.query_params)
     stored |= begun
     effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
-        effect["draft"] = await _previewed(request, caller, heavy, rule_id, begun, sample=True)
+        # A new guard has no limit yet, so it has no effect.
+        if rule_id is not None or not guard:
+            effect["draft"] = await _previewed(request, caller, heavy, rule_id, begun, sample=True)
     except errors.Problem as e:
         # The rule can be corrected here though its effect is unknown.
         effect["unread"] = sentence(e)
@@ -258,7 +264,8 @@ async def save_rule(
 ) -> Template | Response[str]:
     """Save the rule, also as a live one; or show what it would do."""
     rule_id = request.path_params.get("rule_id")
-    stored = await _stored(database, caller, settings, rule_id)
+    guard = bool(was_of(form).get("guard"))
+    stored = await _stored(database, caller, settings, rule_id, guard=guard)
     try:
         body = body_of(form, was_of(form))
         if form["action"] == "preview":

@@ -60,6 +60,8 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "approved_price": pl.Int64(),
     # What the copies in lots cost on average; unlike a price, it may be zero.
     "cost": pl.Int64(),
+    # The guards that select the card, as bits in the order of the run's guards.
+    "guards": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
 # Zero and negative values mean "no price", never a price of zero.
@@ -113,6 +115,10 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_rounding": pl.Int64(),
     "after_holdout": pl.Int64(),
     "holdout": holdout.GROUP,
+    "guard_floor": pl.Int64(),
+    "guard_floor_id": pl.Int64(),
+    "guard_ceiling": pl.Int64(),
+    "guard_ceiling_id": pl.Int64(),
     "after_review": pl.Int64(),
     "review": review.REASON,
     "target": pl.Int64(),
@@ -140,7 +146,7 @@ PRICE_STEPS: Final = (
     Step("after_bounds", steps.bounds),
     Step("after_cap", steps.cap, lambda run: run.capped),
     Step("after_sale", steps.sale, lambda run: run.on_sale),
-    Step("after_hard_floor", steps.hard_floor, lambda run: run.seller.hard_floor),
+    Step("after_hard_floor", steps.hard_floor, lambda run: run.seller.hard_floor or run.guards),
     Step("after_direct_minimum", steps.direct_minimum, lambda run: run.seller.direct_program),
     Step("after_fee_gap", steps.fee_gap, lambda run: run.fee_gapped),
     Step("after_rounding", rounding.rounding),
@@ -175,6 +181,9 @@ def price(
     # Eligibility is the first step, and reads the failures of the second and third.
     if run.costed:
         frame = frame.with_columns(steps.floors_by_cost())
+    if run.guards:
+        frame = frame.with_columns(steps.guards(run, resolved="guards" in cards.columns))
+        frame = frame.with_columns(steps.guarded(run))
     if run.periodic:
         frame = frame.with_columns(sources.period_start(run))
     for stage in (
@@ -192,7 +201,8 @@ def price(
         if step.needed(run):
             frame = frame.with_columns(step.of(before, run))
             before = pl.col(step.output)
-    return _with_receipt(frame, inputs.columns, set(cards.columns))
+    given = {*cards.columns, *(["guards"] if run.guards else [])}
+    return _with_receipt(frame, inputs.columns, given)
 
 
 def _run(
@@ -212,7 +222,7 @@ def _run(
 def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     """Run step 2 and put the governing rule's parameters beside each card."""
     resolved = "rule_id" in inputs.columns
-    if run.queried and not resolved:
+    if run.any(lambda rule: rule.query) and not resolved:
         raise ValueError("queries are resolved before the engine: the cards lack rule_id")
     governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
     if resolved:

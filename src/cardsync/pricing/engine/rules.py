@@ -8,7 +8,7 @@ basis points; `InvalidRule` names the field that contradicts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final, Literal, get_args
 
@@ -195,6 +195,8 @@ class Rule:
     # The rule's own limits replace the seller-wide ones.
     review: ReviewLimits | None = None
     holdout_bp: int | None = None
+    # A guard prices no card: its floors and ceiling hold beside the rule that does.
+    guard: bool = False
     # This flag is not a field of the seller's: it says that the saved query can no longer be read.
     # Such a rule takes every card that no earlier rule governs, and blocks it.
     broken: bool = False
@@ -244,6 +246,29 @@ def _check_bounds(rule: Rule) -> None:
         "floor",
         "leaves no whole cent below the ceiling",
     )
+
+
+# A guard has no price of its own: these fields are as in a rule that omits them.
+_PRICED: Final = (
+    "price_source", "fallback_sources", "adjust_bp", "adjust_amount", "stale",
+    "velocity_boost_enabled", "cap", "market_gate", "undercut_up_bp", "fee_gap_adjustment",
+    "rounding", "review", "holdout_bp",
+)  # fmt: skip
+
+
+def check_guard(rule: Rule) -> None:
+    """Raise InvalidRule for a guard with a price of its own or without a limit."""
+    for field in fields(Rule):
+        if field.name in _PRICED:
+            given = getattr(rule, field.name)
+            _need(given == field.default, field.name, "is not a limit: a guard has no price")
+    limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None)
+    _need(
+        any(limit is not None for limit in limits),
+        "guard",
+        "needs a limit: floor, floor_cost_bp, ceiling or never_lower",
+    )
+    _need(rule.priority != DEFAULT_PRIORITY, "priority", "is the default rule's")
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,9 +358,16 @@ def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
     candidates = (
         r
         for r in rules
-        if r.live and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled)
+        if r.live
+        and not r.guard
+        and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled)
     )
     return sorted(candidates, key=lambda rule: (rule.priority, rule.id))
+
+
+def live_guards(rules: Iterable[Rule]) -> list[Rule]:
+    """Return the guards that hold; their order is that of the bits in the column `guards`."""
+    return sorted((r for r in rules if r.live and r.guard), key=lambda rule: rule.id)
 
 
 def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:

@@ -28,6 +28,7 @@ from cardsync.pricing.engine.rules import (
     Sale,
     SellerPricing,
     active_sales,
+    live_guards,
     live_rules,
 )
 
@@ -52,6 +53,11 @@ class Run:
     @cached_property
     def live(self) -> list[Rule]:
         return live_rules(self.rules, self.seller)
+
+    @cached_property
+    def guards(self) -> list[Rule]:
+        """Return the guards, each with its bit in the column `guards`."""
+        return live_guards(self.rules)
 
     @cached_property
     def active_sales(self) -> list[Sale]:
@@ -84,8 +90,11 @@ class Run:
 
     @property
     def queried(self) -> bool:
-        """Return whether PostgreSQL has to select the rule and the sale of each card."""
-        return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
+        """Return whether PostgreSQL has to select the rule, the guards and the sale of each
+        card.
+        """
+        things: list[Rule | Sale] = [*self.live, *self.guards, *self.active_sales]
+        return any(thing.query for thing in things)
 
     @property
     def own_rules(self) -> list[Rule]:
@@ -128,7 +137,8 @@ class Run:
     @property
     def costed(self) -> bool:
         """Return whether some floor asks what a card cost."""
-        return self.any(lambda rule: rule.floor_cost_bp is not None) or self.sale_costed
+        asking = (*self.live, *self.guards)
+        return self.sale_costed or any(rule.floor_cost_bp is not None for rule in asking)
 
     @property
     def sale_costed(self) -> bool:

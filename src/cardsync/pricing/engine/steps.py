@@ -26,7 +26,7 @@ from cardsync.pricing.engine.expressions import (
     where,
     within,
 )
-from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent, up_to_cent
+from cardsync.pricing.engine.rules import WHOLE_BP, Rule, down_to_cent, up_to_cent
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unrefused
 
@@ -55,6 +55,8 @@ BOUND: Final = pl.Enum(
         "largest_price",
         "hard_floor",
         "cost_floor",
+        "guard_floor",
+        "guard_ceiling",
     ]
 )
 VERDICT: Final = pl.Enum(
@@ -78,7 +80,8 @@ def eligibility(run: Run) -> list[pl.Expr]:
     """
     governed = pl.col("rule_id").is_not_null()
     usable = pl.col("source").is_not_null()
-    broken = true(pl.col("_broken"))
+    # Nobody knows which cards a guard holds whose query can't be read, so it blocks them all.
+    broken = true(pl.col("_broken")) | pl.lit(any(guard.broken for guard in run.guards))
     lacking = governed & ~usable & ~broken
     custom = pl.col("custom").fill_null(False)
     reasons = {
@@ -260,12 +263,66 @@ def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
 
 
+# 7, beside the rule's own bounds
+def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
+    """Return the guards that hold each card, as bits. Those without a query hold every card; a
+    pinned card and one without a rule are not priced, so none holds them.
+    """
+    if not resolved and any(guard.query for guard in run.guards):
+        raise ValueError("queries are resolved before the engine: the cards lack guards")
+    every = sum(1 << bit for bit, guard in enumerate(run.guards) if not guard.query)
+    held = pl.col("guards").fill_null(every)
+    return [where(pl.col("rule_id").is_not_null(), held).alias("guards")]
+
+
+def guarded(run: Run) -> list[pl.Expr]:
+    """Return the strictest floor and ceiling of a card's guards, in whole cents, and the guard that
+    each is of; of several alike the first. A guard's own floor comes before its ceiling.
+    """
+    low: list[tuple[int, pl.Expr]] = []
+    high: list[tuple[int, pl.Expr]] = []
+    for bit, guard in enumerate(run.guards):
+        holds = pl.col("guards") // (1 << bit) % 2 == 1
+        floors = _floors_of(guard)
+        if floors:
+            low.append((guard.id, where(holds, pl.max_horizontal(floors))))
+        if guard.ceiling is not None:
+            ceiling = pl.lit(down_to_cent(guard.ceiling), pl.Int64)
+            high.append((guard.id, where(holds, ceiling)))
+    nothing = pl.lit(None, pl.Int64)
+    floor = pl.max_horizontal(*(one for _, one in low)) if low else nothing
+    ceiling = pl.min_horizontal(*(one for _, one in high)) if high else nothing
+    return [
+        floor.alias("guard_floor"),
+        first([(true(one == floor), pl.lit(id)) for id, one in low], pl.Int64()).alias(
+            "guard_floor_id"
+        ),
+        ceiling.alias("guard_ceiling"),
+        first([(true(one == ceiling), pl.lit(id)) for id, one in high], pl.Int64()).alias(
+            "guard_ceiling_id"
+        ),
+    ]
+
+
+def _floors_of(guard: Rule) -> list[pl.Expr]:
+    floors = []
+    if guard.floor is not None:
+        floors.append(pl.lit(up_to_cent(guard.floor), pl.Int64))
+    if guard.floor_cost_bp is not None:
+        floors.append(_above_cost(pl.lit(WHOLE_BP + guard.floor_cost_bp, pl.Int64)))
+    if guard.never_lower:
+        current = pl.col("current_price")
+        floors.append(-(-current // UNITS_PER_CENT) * UNITS_PER_CENT)
+    return floors
+
+
 # 7
 def hard_limits(run: Run) -> list[pl.Expr]:
     current = where(pl.col("_never_lower"), pl.col("current_price"))
     hard = hard_floor_of(run)
+    guard = [pl.col("guard_ceiling")] if run.guards else []
     low = pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64), *hard)
-    high = pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64))
+    high = pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64), *guard)
     return [low.alias("_low"), pl.max_horizontal(high, *hard).alias("_high")]
 
 
@@ -273,19 +330,23 @@ def floors_by_cost() -> list[pl.Expr]:
     """Raise the rule's floor to that by what the card cost, up to the next cent, where that is
     known.
     """
-    by_cost = _above_cost("_cost_factor")
+    by_cost = _above_cost(pl.col("_cost_factor"))
     return [pl.max_horizontal("_floor", by_cost).alias("_floor"), by_cost.alias("_cost_floor")]
 
 
-def _above_cost(factor: str) -> pl.Expr:
+def _above_cost(factor: pl.Expr) -> pl.Expr:
+    """Return what the card cost, times a factor in basis points, up to the next cent."""
     a_cent = WHOLE_BP * UNITS_PER_CENT
-    return (pl.col("cost") * pl.col(factor) + (a_cent - 1)) // a_cent * UNITS_PER_CENT
+    return (pl.col("cost") * factor + (a_cent - 1)) // a_cent * UNITS_PER_CENT
 
 
 def hard_floor_of(run: Run) -> list[pl.Expr]:
-    """Return the seller-wide floor, in whole cents: no ceiling, cap or sale goes below it."""
+    """Return the seller-wide floor and the one of the card's guards, in whole cents: no ceiling,
+    cap or sale goes below them.
+    """
     hard = run.seller.hard_floor
-    return [] if hard is None else [pl.lit(up_to_cent(hard), pl.Int64)]
+    guards = [pl.col("guard_floor")] if run.guards else []
+    return guards if hard is None else [pl.lit(up_to_cent(hard), pl.Int64), *guards]
 
 
 def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
@@ -298,8 +359,10 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     hard = run.seller.hard_floor
     at_hard_floor = pl.lit(False) if hard is None else low == up_to_cent(hard)
     binding = [
+        *([(too_high & (pl.col("guard_ceiling") <= high), "guard_ceiling")] if run.guards else []),
         (too_high & (pl.col("_ceiling") <= high), "ceiling"),
         (too_high, "largest_price"),
+        *([(too_low & (pl.col("guard_floor") == low), "guard_floor")] if run.guards else []),
         *([(too_low & (pl.col("_cost_floor") == low), "cost_floor")] if run.costed else []),
         (too_low & (pl.col("_floor") == low), "floor"),
         (too_low & pl.col("_never_lower") & (pl.col("current_price") == low), "never_lower"),
@@ -355,7 +418,7 @@ def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """
     stops = [where(pl.col("_never_lower") & pl.col("_sale_keeps"), pl.col("current_price"))]
     if run.sale_costed:
-        stops.append(_above_cost("_sale_cost_factor"))
+        stops.append(_above_cost(pl.col("_sale_cost_factor")))
     kept = pl.min_horizontal(pl.max_horizontal(*stops, pl.lit(0, pl.Int64)), price)
     reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor", kept)
     applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()

@@ -42,7 +42,7 @@ _FLAGS: Final = (
     " + 4 * (c.product_line = ANY (:lines))::integer"
 )
 _STOCK: Final = f"""
-    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards, c.quantity,
             {_FLAGS} AS flags, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
             (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
@@ -99,13 +99,14 @@ class Choices:
     run: Run
     rules: list[tuple[int, Selection]]
     sales: list[tuple[int, Selection]]
+    guards: list[tuple[int, Selection]]
 
     @property
     def timed(self) -> bool:
         """Whether some query asks for the time: it selects other cards tomorrow though no card
         changes.
         """
-        found = (selection.where for _, selection in (*self.rules, *self.sales))
+        found = (selection.where for _, selection in (*self.rules, *self.sales, *self.guards))
         return any(where is not None and ":now" in where.sql for where in found)
 
 
@@ -183,12 +184,14 @@ async def _read_rows(
     sql = _STOCK.format(
         rule=first_of(chosen.rules, bound, "r"),
         sale=first_of(chosen.sales, bound, "s"),
+        guards=guards_of(chosen, bound),
         where=where,
         market="" if market.is_empty else f", {market.columns}",
         joins="" if market.is_empty else market.joins,
     )
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
+    columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
     planned = "" if few else grouped_by_all_processes()
@@ -247,14 +250,13 @@ async def integer_frame(
 
 async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
     """Rules and sales whose query can't be read any more are marked broken."""
-    live, active = run.live, run.active_sales
-    found = await selections(
-        session, seller_id, [*(rule.query for rule in live), *(sale.query for sale in active)]
-    )
-    of_rules, of_sales = found[: len(live)], found[len(live) :]
-    broken_rules = {
-        rule.id for rule, selection in zip(live, of_rules, strict=True) if selection.where is None
-    }
+    live, active, guards = run.live, run.active_sales, run.guards
+    things: list[Rule | Sale] = [*live, *active, *guards]
+    found = await selections(session, seller_id, [thing.query for thing in things])
+    of_rules, found = found[: len(live)], found[len(live) :]
+    of_sales, of_guards = found[: len(active)], found[len(active) :]
+    asked = zip([*live, *guards], [*of_rules, *of_guards], strict=True)
+    broken_rules = {rule.id for rule, selection in asked if selection.where is None}
     broken_sales = {
         sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None
     }
@@ -267,7 +269,9 @@ async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
             replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales
         ],
     )
-    return Choices(judged, _pairs(live, of_rules), _pairs(active, of_sales))
+    return Choices(
+        judged, _pairs(live, of_rules), _pairs(active, of_sales), _pairs(guards, of_guards)
+    )
 
 
 def _pairs(
@@ -289,6 +293,15 @@ def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], pr
         for place, (id, selection) in enumerate(choices)
     ]
     return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
+
+
+def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
+    """The guards that select a card, as bits, in SQL; the values go to `bound`."""
+    bits = [
+        f"CASE WHEN {condition_of(selection, bound, f'{prefix}{bit}')} THEN {1 << bit} ELSE 0 END"
+        for bit, (_, selection) in enumerate(chosen.guards)
+    ]
+    return f"({' + '.join(bits) or '0'})::bigint"
 
 
 def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:

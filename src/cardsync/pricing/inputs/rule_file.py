@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync import errors
-from cardsync.limits import DEFAULT_PRIORITY, RULES
+from cardsync.limits import DEFAULT_PRIORITY, GUARDS, RULES
 from cardsync.money import dollars
 from cardsync.pricing.engine.rules import (
     FeeLevel,
@@ -75,7 +75,8 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
         values |= wire.read_body(body, wire.RuleFields)
         if not drafts:
             values["state"] = "published"
-        return wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
+        rule = wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
+        return wire.need_sound(rule)
 
     return _placed(_each(given, "rules", read))
 
@@ -150,6 +151,8 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
             found.append(read(entry, place))
         except errors.InvalidRule as e:
             raise errors.InvalidRule(f"{name}[{place}].{e}") from e
+    if sum(getattr(thing, "guard", False) for thing in found) > GUARDS:
+        raise errors.InvalidRule(f"{name}: at most {GUARDS} may be guards")
     if len({getattr(thing, "id") for thing in found}) != len(found):  # noqa: B009
         raise errors.InvalidRule(f"{name}: two have the same ID")
     return found

@@ -37,6 +37,7 @@ from cardsync.pricing.engine.rules import (
     Sale,
     SmallCap,
     Stale,
+    check_guard,
 )
 from cardsync.read_json import ReadBy, given_fields, read
 
@@ -145,6 +146,8 @@ class PriceFields(msgspec.Struct, forbid_unknown_fields=True):
     rounding: Rounding | UnsetType = UNSET
     review: ReviewFields | UnsetType | None = UNSET
     holdout_bp: Whole | UnsetType | None = UNSET
+    guard: bool | UnsetType = UNSET
+    """It prices no card: its floors and ceiling hold beside the rule that does"""
 
 
 class RuleFields(PriceFields):
@@ -210,6 +213,13 @@ def rule_from(values: Mapping[str, Any], base: Rule) -> Rule:
     return _built(lambda **changed: replace(base, **changed), values)
 
 
+def need_sound(rule: Rule) -> Rule:
+    """Return the rule. Raises InvalidRule for a guard with a price, or without a limit."""
+    if rule.guard:
+        _built(lambda: check_guard(rule), {})
+    return rule
+
+
 def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sale:
     if base is not None:
         return _built(lambda **changed: replace(base, **changed), values)
@@ -227,7 +237,8 @@ def to_json(thing: Rule | Sale | _Part) -> dict[str, Any]:
     return {
         field.name: _value_json(field.name, getattr(thing, field.name))
         for field in fields(thing)
-        if field.name != "broken"
+        # Only a guard says what it is.
+        if field.name != "broken" and (field.name != "guard" or getattr(thing, field.name))
     }
 
 

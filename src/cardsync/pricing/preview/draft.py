@@ -23,6 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of, price_stock, read_stock
 from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
@@ -110,8 +111,12 @@ async def preview_draft(
     out = await price_stock(stock)
     only = len(found) == 1
     selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
-    governs = out.filter(pl.col("rule_id") == draft.id).height
-    shadows = set(out["rule_id"].unique().drop_nulls()) if selects and not governs else set()
+    governs = out.filter(_held_by(draft, stock.run)).height
+    shadows = (
+        set(out["rule_id"].unique().drop_nulls())
+        if selects and not governs and not draft.guard
+        else set()
+    )
     order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
     figures = await preview.figures(session, caller, stock, out, LARGEST)
     return Draft(
@@ -123,6 +128,14 @@ async def preview_draft(
         former is None or not former.live or draft != replace(former, name=draft.name),
         former is not None and former.live,
     )
+
+
+def _held_by(draft: Rule, run: Run) -> pl.Expr:
+    """Return which cards the draft prices, or holds as a guard."""
+    if not draft.guard:
+        return pl.col("rule_id") == draft.id
+    bit = [guard.id for guard in run.guards].index(draft.id)
+    return pl.col("guards") // (1 << bit) % 2 == 1
 
 
 async def _one_in(session: AsyncSession, seller_id: int) -> int:
@@ -166,7 +179,7 @@ def read_draft(
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
         values = rule_json.read_body(given, rule_json.RuleFields)
-        drafted = rule_json.rule_from(values, base)
+        drafted = rule_json.need_sound(rule_json.rule_from(values, base))
     except errors.InvalidRule as e:
         raise errors.InvalidRule(f"rule.{e}") from e
     return replace(drafted, state="published", enabled=True), former

@@ -28,7 +28,7 @@ class Analysis:
 
 async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
     """Analyse every rule, by priority; drafts and rules that are switched off select cards and
-    govern none.
+    govern none, and so do guards.
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
@@ -53,16 +53,22 @@ async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analy
         bound,
     )
     groups = [(list(selecting), count) for selecting, count in rows]
+    guards = {rule.id for rule in rules if rule.guard}
+    priced = [([id for id in ids if id not in guards], count) for ids, count in groups]
     live = [rule.id for rule in run.live]
     unmatched = sum(count for selecting, count in groups if not {*selecting, *broken} & set(live))
     governing = set(live)
     facts = []
     for place, rule in enumerate(rules):
+        if rule.guard:
+            held = sum(count for selecting, count in groups if rule.id in selecting)
+            facts.append(RuleFacts(rule.id, held, 0, rule.id in broken, {}, {}))
+            continue
         earlier = [other.id for other in rules[:place] if other.id in governing]
         facts.append(
             _facts(
                 rule.id,
-                groups,
+                priced,
                 earlier,
                 broken,
                 live=rule.id in governing,

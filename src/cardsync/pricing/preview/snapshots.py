@@ -25,7 +25,7 @@ from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import driver
 from cardsync.market.of_cards import KEYS, NO_MARKET, Market
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.inputs.cards_to_price import Choices, first_of, integer_frame
+from cardsync.pricing.inputs.cards_to_price import Choices, first_of, guards_of, integer_frame
 from cardsync.pricing.inputs.price_history import begins
 
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
@@ -78,7 +78,8 @@ _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.nam
 # that time are not stored and count as absent.
 _SNAPSHOT: Final = f"""
     (SELECT c.id, c.marketplace_id,
-            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards,
+            c.quantity,
             c.custom::integer AS custom,
             {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
             (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
@@ -97,6 +98,7 @@ _COLUMNS: Final = (
     "marketplace_id",
     "rule_id",
     "sale_id",
+    "guards",
     "quantity",
     "custom",
     *_PRICES,
@@ -213,6 +215,7 @@ async def changed(
     sql = _SNAPSHOT.format(
         rule=first_of(chosen.rules, bound, "r"),
         sale=first_of(chosen.sales, bound, "s"),
+        guards=guards_of(chosen, bound),
         market="" if market.is_empty else f", {market.columns}",
         joins="" if market.is_empty else market.joins,
     )

@@ -61,7 +61,9 @@ async def explain_card(
         breakdown(store, latest, card),
     )
     inputs = {
-        name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
+        name: input_shown(name, row[name])
+        for name in engine.INPUT_COLUMNS
+        if name not in (*_TEXTS, "guards")
     }
     return Explanation(
         marketplace_id,
@@ -74,7 +76,7 @@ async def explain_card(
             ExplainedBlocker(code, BLOCKERS[code])
             for code in _blockers(row["blockers"], waits=waits)
         ],
-        considered_rules(rules, sales, row),
+        considered_rules(rules, sales, row, run),
         governing_rule(rules, row["rule_id"]),
         explain(row, run),
         inputs | {name: getattr(card, name) for name in _TEXTS},
@@ -177,9 +179,12 @@ def considered_rules(
     rules: Sequence[Rule],
     sales: Sequence[Sale],
     row: dict[str, Any],
+    run: Run,
 ) -> list[MatchingRule]:
-    considered = [_considered_rule(rule, rules, row) for rule in rules] + [
-        _considered_sale(sale, row) for sale in sales
+    considered = [
+        *(_considered_rule(rule, rules, row) for rule in rules),
+        *(_considered_guard(guard, row) for guard in _guards_of(row, run)),
+        *(_considered_sale(sale, row) for sale in sales),
     ]
     return sorted(considered, key=lambda entry: (entry.priority, entry.kind))
 
@@ -197,6 +202,23 @@ def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> 
     else:
         reason = f"Rule “{rules[0].name}” is applied before it."
     return MatchingRule(rule.id, rule.name, "base", rule.priority, outcome, reason)
+
+
+def _guards_of(row: dict[str, Any], run: Run) -> list[Rule]:
+    bits = row["guards"] or 0
+    return [guard for bit, guard in enumerate(run.guards) if bits >> bit & 1]
+
+
+def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
+    outcome: Literal["blocks", "holds", "decides"] = "holds"
+    reason = "The price is within its limits, or another guard is stricter."
+    if guard.broken:
+        outcome, reason = "blocks", "Its query can no longer be read."
+    elif guard.id == row["guard_floor_id"] and row["target"] == row["guard_floor"]:
+        outcome, reason = "decides", "Its floor is the price."
+    elif guard.id == row["guard_ceiling_id"] and row["target"] == row["guard_ceiling"]:
+        outcome, reason = "decides", "Its ceiling is the price."
+    return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
 
 
 def _considered_sale(sale: Sale, row: dict[str, Any]) -> MatchingRule:

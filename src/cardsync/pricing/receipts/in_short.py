@@ -29,6 +29,8 @@ _BOUNDS: Final = {
     "never_lower": "never lowered",
     "marketplace_minimum": "the marketplace's minimum",
     "largest_price": "the largest price",
+    "guard_floor": "a guard's floor",
+    "guard_ceiling": "a guard's ceiling",
 }
 _WORDS: Final = {
     "shipping_adder": "shipping added",
@@ -115,6 +117,8 @@ def _words(step: Step) -> str:
         return _formula(step)
     if name == "bounds":
         return _BOUNDS[step["bound"]]
+    if name == "hard_floor" and step["output"] == step.get("guard_floor"):
+        return _BOUNDS["guard_floor"]
     if name == "cap":
         return LIMITS[step["period"]]
     if name == "stale_reduction":

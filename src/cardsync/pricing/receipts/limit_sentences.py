@@ -26,6 +26,10 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
         if bound
         else f"{dollars_or_none(after)} is within the bounds."
     )
+    if bound in ("guard_floor", "guard_ceiling"):
+        said = (
+            f"{dollars_or_none(before)} is {_of_guard(row, bound, run)}, {dollars_or_none(after)}."
+        )
     if rule.floor_cost_bp is not None and row.get("cost") is None:
         said += " What the card cost is unknown, so the rule's floor by cost does not apply."
     own = {
@@ -37,7 +41,25 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
         "ceiling": dollars_or_none(rule.ceiling),
         "never_lower": rule.never_lower,
     }
-    return said, {"bound": bound, **own}
+    return said, {"bound": bound, **own, **_guard_fields(row)}
+
+
+def _of_guard(row: Row, bound: str, run: Run) -> str:
+    name = next(guard.name for guard in run.rules if guard.id == row[f"{bound}_id"])
+    return (
+        f"below the floor of guard “{name}”"
+        if bound == "guard_floor"
+        else f"above the ceiling of guard “{name}”"
+    )
+
+
+def _guard_fields(row: Row) -> dict[str, object]:
+    """Return the strictest limits of the card's guards, if one holds it, and whose they are."""
+    found: dict[str, object] = {}
+    for name in ("guard_floor", "guard_ceiling"):
+        if row.get(name) is not None:
+            found |= {name: dollars_or_none(row[name]), f"{name}_id": row[f"{name}_id"]}
+    return found
 
 
 def _cost_floor(row: Row, rule: Rule) -> int | None:
@@ -56,6 +78,9 @@ _BOUNDS: Final = {
     "never_lower": "below the current price, and the rule never lowers",
     "marketplace_minimum": "below the marketplace's minimum,",
     "largest_price": "above the highest possible price,",
+    # The sentence names the guard.
+    "guard_floor": "",
+    "guard_ceiling": "",
 }
 
 
@@ -143,7 +168,13 @@ def hard_floor_step(
     after: int,
     run: Run,
 ) -> Step:
-    own: dict[str, object] = {"hard_floor": dollars_or_none(run.seller.hard_floor)}
+    own: dict[str, object] = {
+        "hard_floor": dollars_or_none(run.seller.hard_floor),
+        **_guard_fields(row),
+    }
+    if after > before and after == row.get("guard_floor"):
+        of_guard = _of_guard(row, "guard_floor", run)
+        return f"{dollars_or_none(before)} is {of_guard}, {dollars_or_none(after)}.", own
     if run.seller.hard_floor is None:
         return "No hard floor is set.", own
     if after > before:

@@ -53,6 +53,8 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
     for step in PRICE_STEPS:
         if step.output in _ONLY_IF_SET and not step.needed(run):
             continue
+        if _says_nothing(step.output, row, before, run):
+            continue
         # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
         if step.output == "after_review" and row["review"] and row["after_review"] is None:
@@ -68,6 +70,12 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         )
         before = after
     return steps
+
+
+def _says_nothing(output: str, row: Row, before: int, run: Run) -> bool:
+    """Return whether the step was for the guards of other cards alone."""
+    of_guards = output == "after_hard_floor" and run.seller.hard_floor is None
+    return of_guards and row[output] in (None, before)
 
 
 # Steps of seller-wide settings, and those that most rules do without, are shown only where the

@@ -38,10 +38,10 @@ class MatchingRule(msgspec.Struct):
     id: int
     name: str
     """The name of the rule"""
-    kind: Literal["base", "sale"]
-    """base: a rule. sale: a promotion"""
+    kind: Literal["base", "sale", "guard"]
+    """base: a rule. sale: a promotion. guard: a rule that only limits"""
     priority: int
-    outcome: Literal["governs", "blocks", "applies", "lost"]
+    outcome: Literal["governs", "blocks", "applies", "lost", "holds", "decides"]
     """Whether it governs the card"""
     reason: str
 

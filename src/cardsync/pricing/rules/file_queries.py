@@ -27,6 +27,7 @@ from cardsync.pricing.inputs.cards_to_price import (
     choices,
     condition_of,
     first_of,
+    guards_of,
     losing_of,
 )
 from cardsync.pricing.inputs.rule_queries import need_readable
@@ -124,15 +125,16 @@ def unanswerable(query: str) -> list[str]:
 
 
 async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Return (rule_id, sale_id, candidates, game_has_rules) of each row in its place.
+    """Return (rule_id, sale_id, candidates, game_has_rules, guards) of each row in its place.
 
     Raises InvalidQuery, naming the rule or sale.
     """
     async with database.tenant(NOBODY) as session:
         await fill_rows(session, rows)
+        priced = [*run.live, *run.guards]
         run = replace(
             run,
-            rules=[await _readable(session, rule, rule in run.live) for rule in run.rules],
+            rules=[await _readable(session, rule, rule in priced) for rule in run.rules],
             sales=[await _readable(session, sale, sale in run.active_sales) for sale in run.sales],
         )
         chosen = await choices(session, NOBODY, run)
@@ -146,7 +148,8 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         ]
         games = f"bool_or({' OR '.join(conditions) or 'false'}) OVER (PARTITION BY c.product_line)"
         sql = f"""
-            SELECT {rule}, {sale}, {losing_of(chosen, bound)}, ({games})::integer
+            SELECT {rule}, {sale}, {losing_of(chosen, bound)}, ({games})::integer,
+                   {guards_of(chosen, bound)}
               FROM ({CARDS}) c ORDER BY c.id
         """
         data = await copy_chunks(session, await with_values(session, sql, bound))
@@ -155,6 +158,7 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         "sale_id": pl.Int64,
         "candidates": pl.String,
         "game_has_rules": pl.Int64,
+        "guards": pl.Int64,
     }
     found = await asyncio.to_thread(frame_of, data, schema)
     return found.with_columns(candidates_read(), pl.col("game_has_rules").cast(pl.Boolean))

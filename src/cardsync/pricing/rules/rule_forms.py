@@ -62,6 +62,8 @@ def changed_sentences(before: RuleJson, after: RuleJson) -> Changed:
 def _sentences(rule: RuleJson) -> list[str]:
     query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
+    if rule.get("guard"):
+        return [f"{which} are guarded, whichever rule prices them.", *_bounds(rule)]
     first = f"{which} are priced at {_asked(rule)}."
     return [first, *_bounds(rule), *_limits(rule)]
 
@@ -251,6 +253,12 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
     body: dict[str, Any] = {name: texts.get(name, "") for name in ("name", "query")}
     body |= {name: texts.get(name, "") == "true" for name in _FLAGS}
     body |= {name: texts.get(name) or None for name in _AMOUNTS}
+    if was.get("guard"):
+        return {
+            "guard": True,
+            **{name: body[name] for name in ("name", "query", "never_lower", *_AMOUNTS)},
+            "floor_cost_bp": _floor_cost(texts),
+        }
     listed = texts.get("fallback_sources", "").replace(",", " ").split()
     return body | {
         "price_source": texts.get("price_source", ""),
@@ -261,14 +269,16 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         "undercut_up_bp": (
             read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
         ),
-        "floor_cost_bp": (
-            read_percent(texts["floor_cost"], "floor_cost") if texts.get("floor_cost") else None
-        ),
+        "floor_cost_bp": _floor_cost(texts),
         "review": _review(texts),
         "holdout_bp": read_percent(texts["holdout"], "holdout") if texts.get("holdout") else None,
         "cap": _cap(texts, was.get("cap")),
         "stale": _stale(texts),
     }
+
+
+def _floor_cost(texts: Mapping[str, str]) -> int | None:
+    return read_percent(texts["floor_cost"], "floor_cost") if texts.get("floor_cost") else None
 
 
 def _adjusted(texts: Mapping[str, str]) -> int:

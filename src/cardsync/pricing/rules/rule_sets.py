@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.limits import DEFAULT_PRIORITY, RULES
+from cardsync.limits import DEFAULT_PRIORITY, GUARDS, RULES
 from cardsync.pricing.engine.rules import InvalidRule, Rule, preset_rule
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_queries import need_readable
@@ -87,7 +87,7 @@ async def create(
     was = governing(rows)
     priority = values.get("priority") or await _before_default(session, rows, now)
     rule = rule_json.rule_from(values, Rule(id=0, name="", priority=priority))
-    _need_free(rule, rows)
+    _need_free(rule_json.need_sound(rule), rows)
     rule = replace(rule, query=await need_readable(session, caller.seller_id, rule.query))
     row = row_of(caller.seller_id, rule)
     row.created_at = row.updated_at = now
@@ -130,7 +130,7 @@ async def change(
     rows = await all_rows(session, PricingRule, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     governed = governing(rows)
-    rule = rule_json.rule_from(values, rule_of(row))
+    rule = rule_json.need_sound(rule_json.rule_from(values, rule_of(row)))
     _need_free(rule, [other for other in rows if other.id != rule_id])
     # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
     # is sent back; it cannot be published.
@@ -206,6 +206,8 @@ async def reorder(
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
+    # The order of guards changes no price, so nobody has to name them.
+    ids = [*ids, *(id for id, row in rows.items() if rule_of(row).guard and id not in ids)]
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
     order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
@@ -280,6 +282,8 @@ async def apply_preset(
 
 def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
     taken = next((other for other in others if other.priority == rule.priority), None)
+    if rule.guard and sum(rule_of(other).guard for other in others) >= GUARDS:
+        raise errors.InvalidRule(f"guard: there are already {GUARDS} guards, the most allowed")
     if taken is not None:
         raise errors.InvalidRule(
             f"priority: {rule.priority} is already used by rule {taken.id} “{taken.name}”"

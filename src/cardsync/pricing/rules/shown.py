@@ -62,8 +62,8 @@ class Review(msgspec.Struct):
     first_price: bool
 
 
-class PricingRuleShown(msgspec.Struct):
-    """Money is in dollars, percentages are whole basis points."""
+class PricingRuleShown(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Money is in dollars, percentages are whole basis points. Only a guard has `guard`."""
 
     id: int
     name: str
@@ -92,9 +92,11 @@ class PricingRuleShown(msgspec.Struct):
     created_at: str
     updated_at: str
     warnings: list[str]
+    guard: bool = False
+    """It prices no card: its floors and ceiling hold beside the rule that does"""
 
 
-class SavedRule(PricingRuleShown):
+class SavedRule(PricingRuleShown, omit_defaults=True, kw_only=True):
     """One rule, and what the rule tests say of the rules with it: a draft is judged as if it were
     live.
     """
