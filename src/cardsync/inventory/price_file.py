@@ -165,13 +165,13 @@ def left_out(run: Run) -> Iterator[str]:
     cannot answer.
     """
     for rule in run.rules:
-        if rule not in run.live:
+        if rule not in run.live and rule not in run.guards:
             why = "a draft" if rule.state == "draft" else "switched off"
             yield f"  rule “{rule.name}” is {why} and prices nothing"
     for sale in run.sales:
         if sale not in run.active_sales:
             yield f"  promotion “{sale.name}” is not active now"
-    for kind, thing in [("rule", rule) for rule in run.live] + [
+    for kind, thing in [("rule", rule) for rule in (*run.live, *run.guards)] + [
         ("sale", sale) for sale in run.active_sales
     ]:
         asked = unanswerable(thing.query)
@@ -220,7 +220,7 @@ def explain_in_file(
         "blockers": [
             {"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])
         ],
-        "matching_rules": msgspec.to_builtins(considered_rules(selecting, sales, row)),
+        "matching_rules": msgspec.to_builtins(considered_rules(selecting, sales, row, done.run)),
         "governing_rule": governing
         and {
             "id": governing.id,
@@ -228,7 +228,9 @@ def explain_in_file(
             "priority": governing.priority,
         },
         "steps": explain(row, done.run),
-        "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
+        "inputs": {
+            name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name != "guards"
+        },
         "historical_breakdown": None,
         "stale": None,
     }

@@ -111,7 +111,7 @@ def _queries(run: Run, actions: Actions) -> list[str] | None:
     """
     of_rules = {rule.id: rule.query for rule in run.rules}
     of_sales = {sale.id: sale.query for sale in run.sales}
-    live = {rule.id for rule in run.live}
+    live = {rule.id for rule in (*run.live, *run.guards)}
     found: list[str] = []
     for change in actions.rules:
         if change.op == "reorder":

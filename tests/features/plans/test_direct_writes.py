@@ -59,12 +59,33 @@ async def test_small_changes_of_a_key_are_done_at_once_and_add_up(a_limited_sell
 
 WAYS = {
     "a rule": ("POST", "/rules", {"name": "Low", "state": "published", "adjust_bp": -9000}),
+    "a guard": (
+        "POST",
+        "/rules",
+        {"name": "Low", "state": "published", "guard": True, "ceiling": "0.50"},
+    ),
     "a pin": ("PUT", "/pins/1", {"price": "0.50"}),
     "a sale": ("POST", "/sales", lambda: a_sale(-9000)),
     "a sale of tomorrow": ("POST", "/sales", lambda: a_sale(-9000, starts=1)),
     "a floor": ("PATCH", "/settings", {"hard_floor": "50.00"}),
     "a rise": ("PUT", "/pins/1", {"price": "5000.00"}),
 }
+
+
+async def test_a_key_takes_no_guard_away_that_keeps_prices_up(a_limited_seller):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    guard = {"name": "High", "state": "published", "guard": True, "floor": "30.00"}
+    made = await owner.post(f"{PRICING}/rules", json=guard | {"query": "qty>0"})
+    assert made.status_code == 201, made.text
+    await seller.service.run_jobs()
+    path = f"{PRICING}/rules/{made.json()['id']}"
+    for method, body in (
+        ("DELETE", None),
+        ("PATCH", {"enabled": False}),
+        ("PATCH", {"floor": "3"}),
+    ):
+        needs_review(await seller.http.request(method, path, json=body))
+    assert (await rule_of(seller, made.json()["id"]))["floor"] == "30.00"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -113,6 +113,15 @@ async def test_a_day_goes_on_from_what_was_asked_the_day_before(a_seller):
     ]
 
 
+async def test_a_guard_holds_in_the_past_too(a_seller):
+    seller = await a_seller(time_zone="UTC")
+    for day in range(2):
+        await seen(seller, at(day), a_row(1, market="2.00", price="1.00"))
+    guard = {"name": "G", "guard": True, "query": "market>1", "floor": "5.00"}
+    told = days(await what_of(seller, [{"adjust_bp": 0}, guard]))
+    assert [value for _, value, _ in told] == ["5.00", "5.00"]
+
+
 @pytest.mark.soak
 async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     seller = await a_seller(time_zone="UTC")

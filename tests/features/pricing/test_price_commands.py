@@ -86,6 +86,14 @@ def test_queries_choose_the_rule_and_the_first_wins(with_rules):
     assert "3 priced by 3 rules, 2 changed" in said
 
 
+def test_a_guard_of_a_file_holds_beside_the_rule(with_rules):
+    guard = {"name": "Foils", "guard": True, "query": "is:foil", "floor": "12.00"}
+    changed, said = with_rules([{"adjust_bp": 1000}, guard])
+    assert changed[2] == "12.0000"
+    assert "priced by rule 1" in said
+    assert "Foils" not in said
+
+
 def test_a_name_in_the_file_means_its_card(price, with_rules, tmp_path):
     names = ("Now or Never", "Never Mind", "S:P Little Knight", "Little Knight")
     rows = [a_row(n, market="2.00", price="1.00", name=name) for n, name in enumerate(names, 1)]
