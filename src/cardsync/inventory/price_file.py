@@ -228,9 +228,7 @@ def explain_in_file(
             "priority": governing.priority,
         },
         "steps": explain(row, done.run),
-        "inputs": {
-            name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name != "guards"
-        },
+        "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,
         "stale": None,
     }

@@ -157,7 +157,7 @@ def _priced(stock: Stock) -> pl.DataFrame:
     priced = engine.price(stock.cards, run.rules, run.seller, run.now, run.sales)
     kept = [name for name in engine.INPUT_COLUMNS if name not in seen.columns]
     chosen = priced.select(
-        *kept, "blockers", "rule_id", "sale_id", "target", "review", "holdout"
+        *kept, "blockers", "rule_id", "sale_id", "guards", "target", "review", "holdout"
     ).with_columns(
         id=stock.cards["id"],
         stored_target=stock.cards["target_price"],

@@ -228,6 +228,7 @@ def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl
         proposals.select(
             *(name for name in inputs if name not in ("market", "observed_at")),
             "rule_id",
+            *(name for name in ("guards",) if name in proposals.columns),
             market="wanted",
             observed_at=moment(run.now),
         ),

@@ -177,6 +177,7 @@ def _shown(
         status,
         rule_id=shown.rule_id,
         rule=shown.stored,
+        guard=bool(shown.stored.get("guard")),
         texts=texts,
         stored_texts=rule_forms.form_of(shown.stored),
         fallbacks=_fallbacks(texts),

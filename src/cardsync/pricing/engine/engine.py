@@ -60,8 +60,6 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "approved_price": pl.Int64(),
     # What the copies in lots cost on average; unlike a price, it may be zero.
     "cost": pl.Int64(),
-    # The guards that select the card, as bits in the order of the run's guards.
-    "guards": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
 # Zero and negative values mean "no price", never a price of zero.
@@ -115,6 +113,8 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_rounding": pl.Int64(),
     "after_holdout": pl.Int64(),
     "holdout": holdout.GROUP,
+    # The guards that select the card, as bits in the order of the run's guards.
+    "guards": pl.Int64(),
     "guard_floor": pl.Int64(),
     "guard_floor_id": pl.Int64(),
     "guard_ceiling": pl.Int64(),
@@ -161,7 +161,7 @@ NOTHING: Final = {
 }
 # A run resolves these columns before the engine, because SQL answers queries. The engine takes only
 # those that the frame brings.
-RESOLVED: Final = ("rule_id", "sale_id", "candidates")
+RESOLVED: Final = ("rule_id", "sale_id", "candidates", "guards")
 
 
 def price(
@@ -201,8 +201,7 @@ def price(
         if step.needed(run):
             frame = frame.with_columns(step.of(before, run))
             before = pl.col(step.output)
-    given = {*cards.columns, *(["guards"] if run.guards else [])}
-    return _with_receipt(frame, inputs.columns, given)
+    return _with_receipt(frame, inputs.columns, set(cards.columns))
 
 
 def _run(

@@ -271,7 +271,7 @@ def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
     if not resolved and any(guard.query for guard in run.guards):
         raise ValueError("queries are resolved before the engine: the cards lack guards")
     every = sum(1 << bit for bit, guard in enumerate(run.guards) if not guard.query)
-    held = pl.col("guards").fill_null(every)
+    held = pl.col("guards").fill_null(every) if resolved else pl.lit(every, pl.Int64)
     return [where(pl.col("rule_id").is_not_null(), held).alias("guards")]
 
 

@@ -173,9 +173,5 @@ def _breakdown(
         "rule_id": row["rule_id"],
         "blockers": blocker_codes(row["blockers"]),
         "steps": explain(row, run),
-        "inputs": {
-            name: input_shown(name, row[name])
-            for name in INPUT_COLUMNS
-            if name in row and name != "guards"
-        },
+        "inputs": {name: input_shown(name, row[name]) for name in INPUT_COLUMNS if name in row},
     }

@@ -61,9 +61,7 @@ async def explain_card(
         breakdown(store, latest, card),
     )
     inputs = {
-        name: input_shown(name, row[name])
-        for name in engine.INPUT_COLUMNS
-        if name not in (*_TEXTS, "guards")
+        name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
     }
     return Explanation(
         marketplace_id,

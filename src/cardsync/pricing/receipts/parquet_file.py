@@ -84,7 +84,7 @@ def run_of(data: bytes) -> Run:
 def replay(data: bytes) -> int:
     """Return how many cards get another price when they are priced again from the file alone."""
     frame, run = unpack(data)
-    given = frame.select(*_INPUTS, "rule_id", "sale_id").with_columns(
+    given = frame.select(*_INPUTS, "rule_id", "sale_id", "guards").with_columns(
         pl.lit(None, pl.String).alias(name) for name in _TEXTS
     )
     priced = engine.price(
