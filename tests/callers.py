@@ -132,6 +132,8 @@ TABLE = """
     owner    read     GET /api/network
     staff    session  GET /api/notices/choices
     staff    session  PATCH /api/notices/choices
+    operator session  GET /api/operator/backups
+    operator session  POST /api/operator/backups
     operator session  GET /api/operator/catalogs
     operator session  POST /api/operator/catalogs
     operator session  POST /api/operator/catalogs/back

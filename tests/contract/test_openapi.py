@@ -188,6 +188,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/operator/sellers/{seller_id}"),
         ("PATCH", "/api/operator/sellers/{seller_id}"),
         ("GET", "/api/operator/installation"),
+        ("GET", "/api/operator/backups"),
+        ("POST", "/api/operator/backups"),
         ("GET", "/api/operator/catalogs"),
         ("POST", "/api/operator/catalogs"),
         ("POST", "/api/operator/catalogs/back"),
@@ -774,6 +776,7 @@ OWN_REFUSALS = {
     ("GET", "/api/operator/sellers"): {422: {"invalid_payload"}},
     ("GET", "/api/operator/sellers/{seller_id}"): {404: {"not_found"}},
     ("PATCH", "/api/operator/sellers/{seller_id}"): {**READS_JSON, 404: {"not_found"}},
+    ("POST", "/api/operator/backups"): {404: {"not_found"}},
     ("POST", "/api/operator/catalogs"): READS_JSON,
     ("POST", "/api/operator/catalogs/back"): READS_JSON,
     ("POST", "/api/operator/catalogs/files"): {

@@ -22,7 +22,7 @@ from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, 
 
 from builders import a_csv, a_row
 from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import asked_restore, backup_folder
+from cardsync.operations import asked_backup, asked_restore, backup_folder
 from cardsync.operations.backup_schedule import TOO_OLD
 from cardsync.processes import embedded
 
@@ -90,6 +90,17 @@ def test_a_rehearsal_leaves_nothing_and_is_recorded(shop):
     assert databases(server) == {"cardsync"}
     [report] = server.sql("SELECT name, failure FROM backup_report WHERE kind = 'rehearsal'")
     assert report == {"name": made["name"], "failure": None}
+
+
+def test_serve_makes_the_backup_that_a_page_asks_for():
+    """Only this one has the process that looks for what pages asked."""
+    with a_folder() as folder, Server(folder, DAILY_BACKUPS="true") as server:
+        server.admin_seller()
+        assert asked_backup.ask(server.data_dir)
+        assert not asked_backup.ask(server.data_dir)
+        until(lambda: asked_backup.read(server.data_dir) == "offered", "the backup")
+        [report] = server.sql("SELECT kind, failure FROM backup_report")
+        assert report == {"kind": "backup", "failure": None}
 
 
 def damaged(server, made, name, damage):

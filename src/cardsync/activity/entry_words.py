@@ -85,6 +85,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "offer.paid": "Offer paid",
     "offer.received": "Cards of an offer counted",
     "offer.stocked": "Cards of an offer in stock",
+    "operator.backup_asked": "Backup asked for",
     "operator.catalog_back_asked": "Last version of a catalog asked for",
     "operator.catalog_file_added": "Catalog file added",
     "operator.catalogs_asked": "Catalogs asked for",

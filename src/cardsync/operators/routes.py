@@ -18,8 +18,9 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS, WRITES
 from cardsync.database.session import Database
-from cardsync.operators import catalog_installs, installation, shops
+from cardsync.operators import catalog_installs, installation, own_backups, shops
 from cardsync.operators.catalog_installs import CatalogsShown
+from cardsync.operators.own_backups import BackupsShown
 from cardsync.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -89,6 +90,25 @@ async def read_installation(
     the agent, imports of the catalog, and backups.
     """
     return await installation.read_installation(session, caller, clock.now(), settings)
+
+
+@get("/backups", responses=problems(*READ))
+async def read_backups(caller: Caller, session: AsyncSession, settings: Settings) -> BackupsShown:
+    """Show the installation's last backup and the trial of it. The owner of the only shop may,
+    too.
+    """
+    found = await own_backups.shown(session, caller, clock.now(), settings)
+    if found is None:
+        raise errors.OperatorRequired
+    return found
+
+
+@post("/backups", status_code=202, opt=WRITES, responses=problems(*WRITTEN, errors.NotFound))
+async def ask_for_backup(caller: Caller, session: AsyncSession, settings: Settings) -> BackupsShown:
+    """Let `cardsync serve` make a backup now; one that is waited for already is not asked for
+    twice. The owner of the only shop may, too.
+    """
+    return await own_backups.ask(session, caller, clock.now(), settings)
 
 
 class CatalogsAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -198,6 +218,8 @@ router = Router(
         read_seller,
         change_seller,
         read_installation,
+        read_backups,
+        ask_for_backup,
         list_catalogs,
         install_catalogs,
         go_back_to_catalog,

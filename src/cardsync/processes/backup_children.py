@@ -1,4 +1,4 @@
-"""Makes the day's backup, and the restore that the set-up page asks for, in processes of their own
+"""Makes the day's backup, one that a page asks for, and the restore that the set-up page asks for, in processes of their own
 while the service runs.
 """
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -15,38 +16,57 @@ import psycopg
 
 from cardsync import clock
 from cardsync.database.urls import libpq_url
-from cardsync.operations import asked_restore
+from cardsync.operations import asked_backup, asked_restore
 from cardsync.operations.backup_folder import newest
 from cardsync.operations.backup_schedule import is_due
 from cardsync.processes.child import Child, child_env, stop
 from cardsync.settings import PREFIX, Settings
 
-# A due backup is looked for this long after the start, and then as often.
+# A due backup is looked for this long after the start, and then as often; one that a page asks for
+# far sooner.
 _BACKUP_SECONDS: Final = 300
+_ASKED_SECONDS: Final = 2
 
 
 @contextmanager
 def daily_backups(ready: Settings) -> Iterator[None]:
-    """Make the backup of a day, in a process of its own, once it is due."""
+    """Make the backup of a day once it is due, and one that a page asks for, each in a process of
+    its own.
+    """
     if not ready.daily_backups:
+        asked_backup.forget(ready.data_dir)
         yield
         return
     over = threading.Event()
     folder = ready.backups_folder
+    asked_backup.write(ready.data_dir, "offered")
+
+    def run(command: str) -> None:
+        child = _backup_child(ready, command)
+        child.start()
+        while child.runs() and not over.wait(0.5):
+            pass
+        stop([child])
 
     def watch() -> None:
-        while not over.wait(_BACKUP_SECONDS):
-            asked = asked_restore.read(ready.data_dir)
-            if (asked and asked.is_under_way) or not is_due(clock.now(), newest(folder)):
+        looked = time.monotonic()
+        while not over.wait(_ASKED_SECONDS):
+            restore = asked_restore.read(ready.data_dir)
+            if restore and restore.is_under_way:
+                continue
+            if asked_backup.read(ready.data_dir) == "asked":
+                asked_backup.write(ready.data_dir, "running")
+                run("now")
+                asked_backup.write(ready.data_dir, "offered")
+            if time.monotonic() - looked < _BACKUP_SECONDS:
+                continue
+            looked = time.monotonic()
+            if not is_due(clock.now(), newest(folder)):
                 continue
             with suppress(psycopg.Error):
                 if has_no_seller(ready):
                     continue
-            child = _backup_child(ready, "daily")
-            child.start()
-            while child.runs() and not over.wait(0.5):
-                pass
-            stop([child])
+            run("daily")
 
     thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
     thread.start()
@@ -55,6 +75,7 @@ def daily_backups(ready: Settings) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+        asked_backup.forget(ready.data_dir)
 
 
 def _backup_child(ready: Settings, command: str) -> Child:

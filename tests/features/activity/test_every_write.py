@@ -12,6 +12,7 @@ from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.activity.entry_words import ACTIONS
+from cardsync.operations import asked_backup
 from cardsync.recommendations.generate import RECOMMENDATIONS
 from oauth_builder import connected
 from passkeys_builder import Device
@@ -162,6 +163,12 @@ async def set_past_due(shop):
     await operates(shop.seller)
     path = f"/api/operator/sellers/{shop.seller.id}"
     return await shop.owner.send("PATCH", path, json={"past_due": True})
+
+
+async def ask_for_backup(shop):
+    await operates(shop.seller)
+    asked_backup.write(shop.seller.service.settings.data_dir, "offered")
+    return await shop.owner.post("/api/operator/backups")
 
 
 async def invitation(shop):
@@ -773,6 +780,7 @@ SCENES = {
     "DELETE /api/members/{member_id}/sessions": lambda shop: of_member(shop, "DELETE", "/sessions"),
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
+    "POST /api/operator/backups": ask_for_backup,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "POST /api/keys/{key_id}/replace": replace_key,
     "PATCH /api/keys/{key_id}": mark_key,

@@ -26,6 +26,7 @@ from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
+from cardsync.operators import own_backups
 from cardsync.settings import Settings
 from cardsync.sync import manual_request as sync_request
 from cardsync.web.forms import go
@@ -347,13 +348,27 @@ async def _data(
     status: int = 200,
     **values: Any,
 ) -> Template:
-    found = deletion_body(await deletion.asked(session, caller))
-    return _show(request, caller, "settings_data.html", status, deletion=found, **values)
+    settings: Settings = request.app.state.settings
+    return _show(
+        request,
+        caller,
+        "settings_data.html",
+        status,
+        deletion=deletion_body(await deletion.asked(session, caller)),
+        own=await own_backups.shown(session, caller, clock.now(), settings),
+        **values,
+    )
 
 
 @get("/settings/data", opt=BY_FORM)
 async def data_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     return await _data(request, caller, session)
+
+
+@post_form("/settings/data/backup")
+async def back_up(caller: Caller, session: AsyncSession, settings: Settings) -> Response[str]:
+    await own_backups.ask(session, caller, clock.now(), settings)
+    return see("/settings/data")
 
 
 @post_form("/settings/data/delete")
@@ -391,6 +406,7 @@ ROUTES: Final = [
     invite,
     change_person,
     data_page,
+    back_up,
     delete_account,
     keep_account,
     appearance_page,
