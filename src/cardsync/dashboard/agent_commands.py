@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 PACKAGE: Final = "cardsync-agent"
 FOLDER: Final = "cards"
+_PLACE: Final = "cardsync-sync"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:-]+")
 
 
@@ -30,49 +31,22 @@ def shells(server: str, api_key: str) -> list[Shell]:
         raise ValueError(f"{server!r} is no address")
     if not _PLAIN.fullmatch(api_key):
         raise ValueError("this is no key")
-    run = f'cardsync_agent run --server "{server}" --folder {FOLDER}'
-    unix = f'cardsync-agent run --server "{server}" --folder {FOLDER}'
+    run = f'run --server "{server}" --folder {FOLDER}'
+    windows = f"py -m pip install --user {PACKAGE}", f"py -m cardsync_agent {run}"
+    # Python of a Mac or a Linux lets nobody install beside its own packages.
+    unix = _lines(
+        f'python3 -m venv "$HOME/{_PLACE}"',
+        f'"$HOME/{_PLACE}/bin/pip" install {PACKAGE}',
+        f'export CARDSYNC_AGENT_KEY="{api_key}"',
+        f'"$HOME/{_PLACE}/bin/cardsync-agent" {run}',
+    )
+    in_powershell = _lines(windows[0], f'$env:CARDSYNC_AGENT_KEY = "{api_key}"', windows[1])
+    in_cmd = _lines(windows[0], f'set "CARDSYNC_AGENT_KEY={api_key}"', windows[1])
     return [
-        Shell(
-            "powershell",
-            "Windows",
-            "PowerShell",
-            _lines(
-                f"py -m pip install --user {PACKAGE}",
-                f'$env:CARDSYNC_AGENT_KEY = "{api_key}"',
-                f"py -m {run}",
-            ),
-        ),
-        Shell(
-            "cmd",
-            "Windows (cmd)",
-            "Command Prompt",
-            _lines(
-                f"py -m pip install --user {PACKAGE}",
-                f'set "CARDSYNC_AGENT_KEY={api_key}"',
-                f"py -m {run}",
-            ),
-        ),
-        Shell(
-            "macos",
-            "Mac",
-            "Terminal",
-            _lines(
-                f"python3 -m pip install --user {PACKAGE}",
-                f'export CARDSYNC_AGENT_KEY="{api_key}"',
-                f"python3 -m {run}",
-            ),
-        ),
-        Shell(
-            "linux",
-            "Linux",
-            "a terminal",
-            _lines(
-                f"pipx install {PACKAGE}",
-                f'export CARDSYNC_AGENT_KEY="{api_key}"',
-                f'"$HOME/.local/bin/cardsync-agent" {unix.partition(" ")[2]}',
-            ),
-        ),
+        Shell("powershell", "Windows", "PowerShell", in_powershell),
+        Shell("cmd", "Windows (cmd)", "Command Prompt", in_cmd),
+        Shell("macos", "Mac", "Terminal", unix),
+        Shell("linux", "Linux", "a terminal", unix),
     ]
 
 

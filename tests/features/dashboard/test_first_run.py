@@ -127,7 +127,7 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"]
     waiting = (await browser.get(path)).text
-    assert "being read" in waiting
+    assert "Reading your file" in waiting
     assert 'data-hx-trigger="every 1s"' in waiting
     # A script asks again by itself.
     assert "Reload this page" in waiting
@@ -140,7 +140,7 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
     for name, key in (
         ("Rows read", "rows"),
         ("Matched", "matched"),
-        ("Rejected", "rejected_count"),
+        ("Skipped", "rejected_count"),
     ):
         assert re.search(rf"<dt>{name}</dt>\s*<dd>{report[key]}<", page.text), name
 
@@ -162,7 +162,7 @@ async def test_the_first_look_says_what_the_shop_has_and_what_its_price_file_cha
         told = " ".join(re.sub(r"<[^>]*>", "", page).split())
 
         assert "5 cards, 4 in stock, $32.99 listed" in told
-        assert "2 prices to raise, 0 to lower, 1 first price." in told
+        assert "2 increases, 0 decreases, 1 first price." in told
         cards = (await browser.get("/api/cards?search=Riser&sort=price&direction=desc")).json()
         assert f'src="/img/cards/{cards["cards"][0]["id"]}/small"' in page
         assert told.index("New") < told.index("$10.89") < told.index("$1.04")
@@ -279,14 +279,17 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
 async def test_the_agents_command_is_shown_once_and_its_first_heartbeat_turns_it_green(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
-    assert "No agent has reported yet" in (await browser.get("/set-up/agent")).text
+    assert "Not connected yet" in (await browser.get("/set-up/agent")).text
     assert (await browser.form("/set-up/agent", name=" ")).status_code == 422
     made = await browser.form("/set-up/agent", name="Laptop")
-    key = re.findall(r"CARDSYNC_AGENT_KEY=(csk_\w+) cardsync-agent run", made.text)[0]
+    keys = re.findall(r"CARDSYNC_AGENT_KEY[^c]*(csk_\w+)", made.text)
+    assert len(keys) == 4
+    [key] = set(keys)
+    assert "works only on this computer" in made.text
     assert key not in (await browser.get("/set-up/agent")).text
     http = seller.service.client(Authorization=f"Bearer {key}")
     assert (await http.post("/api/v1/heartbeat", json={})).status_code == 200
-    assert "The agent has reported" in (await browser.get("/set-up/agent")).text
+    assert "Connected " in (await browser.get("/set-up/agent")).text
 
 
 @pytest.mark.parametrize("path", ["/set-up/presets", "/set-up/agent"])

@@ -27,6 +27,7 @@ from cardsync.accounts.first_run import NewOwner
 from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.queries import find_cards
 from cardsync.cards.shown import Found
+from cardsync.dashboard.agent_commands import shells
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
@@ -52,6 +53,7 @@ from cardsync.sync.last_seen import LastSeen
 from cardsync.web.forms import form_of, go
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
+from cardsync.web.reach import reach_of
 from cardsync.web.request import ApiRequest
 
 _FIELDS: Final = ("store_name", "name", "email")
@@ -278,10 +280,20 @@ async def _agent(
         seen=await seen.at(session, caller),
         why_none=found.why_none,
         keys=found.keys,
-        origin=request.app.state.settings.origin,
+        origin=settings.origin,
+        reach=reach_of(settings.origin),
+        shells=shells(settings.origin, given["made"]) if given["made"] else [],
+        system=_system(request.headers.get("user-agent", "")),
         review=caller.account.sync_mode == "read_only",
         **given,
     )
+
+
+def _system(user_agent: str) -> str:
+    """Return the key of the shell that the browser's computer most likely has."""
+    if "Windows" in user_agent:
+        return "powershell"
+    return "linux" if "Linux" in user_agent and "Android" not in user_agent else "macos"
 
 
 @post_form("/set-up/agent")
