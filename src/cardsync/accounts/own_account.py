@@ -29,7 +29,7 @@ KIND = "sign_in_changed"
 
 
 class OwnChange(NamedTuple):
-    """What to set; None leaves it as it is."""
+    """The fields to set; None leaves one as it is."""
 
     name: str | None = None
     email: str | None = None
