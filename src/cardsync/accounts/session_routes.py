@@ -85,7 +85,7 @@ class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
 
 class OwnAccountChanged(msgspec.Struct):
     changed: list[str]
-    """What is different now: name, email, password"""
+    """The fields that are different now: name, email, password"""
     member: MemberBody
     """The member as it is now"""
 
