@@ -222,7 +222,7 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
         tell(f"{name} ever", "profit", Decimal(after[name]))
         tell(f"{name} ever", "orders", total(lines, name))
     customers = (await answer_of(seller, "/api/customers", per_page=50))["customers"]
-    named = sum(Decimal(one["profit"] or 0) for one in customers)
+    named = sum((Decimal(one["profit"] or 0) for one in customers), Decimal(0))
     nameless = any(row["buyer_name"] is None for row in await seller.stored_orders())
     if after and not nameless and all(one["profit"] for one in customers):
         tell("profit ever", "customers", named.quantize(Decimal("0.01")))
@@ -235,7 +235,7 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
     tell("cards listed", "today", listed["cards"])
     tell("cards listed", "cards", len(stock))
     tell("listed value", "today", Decimal(listed["value"]))
-    worth = sum(Decimal(card["price"] or 0) * card["quantity"] for card in stock)
+    worth = sum((Decimal(card["price"] or 0) * card["quantity"] for card in stock), Decimal(0))
     tell("listed value", "cards", worth.quantize(Decimal("0.01")))
     pullable = await answer_of(seller, "/api/orders", pull_session="none", per_page=50)
     tell("orders to pull", "today", shown["to_ship"]["to_pull"])
