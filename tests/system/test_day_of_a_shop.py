@@ -122,9 +122,8 @@ def a_cover(page: Page) -> str:
     page.goto("/pulls")
     page.get_by_label("Order number or buyer").fill("Morning")
     page.get_by_role("button", name="Count").click()
-    page.get_by_role("button", name=f"Open a pull of {ORDERS} orders").click()
-    page.get_by_role("button", name="Cover sheet for phones").first.click()
-    link = page.get_by_role("link", name="Open the queue on this device")
+    page.get_by_role("button", name=f"Start pull ({ORDERS} orders)").click()
+    link = page.get_by_role("link", name="Pull on this device")
     link.wait_for()
     return str(link.get_attribute("href"))
 
@@ -145,15 +144,14 @@ def pulled_on_two_phones(browser: Browser, page: Page, link: str) -> None:
             )
     assert {shown(phone) for phone in phones} == {ORDERS - 1}
     for phone in phones:
-        phone.get_by_text("Every card in this game is done.").wait_for()
+        phone.get_by_text("All done here.").wait_for()
         assert "Morning" not in phone.content()
         phone.context.close()
-    page.get_by_role("link", name="Back to the pull").click()
-    page.get_by_role("heading", name="Orders in walking order").wait_for()
+    page.get_by_role("heading", name="Orders in shelf order").wait_for()
     page.reload()
-    assert page.get_by_text("a card is missing").count() == 1
-    page.get_by_role("button", name=re.compile("Complete")).click()
-    page.get_by_text("Pull completed.").wait_for()
+    assert page.get_by_role("button", name="Found it").count() == 1
+    page.get_by_role("button", name="End the pull").first.click()
+    page.get_by_text("Pull ended.").wait_for()
     page.goto("/cards?search=is:audit")
     assert page.locator("[data-rows] tr").count() >= 1
 
@@ -162,7 +160,7 @@ def shipped(page: Page, numbers: list[str]) -> None:
     page.goto(f"/orders?search={numbers[3]}")
     page.locator("[data-rows] th a").first.click()
     page.get_by_role("button", name="Mark shipped").click()
-    page.get_by_role("button", name="Mark not shipped").wait_for()
+    page.get_by_role("button", name="Undo shipped").wait_for()
 
 
 def reviewed(page: Page, shop: Shop) -> None:

@@ -66,7 +66,7 @@ def shown(page: Page) -> int:
 _PULL = """() => {
   const quantity = document.querySelector("#current .quantity");
   document.querySelector("#current .marks button")?.click();
-  return quantity ? parseInt(quantity.textContent) : 0;
+  return quantity ? parseInt(quantity.textContent.replace(/[^0-9]/g, "")) : 0;
 }"""
 
 

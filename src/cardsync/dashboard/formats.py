@@ -177,7 +177,7 @@ class Reader:
     def short(self, condition: str | None) -> str:
         """Return a condition as sellers abbreviate it: Near Mint Foil is NM Foil."""
         text = condition or ""
-        for words, letters in _CONDITIONS.items():
+        for words, letters in CONDITIONS.items():
             if text == words or text.startswith(f"{words} "):
                 return f"{letters}{text.removeprefix(words)}"
         return text
@@ -210,7 +210,7 @@ class Reader:
         return self.day(_moment(moment).astimezone(self.zone).date())
 
 
-_CONDITIONS: Final = {
+CONDITIONS: Final = {
     "Near Mint": "NM",
     "Lightly Played": "LP",
     "Moderately Played": "MP",

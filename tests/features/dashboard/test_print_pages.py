@@ -148,8 +148,8 @@ async def test_sheets_follow_the_way_and_a_slip_names_no_buyer(shop):
     session_id = opened.json()["id"]
     for path in ("/print/restock", f"/print/pulls/{session_id}"):
         page = (await staff.get(path)).text
-        codes = re.findall(r"<strong>(\d+-\d+|unassigned)</strong>", page)
-        assert list(dict.fromkeys(codes)) == ["2-11", "10-2", "unassigned"]
+        codes = re.findall(r"<strong>(\d+-\d+|No location)</strong>", page)
+        assert list(dict.fromkeys(codes)) == ["2-11", "10-2", "No location"]
         assert "<b onclick" not in page
         assert "Some Buyer" not in page
     slip = (await staff.get(f"/print/orders/{orders[0]}")).text

@@ -407,7 +407,7 @@ async def test_a_phone_without_scripts_pulls_by_forms(shop):
             answer = await http.post(path, data=fields)
             assert answer.status_code == 303, answer.text
     assert (await orders(shop, session))[first]["pulled_at"]
-    assert "Every card in this game is done" in (await http.get(path)).text
+    assert "All done here" in (await http.get(path)).text
 
 
 @pytest.mark.soak

@@ -17,7 +17,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
 from cardsync.dashboard.form_handlers import unchecked
-from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import (
     HEADERS,
@@ -36,6 +36,7 @@ from cardsync.web.pages import page
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_ITEMS = 18
+OPEN = ("waiting", "deferred")
 PHONE_HEADERS = HEADERS | {
     "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; worker-src 'self'",
     "Referrer-Policy": "no-referrer",
@@ -69,7 +70,9 @@ async def phone_page(
         if link.product_line is None
         else game_name(link.product_line) or "Other cards",
         "session_id": link.session_id,
-        "lines": lines,
+        "lines": sorted(lines, key=lambda line: line.state not in OPEN),
+        "shelved": any(line.place for line in lines),
+        "conditions": CONDITIONS,
         "current": current,
         "mark_id": secrets.token_urlsafe(16),
         "progress": progress_of(queue, link.product_line),

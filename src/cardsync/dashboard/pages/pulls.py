@@ -143,11 +143,7 @@ async def pull_page(
         code=code,
         qr=_qr(code.url) if code else "",
         left=_left(pull.orders),
-        ready=[
-            order
-            for order in pull.orders
-            if order.pulled_at and not order.shipped_marked_at and not order.in_review
-        ],
+        ready=[order for order in pull.orders if order.pulled_at and not order.in_review],
         missing=missing,
         texts=texts,
         lines=_lines(queue),

@@ -43,11 +43,22 @@ function element(tag, css, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
+// A condition as sellers abbreviate it, and the printing where the condition does not name it.
+const CONDITIONS = Object.entries(JSON.parse(document.body.dataset.conditions ?? "{}"));
+function variant({ condition, printing }) {
+  const [words, letters] = CONDITIONS.find(
+    ([long]) => condition === long || condition.startsWith(`${long} `),
+  ) ?? ["", ""];
+  const apart = printing && printing !== "Normal" && !condition.includes(printing);
+  return [letters + condition.slice(words.length), apart && printing].filter(Boolean).join(" · ");
+}
 // The large picture of pictures.html; without one the server draws the card.
 function picture(line) {
   const made = element("img", "pic");
   Object.assign(made, { width: 195, height: 272, alt: "", decoding: "async" });
   made.src = `/p/${document.body.dataset.token}/img/${line.item_id}/large`;
+  // Without a network there may be none: the words say which card it is.
+  made.addEventListener("error", () => made.remove());
   return made;
 }
 function name(tag, css, text) {
@@ -94,10 +105,9 @@ function mark(kind, line, quantity, undoes) {
   send();
 }
 
+const isOpen = line => ["waiting", "deferred"].includes(line.state);
 function next() {
-  const open = lines().filter(
-    line => ["waiting", "deferred"].includes(line.state) && !line.claimed,
-  );
+  const open = lines().filter(line => isOpen(line) && !line.claimed);
   return open.find(line => line.state === "waiting") ?? open[0];
 }
 
@@ -110,16 +120,20 @@ function render() {
   if (line && !ended) {
     const left = line.wanted - line.pulled;
     card.append(
-      element("p", "place", line.place ?? says("Unassigned")),
       picture(line),
+      ...(line.place
+        ? [element("p", "place", line.place)]
+        : all.some(one => one.place)
+          ? [element("p", "muted", says("NoLocation"))]
+          : []),
       name("h2", "", line.name || "–"),
       name(
         "p",
         "",
         [line.set_name, line.number && `#${line.number}`, line.rarity].filter(Boolean).join(" · "),
       ),
-      name("p", "big", [line.printing, line.condition].filter(Boolean).join(" · ") || "–"),
-      element("p", "quantity", `${left} ×`),
+      name("p", "big", variant(line) || "–"),
+      element("p", "quantity", says("Take", left)),
       name("p", "muted", says("Order", line.order_number)),
     );
     if (line.changed.length)
@@ -131,9 +145,10 @@ function render() {
         ),
       );
     const marks = element("div", "marks");
-    const label = left === 1 ? says("Pulled") : says("PulledAll", left);
-    marks.append(button("pulled", label, "", line, left));
-    if (left > 1) marks.append(button("pulled", says("PulledOne"), "quiet", line));
+    const label =
+      left === 1 ? says("Got") : left === 2 ? says("GotBoth") : says("GotAll", left);
+    marks.append(button("pulled", label, "primary", line, left));
+    if (left > 1) marks.append(button("pulled", says("GotOne"), "quiet", line));
     marks.append(
       button("defer", says("Later"), "quiet", line),
       button("missing", says("Missing"), "danger", line),
@@ -154,7 +169,7 @@ function render() {
     );
   const list = document.getElementById("lines");
   list.replaceChildren(
-    ...all.map(one => {
+    ...[...all.filter(isOpen), ...all.filter(one => !isOpen(one))].map(one => {
       const row = element(
         "li",
         { pulled: "good", missing: "bad", stopped: "bad", deferred: "warn" }[one.state] ?? "",
@@ -163,11 +178,10 @@ function render() {
       const grow = element("div", "grow");
       const title = element("p");
       title.append(
-        element("span", "chip", one.place ?? says("Unassigned")),
-        " ",
+        ...(one.place ? [element("span", "chip", one.place), " "] : []),
         element("bdi", "", one.name || "–"),
         " ",
-        name("small", "muted", one.condition),
+        name("small", "muted", variant(one)),
       );
       grow.append(
         title,
