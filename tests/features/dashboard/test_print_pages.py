@@ -135,7 +135,7 @@ async def test_wrong_addresses_are_refused_with_a_sentence(shop):
 
 async def test_sheets_follow_the_way_and_a_slip_names_no_buyer(shop):
     seller, browser, _ = shop
-    assert "Nothing to put back" in (await browser.get("/print/restock")).text
+    assert "Nothing to restock" in (await browser.get("/print/restock")).text
     orders = []
     for refund in (None, 5):
         order = await an_order(seller, buyer_name="Some Buyer", total_amt=5, refund_amt=refund)
@@ -171,3 +171,20 @@ async def test_a_slip_has_prices_only_if_all_are_known_and_the_sums_of_the_order
     assert slip.count("$4.16") == 1
     assert "–" not in slip
     assert "$5.47" in slip
+
+
+async def test_the_slips_of_several_orders_are_printed_together(shop):
+    seller, browser, _ = shop
+    orders = [await an_order(seller, total_amt="5.47") for _ in range(3)]
+    for order in orders:
+        await an_item(seller, order, unit_price="4.16")
+    asked = await browser.form("/print/slips", order=orders)
+    assert asked.status_code == 303, asked.text
+    page = (await browser.get(asked.headers["location"])).text
+    assert page.count('<article class="paper letter"') == 3
+    for paper in ("letter", "roll46"):
+        page = await browser.get("/print/slips", params={"order": orders, "paper": paper})
+        assert page.text.count(f'<article class="paper {paper}"') == 3
+    assert "No orders selected" in (await browser.get("/print/slips")).text
+    many = await browser.get("/print/slips", params={"order": list(range(1, 102))})
+    assert many.status_code == 422

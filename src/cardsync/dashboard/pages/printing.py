@@ -236,8 +236,11 @@ async def ask_for_slips(form: Form) -> Response[str]:
 async def _slips(
     request: PageRequest, caller: Caller, database: Database, ids: Sequence[int]
 ) -> Template:
-    async with reading(request) as reads:
-        orders = [order_in_full(await read_order(reads, caller, id)) for id in ids]
+    orders = []
+    for order_id in ids:
+        # A read of an order ends its reading.
+        async with reading(request) as reads:
+            orders.append(order_in_full(await read_order(reads, caller, order_id)))
     async with database.tenant(caller.seller_id) as session:
         shop = await shop_of(session, caller)
     slips = [
