@@ -89,7 +89,7 @@ MESSAGES: Final[dict[str, str]] = {
     "offer_declined": "Offer declined.",
     "offer_deleted": f"Draft deleted. {_UNDO}",
     "offer_drafted": "Offer drafted.",
-    "offer_offered": "Offered. Its prices hold now.",
+    "offer_offered": "Offer sent. Prices are locked.",
     "offer_paid": "Paid. Print the receipt, and take the cards into stock.",
     "offer_priced": "Cards priced.",
     "offer_received": "Cards counted.",

@@ -24,7 +24,7 @@ async def seller(a_seller):
 
 async def form(owner, path, **fields):
     page = await owner.get(
-        re.sub(r"/(offer|customer|accept|receive|pay|stock|link|add)$", "", path)
+        re.sub(r"/(offer|customer|accept|receive|pay|stock|link|save)$", "", path)
     )
     seen = re.search(r'name="revision" value="(\d+)"', page.text)
     fields = {"revision": seen[1] if seen else "", **fields}
@@ -40,12 +40,12 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     path = f"/buying/offers/{offer['id']}"
     found = await owner.get(path)
     assert "The buy rule" in found.text
-    assert "Offer it to the customer" in found.text
-    await form(owner, f"{path}/customer", name="Mia <b>Moss</b>", contact="mia@x", note="counter")
+    assert "Send offer" in found.text
     more = await want(seller, "Bolt 10")
     card = more["product_id"]
     added = {f"copies:{card}": "1", f"cash_each:{card}": "2.50", f"condition:{card}": "LP"}
-    await form(owner, f"{path}/add", **added)
+    customer = {"name": "Mia <b>Moss</b>", "contact": "mia@x", "note": "counter"}
+    await form(owner, f"{path}/save", **added, **customer)
     seen = str((await seller.get(f"/api{path}")).json()["revision"])
     for days in ("0", "-3"):
         refused = await owner.form(f"{path}/offer", revision=seen, days=days)
@@ -102,12 +102,12 @@ async def test_the_customer_stays_unless_another_is_chosen(seller, monkeypatch):
     page = await owner.get(path)
     chosen = re.search(r'value="(\d+)"\s+selected>Mia', page.text)
     for sent in (chosen[1], ""):
-        await form(owner, f"{path}/customer", customer_id=sent, note="counter")
+        await form(owner, f"{path}/save", customer_id=sent, note="counter")
         told = (await seller.get(f"/api{path}")).json()
         assert (told["customer_name"], told["note"]) == ("Mia", "counter")
     found = await owner.get(path, params={"customer": "ada"})
     assert f'value="{ada["id"]}"' in found.text
-    await form(owner, f"{path}/customer", customer_id=str(ada["id"]))
+    await form(owner, f"{path}/save", customer_id=str(ada["id"]))
     assert (await seller.get(f"/api{path}")).json()["customer_name"] == "Ada"
 
 
@@ -121,7 +121,7 @@ async def test_a_new_offer_is_found_and_drafted(seller):
     path = made.headers["Location"].partition("?")[0]
     offer = (await seller.get(path.replace("/buying", "/api/buying"))).json()
     only = offer["lines"][0]["id"]
-    await form(owner, path + f"/lines/{only}", revision=str(offer["revision"]), copies="5")
+    await form(owner, path + "/save", **{f"line-copies:{only}": "5"})
     offer = (await seller.get(path.replace("/buying", "/api/buying"))).json()
     assert offer["totals"]["copies"] == 5
     gone = await owner.form(f"{path}/delete")
@@ -144,3 +144,44 @@ async def test_store_credit_and_the_buylist_by_forms(seller):
     saved = await owner.form("/buying/buylist", is_open="true", terms="We buy Magic.")
     assert saved.status_code == 303
     assert "It is open at" in (await owner.get("/buying/buylist")).text
+
+
+async def test_a_draft_is_one_form_that_keeps_its_order_and_all_that_was_typed(seller):
+    owner = await signed_in(seller)
+    names = ("Bolt 10", "Bolt 20")
+    offer = await drafted(seller, *[await want(seller, name, 3) for name in names])
+    path = f"/buying/offers/{offer['id']}"
+    ten, twenty = (line["id"] for line in offer["lines"])
+    typed = {
+        f"line-copies:{ten}": "2",
+        f"line-cash_each:{ten}": "1.50",
+        f"line-copies:{twenty}": "3",
+        f"line-condition:{twenty}": "LP",
+        "note": "at the counter",
+    }
+    seen = owner.form
+    # The totals of the form as it stands; nothing is written.
+    shown = await seen(f"{path}/preview", revision=str(offer["revision"]), **typed)
+    assert shown.status_code == 200, shown.text
+    assert (await seller.get(f"/api{path}")).json() == offer
+    wrong = await seen(f"{path}/preview", **typed | {f"line-cash_each:{ten}": "a lot"})
+    assert (wrong.status_code, "Bolt 10" in wrong.text) == (200, True)
+    # A search in the same form loses nothing, and the rows stay where they are.
+    answer = await form(owner, f"{path}/save", **typed, q="Bolt")
+    assert "q=Bolt" in answer.headers["Location"]
+    kept = (await seller.get(f"/api{path}")).json()
+    rows = [(one["product_name"], one["copies"], one["condition"]) for one in kept["lines"]]
+    assert rows == [("Bolt 10", 2, "NM"), ("Bolt 20", 3, "LP")]
+    first = kept["lines"][0]
+    # The credit that nobody typed stays what the rule pays.
+    assert (first["by_hand"], first["cash_each"]) == (True, "1.50")
+    assert first["credit_each"] == offer["lines"][0]["credit_each"]
+    assert kept["note"] == "at the counter"
+    assert f"${kept['totals']['cash']}" in shown.text
+    # What is typed when the offer is sent is what is offered.
+    first_id = first["id"]
+    last = {f"line-copies:{first_id}": "1", f"line-cash_each:{first_id}": "2.00", "note": ""}
+    await form(owner, f"{path}/offer", days="3", **last)
+    sent = (await seller.get(f"/api{path}")).json()
+    assert (sent["state"], sent["lines"][0]["cash_each"]) == ("offered", "2.00")
+    assert sent["lines"][0]["copies"] == 1

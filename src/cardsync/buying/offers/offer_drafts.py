@@ -18,10 +18,10 @@ from cardsync.access.caller import Caller
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
-from cardsync.buying.offers.offer_amounts import USUAL_GRADES
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
-from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.offers.shown import OfferInFull, OfferTotals, totals_body
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.database.row_images import RowImages
@@ -205,27 +205,63 @@ async def change_lines(
     offer_id: int,
     revision: int,
     more: Sequence[OfferWant],
-    without: Sequence[int],
+    changed: Mapping[int, OfferWant | None],
     now: datetime,
+    *,
+    customer_id: int | UnsetType | None = UNSET,
+    note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
-    """Add cards to a draft, and take lines off it; all of it is priced anew. Raises what
-    `change_draft` raises.
+    """Change lines of a draft where they stand, take off those that are None, and add cards behind
+    them; all of it is priced anew. Raises what `change_draft` raises.
     """
     lines = await lines_of(session, caller.seller_id, offer_id)
+    return await change_draft(
+        session,
+        caller,
+        offer_id,
+        revision,
+        now,
+        wants=_wants_after(lines, changed, more),
+        customer_id=customer_id,
+        note_text=note_text,
+    )
+
+
+async def preview_lines(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    more: Sequence[OfferWant],
+    changed: Mapping[int, OfferWant | None],
+    now: datetime,
+) -> OfferTotals:
+    """Return what a draft would bring with its lines changed so. Nothing is written. Raises
+    NotFound, OfferStateWrong, InvalidPayload.
+    """
+    need_draft(await offer_row(session, caller.seller_id, offer_id))
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    found = await priced(session, caller, _wants_after(lines, changed, more), now)
+    sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in found)
+    return totals_body(sums)
+
+
+def _wants_after(
+    lines: Sequence[BuyingOfferLine],
+    changed: Mapping[int, OfferWant | None],
+    more: Sequence[OfferWant],
+) -> list[OfferWant]:
+    """Return the cards of the lines in their order, those of one price as one, and more behind."""
     kept: dict[Any, OfferWant] = {}
     for line in lines:
-        if line.id in without:
+        want = changed[line.id] if line.id in changed else _again(line)
+        if want is None:
             continue
-        prices = (line.cash_each, line.credit_each) if line.by_hand else None
-        key = (
-            line.product_id, line.condition, line.printing, line.language, line.price_of, prices,
-        )  # fmt: skip
+        key = tuple(getattr(want, name) for name in OfferWant.__struct_fields__ if name != "copies")
         if key in kept:
-            kept[key].copies += line.copies
+            kept[key].copies += want.copies
         else:
-            kept[key] = _again(line)
-    wants = [*kept.values(), *more]
-    return await change_draft(session, caller, offer_id, revision, now, wants=wants)
+            kept[key] = want
+    return [*kept.values(), *more]
 
 
 def _again(line: BuyingOfferLine) -> OfferWant:

@@ -34,7 +34,7 @@ CUSTOMER_HEADERS = HEADERS | {
 }
 # A phone sends two fields a line, and a form has at most 2,000.
 LINES_SHOWN: Final = 500
-WAYS = [("cash", "Cash"), ("credit", "Store credit"), ("split", "Some of both")]
+WAYS = [("cash", "Cash"), ("credit", "Store credit"), ("split", "Split")]
 
 
 @get("/{token:str}")
@@ -74,7 +74,7 @@ async def _accept(
     """Raises what `answer_yes` raises."""
     way = form["way"]
     if way not in get_args(Way):
-        raise errors.InvalidPayload("way: choose cash, store credit or some of both")
+        raise errors.InvalidPayload("way: choose cash, store credit or split")
     part = _amount(form["cash_part"]) if way == "split" else None
     chosen, shown = chosen_of(form)
     await offer_life.answer_yes(

@@ -4,6 +4,7 @@ one next step; and the forms of the steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, get_args
 
@@ -20,7 +21,7 @@ from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_l
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
-from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.offers.shown import OfferInFull, OfferLine
 from cardsync.buying.store_credit import buying_customers
 from cardsync.buying.store_credit.shown import Customers
 from cardsync.cards.bulk_selection import read_id
@@ -29,11 +30,12 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
 from cardsync.dashboard.pages.printing import code_of
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.settings import Settings
 
 LINES_SHOWN: Final = 200
 DAYS: Final = 7
+_TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 
 
 @get("/buying/offers/{offer_id:int}", opt=BY_FORM)
@@ -84,36 +86,83 @@ def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]
     return choices
 
 
-@post_form("/buying/offers/{offer_id:int}/add")
-async def add_to_offer(
+@post_form("/buying/offers/{offer_id:int}/save")
+async def save_draft(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    await offer_drafts.change_lines(
-        session, caller, offer_id, _revision(form), wants_of(form), [], clock.now()
-    )
-    return _back(offer_id, "offer_priced", q=form["q"])
+    """Keep all that the draft's form says: lines, added cards, customer and note. Its buttons search
+    for cards or customers behind that, so that nothing typed is lost.
+    """
+    await _keep(session, caller, form, offer_id)
+    q, customer = form["q"], form["customer"]
+    return _back(offer_id, "draft_saved", q=q, game=form["game"], customer=customer)
 
 
-@post_form("/buying/offers/{offer_id:int}/lines/{line_id:int}")
-async def change_line(
-    caller: Caller, form: Form, session: AsyncSession, offer_id: int, line_id: int
-) -> Response[str]:
-    """Set a line's copies and prices by hand, or take it off where no copies are left."""
+@post_form("/buying/offers/{offer_id:int}/preview", status_code=200)
+async def preview_draft(
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Template:
+    """Show what the draft would bring as its form stands."""
+    problem, totals = "", None
+    try:
+        offer = await offer_reads.one_offer(session, caller, offer_id)
+        changed, more = _typed_lines(form, offer.lines), wants_of(form, some=False)
+        totals = await offer_drafts.preview_lines(
+            session, caller, offer_id, more, changed, clock.now()
+        )
+    except errors.InvalidPayload as e:
+        problem = sentence(e)
+    return show(request, caller, "offer_sums.html", totals=totals, problem=problem)
+
+
+async def _keep(session: AsyncSession, caller: Caller, form: Form, offer_id: int) -> OfferInFull:
+    """Raises what `change_lines` raises."""
     offer = await offer_reads.one_offer(session, caller, offer_id)
-    line = next((each for each in offer.lines if each.id == line_id), None)
-    if line is None:
-        raise errors.NotFound(f"there is no line {line_id}")
-    more = []
-    if form["copies"] not in ("", "0"):
-        values: dict[str, Any] = form.some("copies", "cash_each", "credit_each")
-        values = {name: text for name, text in values.items() if text}
-        card = ("product_id", "condition", "printing", "language")
-        values |= {name: getattr(line, name) for name in card}
-        more = [read_json.read(values, OfferWant, "", strict=False)]
-    await offer_drafts.change_lines(
-        session, caller, offer_id, _revision(form), more, [line_id], clock.now()
+    customer_id, now = await _customer(session, caller, form), clock.now()
+    return await offer_drafts.change_lines(
+        session,
+        caller,
+        offer_id,
+        _revision(form),
+        wants_of(form, some=False),
+        _typed_lines(form, offer.lines),
+        now,
+        customer_id=customer_id or UNSET,
+        note_text=form["note"] if "note" in form and caller.sees_buyers else UNSET,
     )
-    return _back(offer_id, "offer_priced")
+
+
+async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | None:
+    """Return the customer whom a form names: one who is known, or a new one."""
+    if not form["name"]:
+        return read_id(form["customer_id"])
+    made = await buying_customers.add_customer(
+        session, caller, form["name"], form["contact"], clock.now()
+    )
+    return made.id
+
+
+def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant | None]:
+    """Return the lines as the form says them; one without copies is taken off. Of two prices, the
+    one that was not typed stays. Raises InvalidPayload.
+    """
+    changed: dict[int, OfferWant | None] = {}
+    for line in lines:
+        if f"line-copies:{line.id}" not in form:
+            continue
+        typed = {name: form[f"line-{name}:{line.id}"] for name in _TYPED}
+        if typed["copies"] in ("", "0"):
+            changed[line.id] = None
+            continue
+        values = {name: text for name, text in typed.items() if text}
+        values |= {name: getattr(line, name) for name in ("product_id", "printing", "language")}
+        values.setdefault("condition", line.condition)
+        for name in ("cash_each", "credit_each"):
+            by_hand = typed["cash_each"] or typed["credit_each"]
+            if by_hand and not line.by_hand and not typed[name] and getattr(line, name):
+                values[name] = getattr(line, name)
+        changed[line.id] = read_json.read(values, OfferWant, f"{line.product_name}, ", strict=False)
+    return changed
 
 
 @post_form("/buying/offers/{offer_id:int}/customer")
@@ -123,19 +172,13 @@ async def set_customer(
     """Name the customer: one who is known, or a new one; and keep the note. Where nobody is chosen,
     the customer stays.
     """
-    now = clock.now()
-    customer_id = read_id(form["customer_id"])
-    if form["name"]:
-        made = await buying_customers.add_customer(
-            session, caller, form["name"], form["contact"], now
-        )
-        customer_id = made.id
+    customer_id = await _customer(session, caller, form)
     await offer_drafts.change_draft(
         session,
         caller,
         offer_id,
         _revision(form),
-        now,
+        clock.now(),
         customer_id=customer_id or UNSET,
         note_text=form["note"],
     )
@@ -155,7 +198,10 @@ async def offer_by_form(
     days = read_id(form["days"])
     if days is None or not 1 <= days <= limits.OFFER_DAYS:
         raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
-    await offer_life.offer_it(session, caller, offer_id, _revision(form), days, clock.now())
+    # The button stands in the draft's form: what is typed there is what is offered.
+    kept = "note" in form
+    revision = (await _keep(session, caller, form, offer_id)).revision if kept else _revision(form)
+    await offer_life.offer_it(session, caller, offer_id, revision, days, clock.now())
     return _back(offer_id, "offer_offered")
 
 
@@ -260,7 +306,7 @@ def _way(form: Form) -> tuple[Way, Decimal | None]:
     """Raises InvalidPayload."""
     way: Any = form["way"]
     if way not in get_args(Way):
-        raise errors.InvalidPayload("way: choose cash, store credit or some of both")
+        raise errors.InvalidPayload("way: choose cash, store credit or split")
     part = None
     if way == "split":
         part = read_json.read(form["cash_part"], Decimal, "cash_part: ", strict=False)
@@ -277,8 +323,8 @@ def _back(offer_id: int, done: str, **query: str) -> Response[str]:
 
 ROUTES: Final = [
     offer_page,
-    add_to_offer,
-    change_line,
+    save_draft,
+    preview_draft,
     set_customer,
     delete_draft,
     offer_by_form,

@@ -92,8 +92,10 @@ async def found_cards(
     }
 
 
-def wants_of(form: Form) -> list[OfferWant]:
-    """Raises InvalidPayload."""
+def wants_of(form: Form, *, some: bool = True) -> list[OfferWant]:
+    """Return the cards of the form that name copies: some of them, or also none. Raises
+    InvalidPayload.
+    """
     wants = []
     for name in form:
         product_id = read_id(name.removeprefix("copies:"))
@@ -103,7 +105,7 @@ def wants_of(form: Form) -> list[OfferWant]:
         values: dict[str, Any] = {part: text for part, text in given.items() if text}
         values |= {"product_id": product_id, "copies": form[name]}
         wants.append(read_json.read(values, OfferWant, f"card {product_id}, ", strict=False))
-    if not wants:
+    if some and not wants:
         raise errors.InvalidPayload("copies: enter the copies of at least one card")
     return wants
 
