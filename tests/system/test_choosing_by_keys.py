@@ -51,14 +51,14 @@ def test_unsure_rows_are_chosen_by_keys(browser: Browser, server: Server, tmp_pa
         file = {"name": "box.txt", "mimeType": "text/plain", "buffer": FILE}
         page.get_by_label("A customer's collection").set_input_files(file)  # type: ignore[arg-type]
         page.wait_for_url("**/buying/collections/*")
-        question = page.get_by_role("heading", name="Which card is Twin Blade?")
+        question = page.get_by_role("heading", name="Which Twin Blade is this?")
         expect(question).to_be_visible(timeout=60_000)
         expect(page.locator("[data-choices] img")).to_have_count(2)
         page.keyboard.press("2")
         expect(page.get_by_text("2 rows settled.")).to_be_visible()
         expect(page.get_by_role("heading", name="Nobody Knows This")).to_be_visible()
         page.keyboard.press("0")
-        expect(page.get_by_role("heading", name="Which card is")).to_have_count(0)
+        expect(page.get_by_role("heading", name="is this?")).to_have_count(0)
         rows = page.request.get(f"/api/{page.url.split('/', 3)[3].split('?')[0]}/rows").json()
         numbers = [(row["name"], row["how"], row["left_out"]) for row in rows["rows"]]
         assert numbers == [

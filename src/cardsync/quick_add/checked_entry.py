@@ -161,9 +161,9 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
 def needs_before_listing(row: Any) -> str | None:
     """Say what a draft lacks that the marketplace needs; None if it lacks nothing."""
     if row.price is None:
-        return "price: it is missing"
+        return "needs a price before you publish"
     if row.price < Decimal("0.01"):
-        return "price: must be at least 0.01"
+        return "needs a price of at least 0.01"
     return None
 
 

@@ -50,7 +50,7 @@ async def publish(
             continue
         lacks = needs_before_listing(entry)
         if lacks is not None:
-            raise errors.InvalidPayload(f"ids[{place}]: entry {entry_id}, {lacks}")
+            raise errors.InvalidPayload(f"{entry.title or entry.product_name} {lacks}")
         entry.status, entry.published_at, entry.updated_at = "published", now, now
         done += 1
     if done:

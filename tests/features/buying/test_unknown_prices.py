@@ -9,7 +9,7 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from buying_builder import a_catalog, a_moxfield_file, brought, valued
-from offers_builder import drafted
+from offers_builder import done, drafted
 
 PAYS_HALF = {
     "name": "Half",
@@ -112,3 +112,40 @@ async def test_an_offer_takes_another_finish_by_choice(shop, catalog):
     body = {"revision": changed["revision"], "lines": lines}
     by_hand = (await owner.send("PATCH", path, json=body)).json()
     assert by_hand["totals"]["not_counted"] == 0
+
+
+async def test_what_was_bought_is_drafted_with_its_price_and_cost(shop, catalog):
+    """The shop lists a Lone Hawk, whose price it takes; of a Sol Ring it lists a played copy alone,
+    and its rules ask 1 % below the market; of Time Walk nobody knows a price.
+    """
+    ids = await products_of(shop, catalog)
+    asked = [("Sol Ring", "NM"), ("Sol Ring", "MP"), ("Lone Hawk", "NM"), ("Time Walk", "NM")]
+    lines = [{"product_id": ids[name], "condition": grade, "copies": 1} for name, grade in asked]
+    lines[3]["cash_each"] = "5.00"
+    offer = await done(shop, await drafted(shop, *lines), "offer")
+    offer = await done(shop, offer, "accept", way="cash")
+    offer = await done(shop, await done(shop, offer, "receive"), "pay")
+    await done(shop, offer, "stock")
+    entries = (await shop.get("/api/quick_add")).json()["entries"]
+    drafts = {(one["product_name"], one["condition"]): one for one in entries}
+    prices = {key: (one["price"], one["cost"]) for key, one in drafts.items()}
+    assert prices == {
+        # 543.00 is 85 % of a Near Mint copy: 638.82, and 70 % of that is 447.17.
+        ("Sol Ring", "NM"): ("632.44", "319.41"),
+        ("Sol Ring", "MP"): ("442.70", "223.58"),
+        ("Lone Hawk", "NM"): ("700.00", "1.00"),
+        ("Time Walk", "NM"): (None, "5.00"),
+    }
+    owner = await signed_in(shop)
+    page = (await owner.get("/add-cards?status=draft")).text
+    assert 'value="632.44"' in page
+    refused = await owner.form(
+        "/add-cards/publish", all="true", ids=[str(one["id"]) for one in entries]
+    )
+    assert "Time Walk needs a price before you publish" in refused.text
+    hers = drafts["Time Walk", "NM"]["id"]
+    typed = {f"quantity:{hers}": "1", f"price:{hers}": "9.00", f"cost:{hers}": "5.00"}
+    sent = await owner.form("/add-cards/publish", ids=[str(one["id"]) for one in entries], **typed)
+    assert sent.status_code == 303, sent.text[-500:]
+    entries = (await shop.get("/api/quick_add")).json()["entries"]
+    assert {one["status"] for one in entries} == {"published"}

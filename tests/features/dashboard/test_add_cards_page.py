@@ -19,13 +19,28 @@ async def test_a_draft_is_changed_published_and_deleted(a_seller):
     assert "<b onclick" not in page.text
     assert "Publish selected drafts" in page.text
     assert "Publish selected drafts" not in (await staff.get("/add-cards")).text
-    changed = await staff.form(f"/add-cards/{two['id']}", quantity="3", price="2.50")
+    unpriced = await owner.form("/add-cards/publish", ids=[str(one["id"]), str(two["id"])])
+    assert (unpriced.status_code, "needs a price before you publish" in unpriced.text) == (
+        422,
+        True,
+    )
+    assert "Select at least one draft." in (await owner.form("/add-cards/publish")).text
+    typed = {
+        f"quantity:{two['id']}": "3",
+        f"price:{two['id']}": "2.50",
+        f"cost:{two['id']}": "1.20",
+    }
+    changed = await staff.form("/add-cards/drafts", **typed)
     assert changed.status_code == 303
-    assert (await entry_of(owner, two["id"]))["quantity"] == 3
-    wrong = await staff.form(f"/add-cards/{two['id']}", quantity="many")
+    kept = await entry_of(owner, two["id"])
+    assert (kept["quantity"], kept["price"], kept["cost"]) == (3, "2.50", "1.20")
+    wrong = await staff.form("/add-cards/drafts", **typed | {f"quantity:{two['id']}": "many"})
     assert wrong.status_code == 422
     assert (await staff.form("/add-cards/publish", ids=one["id"])).status_code == 403
-    assert (await owner.form("/add-cards/publish", ids=one["id"])).status_code == 303
+    # What is typed in a row when its neighbor is published is kept.
+    typed[f"price:{two['id']}"] = "2.75"
+    assert (await owner.form("/add-cards/publish", ids=one["id"], **typed)).status_code == 303
+    assert (await entry_of(owner, two["id"]))["price"] == "2.75"
     assert (await entry_of(owner, one["id"]))["status"] == "published"
     assert (await staff.form(f"/add-cards/{two['id']}/delete")).status_code == 303
     assert HOSTILE not in (await owner.get("/api/quick_add")).text
@@ -55,8 +70,9 @@ async def test_a_rejected_entry_says_why_and_is_drafted_again(a_seller):
     await served(seller)
     await rejected(seller, {id: HOSTILE})
     page = await browser.get("/add-cards?status=rejected")
+    again = {f"quantity:{id}": "1", f"price:{id}": "1.00"}
     assert "&lt;b onclick" in page.text
-    assert (await browser.form(f"/add-cards/{id}", quantity="1", price="1.00")).status_code == 303
+    assert (await browser.form("/add-cards/drafts", again=id, **again)).status_code == 303
     assert (await entry_of(browser, id))["status"] == "draft"
 
 
@@ -78,7 +94,7 @@ async def test_a_lost_answer_is_settled_row_by_row(a_seller):
     assert "Every row is resolved" in (await owner.get("/add-cards/recover")).text
 
 
-@pytest.mark.parametrize("path", ["", "/publish", "/1", "/1/delete", "/1/settle"])
+@pytest.mark.parametrize("path", ["", "/publish", "/drafts", "/1/delete", "/1/settle"])
 async def test_forms_without_their_token_are_refused(a_seller, path):
     browser = await signed_in(await a_seller())
     answer = await browser.http.post(f"/add-cards{path}", data={"csrf_token": "x"})

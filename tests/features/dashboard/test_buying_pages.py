@@ -83,7 +83,7 @@ async def test_columns_are_named_on_the_page(a_seller):
     await seller.service.run_jobs()
     assert (await collection(seller, found["id"]))["copies"] == 3
     page = (await owner.get(path)).text
-    assert "Which card is" in page
+    assert "is this?" in page
     assert "No catalog card matches." in page
     assert "Press its number" not in page
     assert "Cash" not in page

@@ -303,7 +303,7 @@ async def test_bad_entries_are_named_and_nothing_of_the_batch_stays(shop):
     assert (await owner.get("/api/quick_add")).json()["total"] == 0
     [entry] = await drafted(owner, JAGUAR | {"price": None})
     answer = await owner.post("/api/quick_add/publish", json={"ids": [entry["id"]]})
-    assert "price: it is missing" in answer.json()["error"]
+    assert "needs a price before you publish" in answer.json()["error"]
     other = await owner.post("/api/quick_add/publish", json={"ids": [entry["id"] + 1]})
     assert other.status_code == 404
 

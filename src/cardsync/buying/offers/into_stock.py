@@ -7,7 +7,7 @@ paid, and the next click does it once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,16 +17,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
 from cardsync.access.each_seller import AT_ONCE, all_sellers
+from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOfferLine
-from cardsync.buying.offers.offer_amounts import need_next
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES, need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull
 from cardsync.buying.owners_word import must_bind_shop
+from cardsync.buying.rules.asking_prices import asking_prices
 from cardsync.database.session import Database
 from cardsync.lots.add_lots import NewLot, add_lots
 from cardsync.lots.hand_lot import today_of
+from cardsync.money import from_units
 from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
 from cardsync.quick_add.drafts import keep_drafts
+from cardsync.quick_add.models import QuickAdd
 from cardsync.quick_add.served_entries import SAME_CARD
 
 _CARDS: Final = f"""
@@ -63,9 +67,7 @@ async def take_into_stock(
             line.quick_add_id = entry.id
         named = {"seller": caller.seller_id, "entries": [entry.id for entry in entries]}
         listed = {row.entry: row for row in await session.execute(text(_CARDS), named)}
-        for entry in entries:
-            card = listed.get(entry.id)
-            entry.price = card.price if card else None
+        await _set_prices(session, caller, came, entries, listed, now)
         came_at = offer.received_at or now
         known = [
             (line, listed[line.quick_add_id].marketplace_id, came_at)
@@ -77,6 +79,41 @@ async def take_into_stock(
     summary = f"offer {offer.id}: {len(came)} drafts of new listings"
     note(session, caller, "offer.stocked", summary, now)
     return await in_full(session, caller, offer)
+
+
+async def _set_prices(
+    session: AsyncSession,
+    caller: Caller,
+    lines: Sequence[BuyingOfferLine],
+    entries: Sequence[QuickAdd],
+    listed: Mapping[int, Any],
+    now: datetime,
+) -> None:
+    """Give each draft the price of the shop's listing, or what the shop's rules would ask."""
+    unlisted = []
+    for line, entry in zip(lines, entries, strict=True):
+        card = listed.get(entry.id)
+        entry.price = card.price if card else None
+        if entry.price is None:
+            unlisted.append((line, entry))
+    asked = [
+        (
+            WantedLine(
+                line.id,
+                line.product_id,
+                entry.condition,
+                line.printing,
+                line.language,
+                entry.quantity,
+                price_of=line.price_of,
+            ),
+            line.grades or USUAL_GRADES,
+        )
+        for line, entry in unlisted
+    ]
+    prices = await asking_prices(session, caller.seller_id, asked, now)
+    for (_, entry), units in zip(unlisted, prices, strict=True):
+        entry.price = None if units is None else from_units(units)
 
 
 async def give_late_lots(database: Database, now: datetime) -> int:

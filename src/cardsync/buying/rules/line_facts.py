@@ -334,7 +334,7 @@ async def _governing(
     first: list[int | None] = [judged[0].id if judged else None] * frame.height
     if not (queried or targeted):
         return judged, first, frame
-    cards = await asyncio.to_thread(_as_cards, frame)
+    cards = await asyncio.to_thread(as_cards, frame)
     await session.execute(text("DROP TABLE IF EXISTS rows_of_file"))
     await fill_rows(session, cards)
     if targeted:
@@ -358,7 +358,7 @@ async def _selected(
     return found["rule_id"].to_list()
 
 
-def _as_cards(frame: pl.DataFrame) -> pl.DataFrame:
+def as_cards(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the products as searches see cards: Near Mint copies that nobody lists yet."""
     nothing = pl.lit(None, pl.Int64)
     return frame.select(

@@ -4,6 +4,8 @@ one form and publish them; entries that were sent without an answer are settled 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from litestar import Response, get
@@ -27,9 +29,16 @@ from cardsync.quick_add.checked_entry import Changes, Wanted
 from cardsync.quick_add.shown import entry_body
 from cardsync.quick_add.type_ahead import products_like
 
-STATUSES: Final = ("draft", "published", "pending", "listed", "rejected")
+STATUS_WORDS: Final = {
+    "draft": "Draft",
+    "published": "Sent",
+    "pending": "Processing",
+    "listed": "Live",
+    "rejected": "Rejected",
+}
 CONDITIONS: Final = [(code, name.title()) for name, code in CODES.items()]
 _ROW: Final = ("condition", "printing", "price", "cost")
+_AMOUNTS: Final = ("quantity", "price", "cost")
 
 
 @get("/add-cards", opt=BY_FORM)
@@ -38,7 +47,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
     game = query.get("game", "")
     wanted = query.get("status", "")
-    status = wanted if wanted in STATUSES else None
+    status = wanted if wanted in STATUS_WORDS else None
     number = query.get("page", "")
     page = (
         min(int(number[:9] or 1), limits.PAGE_MOST)
@@ -63,7 +72,8 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         page=page,
         total_pages=-(-total // limits.CARDS_PER_PAGE),
         status=status or "",
-        statuses=[("", "All"), *((name, name.title()) for name in STATUSES)],
+        statuses=[("", "All"), *STATUS_WORDS.items()],
+        status_words=STATUS_WORDS,
         conditions=CONDITIONS,
         printings_of=printings_of,
         unanswered=len(await settle.pending(session, caller, clock.now())),
@@ -93,31 +103,65 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
 
 @post_form("/add-cards/publish")
 async def publish_cards(form: Form, writer: Writer) -> Response[str]:
+    """Publish the selected drafts as their rows stand in the form; all drafts of the page where the
+    box above them is ticked.
+    """
+    session, caller, _, now, _ = writer
     ids = [id for text in form.all("ids") if (id := read_id(text)) is not None]
-    if not 1 <= len(ids) <= limits.QUICK_ADD_BATCH:
-        raise errors.InvalidPayload(f"ids: select 1 to {limits.QUICK_ADD_BATCH} drafts")
+    if "all" in form and not ids:
+        ids = [entry for entry, _ in _typed(form)]
+    if not ids:
+        raise errors.InvalidPayload("Select at least one draft.")
+    if len(ids) > limits.QUICK_ADD_BATCH:
+        raise errors.InvalidPayload(f"Select at most {limits.QUICK_ADD_BATCH} drafts at once.")
+    await _change(session, caller, form, now)
     await writes.publish_listings(writer, ids)
     done = message("drafts_published")
     return see("/add-cards", done, status="published")
 
 
-@post_form("/add-cards/{entry_id:int}")
-async def change_card(
-    caller: Caller, form: Form, session: AsyncSession, entry_id: int
-) -> Response[str]:
-    """Change a draft; a rejected entry becomes one, and can be published again."""
-    given = form.some("quantity", "condition", "printing", "price")
-    values: dict[str, Any] = {name: text for name, text in given.items() if text}
-    if "price" in form and not given["price"]:
-        values["price"] = None
-    changes = read_json.read(values, Changes, f"entry {entry_id}, ", strict=False)
-    await drafts.change(session, caller, entry_id, changes, clock.now())
+@post_form("/add-cards/drafts")
+async def change_cards(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Keep what was typed in all rows; a rejected entry becomes a draft by its button."""
+    await _change(session, caller, form, clock.now())
     return see("/add-cards", message("draft_saved"), status="draft")
 
 
+def _typed(form: Form) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the entries of the form with their fields."""
+    for name in form:
+        entry_id = read_id(name.removeprefix("quantity:"))
+        if name.startswith("quantity:") and entry_id is not None:
+            yield entry_id, {part: form[f"{part}:{entry_id}"] for part in _AMOUNTS}
+
+
+async def _change(
+    session: AsyncSession, caller: Caller, form: Form, now: datetime, without: int | None = None
+) -> None:
+    """Change the entries whose fields differ from what they are. Raises NotADraft, InvalidPayload."""
+    typed = dict(_typed(form))
+    again = read_id(form["again"])
+    for row in await drafts.some(session, caller, list(typed)):
+        entry, said = entry_body(row), typed[row.id]
+        known = {part: str(getattr(entry, part) or "") for part in _AMOUNTS}
+        values: dict[str, Any] = {
+            part: said[part] for part in _AMOUNTS if said[part] != known[part]
+        }
+        if row.id == without or (not values and row.id != again):
+            continue
+        values = {part: text or None for part, text in values.items()}
+        changes = read_json.read(values, Changes, f"{entry.product_name}, ", strict=False)
+        await drafts.change(session, caller, row.id, changes, now)
+
+
 @post_form("/add-cards/{entry_id:int}/delete")
-async def delete_card(caller: Caller, session: AsyncSession, entry_id: int) -> Response[str]:
-    await drafts.delete(session, caller, entry_id, clock.now())
+async def delete_card(
+    caller: Caller, form: Form, session: AsyncSession, entry_id: int
+) -> Response[str]:
+    """Delete an entry; what was typed in the other rows stays."""
+    now = clock.now()
+    await _change(session, caller, form, now, without=entry_id)
+    await drafts.delete(session, caller, entry_id, now)
     return see("/add-cards", message("entry_deleted"))
 
 
@@ -146,7 +190,7 @@ ROUTES: Final = [
     add_cards_page,
     draft_cards,
     publish_cards,
-    change_card,
+    change_cards,
     delete_card,
     recover_page,
     settle_card,

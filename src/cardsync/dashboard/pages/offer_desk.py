@@ -281,7 +281,7 @@ async def stock_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
     await into_stock.take_into_stock(session, caller, offer_id, _revision(form), clock.now())
-    return _back(offer_id, "offer_stocked")
+    return see("/add-cards", message("offer_stocked"), status="draft")
 
 
 @get("/print/offers/{offer_id:int}", opt=BY_FORM)
