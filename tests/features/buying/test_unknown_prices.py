@@ -16,7 +16,7 @@ PAYS_HALF = {
     "state": "published",
     "bands": [{"from": "0", "cash_bp": 5000, "credit_bp": 6000}],
 }
-NAMES = ("Sol Ring", "Mana Vault", "Time Walk", "Lone Hawk")
+NAMES = ("Sol Ring", "Mana Vault", "Time Walk", "Odd Heron")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def shop(a_seller, catalog):
     rows = [
         a_row(7, name="Sol Ring", number="0", condition="Lightly Played", market="543.00", **usual),
         a_row(8, name="Mana Vault", number="1", condition="Near Mint Foil", market="9.00", **usual),
-        a_row(9, name="Lone Hawk", number="3", market="2.00", **usual),
+        a_row(9, name="Odd Heron", number="3", market="2.00", **usual),
     ]
     await seller.import_csv(a_csv(*rows))
     assert (await seller.post("/api/buying/rules", json=PAYS_HALF)).status_code == 201
@@ -115,11 +115,11 @@ async def test_an_offer_takes_another_finish_by_choice(shop, catalog):
 
 
 async def test_what_was_bought_is_drafted_with_its_price_and_cost(shop, catalog):
-    """The shop lists a Lone Hawk, whose price it takes; of a Sol Ring it lists a played copy alone,
+    """The shop lists a Odd Heron, whose price it takes; of a Sol Ring it lists a played copy alone,
     and its rules ask 1 % below the market; of Time Walk nobody knows a price.
     """
     ids = await products_of(shop, catalog)
-    asked = [("Sol Ring", "NM"), ("Sol Ring", "MP"), ("Lone Hawk", "NM"), ("Time Walk", "NM")]
+    asked = [("Sol Ring", "NM"), ("Sol Ring", "MP"), ("Odd Heron", "NM"), ("Time Walk", "NM")]
     lines = [{"product_id": ids[name], "condition": grade, "copies": 1} for name, grade in asked]
     lines[3]["cash_each"] = "5.00"
     offer = await done(shop, await drafted(shop, *lines), "offer")
@@ -133,7 +133,7 @@ async def test_what_was_bought_is_drafted_with_its_price_and_cost(shop, catalog)
         # 543.00 is 85 % of a Near Mint copy: 638.82, and 70 % of that is 447.17.
         ("Sol Ring", "NM"): ("632.44", "319.41"),
         ("Sol Ring", "MP"): ("442.70", "223.58"),
-        ("Lone Hawk", "NM"): ("700.00", "1.00"),
+        ("Odd Heron", "NM"): ("700.00", "1.00"),
         ("Time Walk", "NM"): (None, "5.00"),
     }
     owner = await signed_in(shop)
