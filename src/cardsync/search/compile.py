@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
 from cardsync import limits
@@ -30,6 +30,7 @@ from cardsync.search.flags import (
     SHELVED,
     THINGS,
     new_printing,
+    not_sold_for,
     previous_agrees,
 )
 from cardsync.search.folding import (
@@ -51,6 +52,8 @@ from cardsync.search.known_names import Known, name_key
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
 from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
+# No card is older, and moments so long before now can be computed.
+_MOST_DAYS = Decimal(1_000_000)
 NOTHING = "false"
 EVERYTHING = "true"
 # A word is a collector number by its total or by its sign.
@@ -179,6 +182,7 @@ class _Compiler:
             "is": lambda t: self._any(t, self._flag),
             "has": lambda t: self._any(t, lambda value: self._thing(t, value)),
             "rule": self._rule,
+            "unsold": self._unsold,
         }
         return by_field[term.field](term)
 
@@ -217,6 +221,26 @@ class _Compiler:
     def _amount(self, value: Value | None) -> str:
         assert isinstance(value, Decimal)
         return self.bind(int(value) if value == int(value) else value)
+
+    def _unsold(self, term: Term) -> str:
+        """Compare whole days, so that each comparison asks for a day and not for a card's own."""
+        if term.op in (">", "<="):
+            found = self._unsold_from(_next_day(term.values[0]))
+        elif term.op in (">=", "<"):
+            found = self._unsold_from(_first_day(term.values[0]))
+        else:
+            found = self._any(term, self._unsold_in)
+        return f"({found}) IS NOT TRUE" if term.op in ("<", "<=", "!=") else found
+
+    def _unsold_in(self, value: Value) -> str:
+        low, high = (value.low, value.high) if isinstance(value, Range) else (value, value)
+        parts = [] if low is None else [self._unsold_from(_first_day(low))]
+        if high is not None:
+            parts.append(f"({self._unsold_from(_next_day(high))}) IS NOT TRUE")
+        return _joined(" AND ", parts)
+
+    def _unsold_from(self, days: int) -> str:
+        return not_sold_for(self.bind(days))
 
     def _text(
         self,
@@ -467,6 +491,18 @@ class _Compiler:
             raise QueryError(
                 f"{term.field}: the rules have more than {most} terms to compare with", term.at
             )
+
+
+def _first_day(value: Value | None) -> int:
+    """Return the first whole number of days from `value` on."""
+    assert isinstance(value, Decimal)
+    return int(min(max(value, -_MOST_DAYS), _MOST_DAYS).to_integral_value(ROUND_CEILING))
+
+
+def _next_day(value: Value | None) -> int:
+    """Return the first whole number of days that is more than `value`."""
+    assert isinstance(value, Decimal)
+    return int(min(max(value, -_MOST_DAYS), _MOST_DAYS).to_integral_value(ROUND_FLOOR)) + 1
 
 
 def _joined(sign: str, parts: Iterable[str]) -> str:

@@ -41,9 +41,21 @@ _SOLD_ITEMS = """order_item i JOIN orders ON orders.seller_id = i.seller_id AND 
 # The last sale of a listing: cancelled orders and those refunded in full sell nothing. An order
 # names the listing, a custom one like any other.
 LAST_SOLD = f"""(SELECT max({PLACED_AT}) FROM {_SOLD_ITEMS} AND i.sku_id = c.listing_id)"""
-# A card that never sold is unsold since its first upload.
-_UNSOLD = f"""floor(extract(epoch FROM (CAST(:now AS timestamptz)
-  - coalesce({LAST_SOLD}, c.created_at))) / 86400)"""
+
+
+def not_sold_for(days: str) -> str:
+    """Select cards whose last sale, or else whose first upload, was at least this number of
+    days ago. One pass over the sales answers for all cards, and it looks at older sales alone for
+    cards that were uploaded later.
+    """
+    until = f"CAST(:now AS timestamptz) - make_interval(days => CAST({days} AS int))"
+    sold = f"SELECT i.sku_id FROM {_SOLD_ITEMS} AND {PLACED_AT}"
+    return (
+        f"((c.listing_id IN ({sold} > {until})) IS NOT TRUE"
+        f" AND (c.created_at <= {until} OR (c.listing_id IN ({sold} <= {until})) IS TRUE))"
+    )
+
+
 AMOUNTS = {
     "price": "c.price",
     "target": "c.target_price",
@@ -57,7 +69,6 @@ AMOUNTS = {
     "unshelved": _UNSHELVED,
     "change": "(CASE WHEN c.price > 0 THEN (c.target_price - c.price) * 100 / c.price END)",
     "age": _AGE,
-    "unsold": _UNSOLD,
     "id": "c.id",
     "sku": "c.marketplace_id",
 }
