@@ -208,9 +208,9 @@ class ValuedRow(msgspec.Struct):
     reason_text: str | None
     """The same for people"""
     cash: str | None
-    """What the copies that are bought bring in cash; null: none is bought in cash"""
+    """The amount in cash for the copies that are bought; null: none is bought in cash"""
     credit: str | None
-    """What the copies that are bought bring in credit; null: none is bought in credit"""
+    """The amount in credit for the copies that are bought; null: none is bought in credit"""
     price_taken: PriceTakenShown | None
     """The price by which the card was valued; null: none is known, or none was asked for"""
     other_finishes: list[OtherFinish]
