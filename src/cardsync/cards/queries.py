@@ -34,9 +34,13 @@ _PLACES = """(SELECT coalesce(
   FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _GATE = """(SELECT g.verdict FROM gate_hold g
  WHERE g.seller_id = :seller AND g.marketplace_id = c.marketplace_id AND NOT c.gone)"""
+_PINNED = """(SELECT n.price FROM price_decision n
+ WHERE n.seller_id = :seller AND n.kind = 'pin' AND n.marketplace_id = c.marketplace_id
+   AND (n.until IS NULL OR n.until > CAST(:now AS timestamptz)))"""
 _BESIDE = {
     "marketplace_product_id": "p.marketplace_product_id",
     "gate": _GATE,
+    "pinned_price": _PINNED,
     "lists": _LISTS,
     "places": _PLACES,
 }
@@ -92,7 +96,12 @@ async def order_of_cards(
 
 async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) -> list[CardRow]:
     """Return the cards with these ids in their order, without those that the caller cannot see."""
-    values = {"seller": caller.seller_id, "member": caller.member_id, "ids": list(card_ids)}
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "ids": list(card_ids),
+        "now": clock.now(),
+    }
     [rows] = await reading.together([_CARDS], values, last=True)
     place = {card_id: number for number, card_id in enumerate(card_ids)}
     return sorted(map(CardRow._make, rows), key=lambda row: place[row.id])
@@ -201,6 +210,7 @@ async def read_card(
         "id": card_id,
         "member": caller.member_id,
         "limit": most,
+        "now": clock.now(),
     }
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
     if not cards:

@@ -45,6 +45,7 @@ class CardRow(NamedTuple):
     updated_at: datetime
     marketplace_product_id: int | None
     gate: str | None
+    pinned_price: Decimal | None
     lists: list[tuple[int, str, str]]
     places: list[tuple[int, int, int]]
 
@@ -124,6 +125,8 @@ class CardBody(msgspec.Struct):
     price: str | None
     target_price: str | None
     gate_hold: GateHold | None
+    pinned_price: str | None
+    """The price that somebody pinned or a suggestion keeps, which no rule changes; null: none"""
     market_price: str | None
     low_price: str | None
     low_price_with_shipping: str | None
@@ -180,6 +183,7 @@ def card_body(row: CardRow) -> CardBody:
         price=usd(row.price),
         target_price=usd(row.target_price),
         gate_hold=row.gate,  # type: ignore[arg-type]
+        pinned_price=usd(row.pinned_price),
         market_price=usd(row.market),
         low_price=usd(row.low),
         low_price_with_shipping=usd(row.low_with_shipping),

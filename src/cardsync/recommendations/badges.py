@@ -31,7 +31,11 @@ from cardsync.recommendations.why_held import Held
 # A provisional product that a catalog's product took over is that product's.
 _CARDS: Final = """
     SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
-           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id
+           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
+           EXISTS (SELECT FROM price_decision n
+                    WHERE n.seller_id = :seller AND n.kind = 'pin'
+                      AND n.marketplace_id = c.marketplace_id
+                      AND (n.until IS NULL OR n.until > :now)) AS pinned
       FROM card c
       LEFT JOIN product p ON p.id = c.product_id
       LEFT JOIN product q ON q.id = p.adopted_by
@@ -93,9 +97,12 @@ async def badges_of(
         "seller": caller.seller_id,
         "marketplace_ids": list(marketplace_ids),
         "card_ids": list(card_ids),
+        "now": now,
     }
     cards: Sequence[Any] = (await session.execute(text(_CARDS), asked)).all()
-    held = await _held(session, caller.seller_id, [card.marketplace_id for card in cards], now)
+    # Nothing holds a pinned price, whatever the last run found.
+    unpinned = [card.marketplace_id for card in cards if not card.pinned]
+    held = await _held(session, caller.seller_id, unpinned, now)
     products = {card.product_id for card in cards if card.product_id is not None}
     looks = await _looks(session, products, now)
     supplied = await recent_supply(session, looks, now, max(SUPPLY_SINCE, LISTINGS_FRESH))

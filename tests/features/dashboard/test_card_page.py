@@ -134,7 +134,7 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     path = f"/cards/{card['id']}"
     assert (await browser.form(f"{path}/pin", price="7.50")).status_code == 303
     page = await browser.get(path)
-    assert 'pinned at <span class="money">$7.50</span>' in page.text
+    assert 'You</bdi> pinned <span class="money">$7.50</span>' in page.text
     assert (await browser.form(f"{path}/unpin")).status_code == 303
     assert "Rules do not change a pinned price" in (await browser.get(path)).text
     assert "price: " in (await browser.form(f"{path}/pin", price="0")).text.lower()
@@ -154,10 +154,10 @@ async def test_of_two_who_pin_a_card_that_both_were_shown_the_later_is_told_and_
     name = (await browser.get("/api/session")).json()["member"]["name"]
     kept = re.search(r"The price is now pinned at \$(\d\.\d\d), by (.*?);", refused)
     assert kept[2] == name
-    assert f'pinned at <span class="money">${kept[1]}</span>' in (await browser.get(path)).text
+    assert f'pinned <span class="money">${kept[1]}</span>' in (await browser.get(path)).text
     shown = re.search(r'data-seen="([^"]+)"', refused)[1]
     assert (await browser.form(f"{path}/pin", price="9.00", seen=shown)).status_code == 303
-    assert 'pinned at <span class="money">$9.00</span>' in (await browser.get(path)).text
+    assert 'pinned <span class="money">$9.00</span>' in (await browser.get(path)).text
 
 
 async def test_staff_sees_no_button_of_the_owner_and_is_refused(shop):

@@ -70,15 +70,21 @@ async def test_new_prices_are_told(seller):
     clock.reset()
 
 
-async def test_a_pin_shows_at_once_and_waits_for_the_next_run(seller):
-    [id] = (await card_ids(seller)).values()
+async def test_a_pin_is_the_target_at_once_and_where_it_ends_the_rules_are(seller):
     await seller.http.put("/api/pricing/pins/1", json={"price": "4.77"})
-    sentence = "The pin waits for the next run; until then the target is 4.95."
-    assert await told(seller) == ("4.77", "pin_waits", sentence)
-    page = (await (await signed_in(seller)).get(f"/cards/{id}")).text
-    assert sentence in page
-    assert "$4.77" in page
+    assert await told(seller) == ("4.77", None, None)
     await repriced(seller)
     assert await told(seller) == ("4.77", None, None)
     assert (await seller.http.delete("/api/pricing/pins/1")).status_code == 200
-    assert (await told(seller))[:2] == ("4.77", "rule_changed")
+    assert await told(seller) == ("4.95", None, None)
+
+
+async def test_the_pin_of_a_card_that_is_sold_out_waits_until_it_is_back(seller):
+    sold_out = a_csv(a_row(1, market="5.00", price="4.00", quantity=0), a_row(2))
+    await seller.import_csv(sold_out)
+    await seller.http.put("/api/pricing/pins/1", json={"price": "4.77"})
+    target, reason, said = await told(seller)
+    assert (target, reason) == ("4.77", "pin_waits")
+    assert said.startswith("The pin waits until the card is back in stock; until then ")
+    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00"), a_row(2)))
+    assert await told(seller) == ("4.77", None, None)

@@ -28,10 +28,12 @@ from cardsync.contributions.add import publish
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.ladder import ladder_of
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.cards import pinned_by
 from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.lots import profit, read_lots
+from cardsync.money import UNITS_PER_CENT
 from cardsync.orders.of_card import orders_of_card
 from cardsync.plans import writes
 from cardsync.pricing.receipts.archive import breakdown_at
@@ -139,6 +141,7 @@ async def card_page(
     steps = why.steps if why else []
     async with database.tenant(caller.seller_id) as session:
         marks = await badges_of(session, caller, [], [card_id], clock.now())
+        by = await pinned_by(session, caller, why.pin if why else None)
     costs = await _costs(database, caller, settings, card)
     return show(
         request,
@@ -148,6 +151,7 @@ async def card_page(
         whole=whole,
         why=why,
         mark=marks[0] if marks else None,
+        pinned_by=by,
         gate_hold=gate_hold(steps),
         match=match,
         sold=sold,
@@ -284,11 +288,11 @@ async def pin_card(
         writer = writer_of(session, caller, settings, form)
         shown_at = clock.read_moment(form["seen"])
         try:
-            await writes.pin(writer, number, {"price": form["price"]}, shown_at)
+            price = await writes.pin(writer, number, {"price": form["price"]}, shown_at)
         except errors.ChangedSince as e:
             names = await names_in(session, caller, [str(e)])
             raise errors.ChangedSince(summary_words(str(e), names)) from e
-    return _after(form, card_id, message("pinned"))
+    return _after(form, card_id, message("pinned", price // UNITS_PER_CENT))
 
 
 def _after(form: Form, card_id: int, done: str) -> Response[str]:
@@ -318,7 +322,7 @@ async def unpin_card(
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await writes.unpin(writer_of(session, caller, settings, form), number)
-    return see(f"/cards/{card_id}", done=message("unpinned"))
+    return _after(form, card_id, message("unpinned"))
 
 
 async def _marketplace_id(

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.activity.feed import names_in
 from cardsync.cards import saved_searches
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
@@ -34,7 +35,9 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, 
 from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.seller_lists import names_of_lists
 from cardsync.pricing.inputs.governing import governing_rules
+from cardsync.pricing.receipts.explain import pin_of
 from cardsync.pricing.receipts.in_short import Receipt, receipt_of
+from cardsync.pricing.receipts.shown import ExplainedPin
 from cardsync.pricing.receipts.some_cards import live_steps
 from cardsync.pricing.rules import rule_sets
 from cardsync.recommendations.badges import badges_of
@@ -300,6 +303,8 @@ class Peek(NamedTuple):
     receipt: Receipt
     ladder: Ladder | None
     mark: CardBadges | None
+    pin: ExplainedPin | None
+    pinned_by: str
 
 
 async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
@@ -318,8 +323,18 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
         marks = await marks_of(session, caller, [row])
-    mark = marks.get(card_id)
-    return Peek(card, trends.get(card_id), receipt_of(steps), ladder_of(card, steps), mark)
+        pin = await pin_of(session, caller.seller_id, row.marketplace_id, now)
+        by = await pinned_by(session, caller, pin)
+    mark, ladder = marks.get(card_id), ladder_of(card, steps)
+    return Peek(card, trends.get(card_id), receipt_of(steps), ladder, mark, pin, by)
+
+
+async def pinned_by(session: AsyncSession, caller: Caller, pin: ExplainedPin | None) -> str:
+    """Return who pinned a card, as a sentence begins with them."""
+    if pin is None or pin.by in (None, caller.actor):
+        return "You"
+    name = (await names_in(session, caller, [pin.by])).get(pin.by, pin.by)
+    return name[:1].upper() + name[1:]
 
 
 @get("/cards/order", opt=BY_FORM)

@@ -23,6 +23,7 @@ from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
+from cardsync.money import UNITS_PER_CENT
 from cardsync.plans import writes
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.rule_forms import read_percent
@@ -254,11 +255,11 @@ async def pin_card(
             if form["action"] == "unpin":
                 await writes.unpin(writer, marketplace_id)
                 return see("/pricing/pins", done=message("pin_removed"))
-            await writes.pin(writer, marketplace_id, {"price": price})
+            pinned = await writes.pin(writer, marketplace_id, {"price": price})
     except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
         given = {"number": number, "price": price, "problem": sentence(e)}
         return await _pins(request, caller, settings, e.status, **given)
-    return see("/pricing/pins", done=message("pinned"))
+    return see("/pricing/pins", done=message("pinned", pinned // UNITS_PER_CENT))
 
 
 ROUTES = [settings_page, save_settings, pins_page, pin_card]

@@ -110,7 +110,7 @@ async def _pin_or_unpin(
     said: str,
 ) -> Response[str]:
     done = await write(writer, selected(form))
-    return _back(form, message(said, done.changed, done.requested), more=done.truncated)
+    return _back(form, message(said, done.changed), more=done.truncated)
 
 
 @post_form("/cards/pin")

@@ -35,7 +35,8 @@ WAITING: Final[dict[str, pl.DataType]] = {
 class Found:
     """`priced` are the ids of all cards of the run. `back` are cards at a sale's price with the
     price that they go back to, `drawn` the cards of hold-outs for which a rule asks another price,
-    and `groups` the part of a hold-out, if any, of each card that is priced.
+    `groups` the part of a hold-out, if any, of each card that is priced, and `pins` the pins that
+    the run took.
     """
 
     priced: pl.Series
@@ -43,6 +44,7 @@ class Found:
     back: pl.DataFrame
     drawn: pl.DataFrame
     groups: pl.DataFrame
+    pins: pl.DataFrame
     part: int
 
 
@@ -54,6 +56,7 @@ def found_in(priced: pl.DataFrame, run: Run) -> Found:
         ways_back(priced, run),
         _drawn(priced if run.held_out else priced.clear(), run),
         priced.filter(pl.col("after_rounding").is_not_null()).select("marketplace_id", "holdout"),
+        priced.filter(pl.col("pin").is_not_null()).select("marketplace_id", "pin"),
         window(run.now),
     )
 

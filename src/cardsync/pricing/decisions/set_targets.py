@@ -121,11 +121,28 @@ async def apply_targets(
         "now": now,
     }
     await run(session, _CHANGES, values)
-    await run(session, _TARGETS, values)
     if ending := [target for target in targets if target.until is not None]:
         await _pin(session, state.seller_id, ending, by, now)
-    await targets_changed(session, state, ids, now)
+    await write_targets(session, state, ids, [target.price for target in targets], now)
     return made.id
+
+
+async def write_targets(
+    session: AsyncSession,
+    state: SyncState,
+    card_ids: Sequence[int],
+    prices: Sequence[int | None],
+    now: datetime,
+) -> None:
+    """Write targets, in ten-thousandths, with what follows from them."""
+    values = {
+        "seller": state.seller_id,
+        "ids": [*card_ids],
+        "prices": [None if price is None else from_units(price) for price in prices],
+        "now": now,
+    }
+    await run(session, _TARGETS, values)
+    await targets_changed(session, state, card_ids, now)
 
 
 async def targets_changed(

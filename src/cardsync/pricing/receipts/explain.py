@@ -30,6 +30,7 @@ from cardsync.pricing.receipts.archive import breakdown, last_synced
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown
 from cardsync.pricing.receipts.shown import (
     ExplainedBlocker,
+    ExplainedPin,
     Explanation,
     MatchingRule,
     explained_card,
@@ -80,8 +81,30 @@ async def explain_card(
         inputs | {name: getattr(card, name) for name in _TEXTS},
         synced.historical_breakdown,
         synced.historical_breakdown_absent,
+        await pin_of(session, card.seller_id, marketplace_id, now)
+        if row["pin"] is not None
+        else None,
         await stale_target(session, card, row),
     )
+
+
+_PIN: Final = """
+    SELECT price, decided_by, since, until FROM price_decision
+     WHERE seller_id = :seller AND kind = 'pin' AND marketplace_id = :card
+       AND (until IS NULL OR until > :now)
+"""
+
+
+async def pin_of(
+    session: AsyncSession, seller_id: int, marketplace_id: int, now: datetime
+) -> ExplainedPin | None:
+    """Return the pin that sets a card's target, if one does."""
+    values = {"seller": seller_id, "card": marketplace_id, "now": now}
+    row = (await session.execute(text(_PIN), values)).first()
+    if row is None:
+        return None
+    until = row.until and rfc3339(row.until)
+    return ExplainedPin(usd(row.price) or "", row.decided_by, rfc3339(row.since), until)
 
 
 _TEXTS: Final = ("condition", "printing", "language")

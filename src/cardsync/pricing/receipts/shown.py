@@ -65,6 +65,16 @@ class StaleTarget(msgspec.Struct):
     message: str
 
 
+class ExplainedPin(msgspec.Struct):
+    """The price that stands in place of the rules'; an accepted suggestion's ends at `until`."""
+
+    price: str
+    by: str | None
+    """Who pinned it, as the activity names them"""
+    since: str
+    until: str | None
+
+
 class Explanation(msgspec.Struct):
     """Every step has `name`, `input`, `output`, `summary` and its own fields. `target_price` is the
     stored one, or the card's pin at once; `stale` says why the stored one is not what the steps
@@ -87,6 +97,8 @@ class Explanation(msgspec.Struct):
     historical_breakdown: dict[str, Any] | None
     # Why there is none.
     historical_breakdown_absent: ExplainedBlocker | None
+    pin: ExplainedPin | None
+    """The pin that sets the target; null: the rules do"""
     stale: StaleTarget | None
     """Why the stored price is not what the steps give now; null where it is"""
 

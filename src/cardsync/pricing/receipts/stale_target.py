@@ -30,7 +30,7 @@ _SINCE: Final = """
       FROM last
 """
 _SAYS: Final[dict[StaleReason, str]] = {
-    "pin_waits": "The pin waits for the next run; until then {stored}.",
+    "pin_waits": "The pin waits until the card is back in stock; until then {stored}.",
     "rule_changed": "Rules, pins, promotions or settings changed since the last run; {now}.",
     "new_prices": "There are new prices of the card since the last run; {now}.",
     "time_passed": "A day, a promotion or market evidence is another since the last run; {now}.",

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.money import to_units
 from cardsync.pricing import standing
+from cardsync.pricing.decisions.retarget import retarget
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 
@@ -105,7 +106,7 @@ async def _change(
     settings: Settings,
 ) -> Pinned:
     caller.must_be_owner()
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     values = {"most": limits.PINNED_AT_ONCE, "now": now}
     found = await run_picked(session, caller, selection, statement, values, settings.read_seconds)
     [(requested, truncated, cards, was, until, became)] = found
@@ -117,6 +118,7 @@ async def _change(
             await standing.put(
                 session, caller.seller_id, "pin", cards, now, prices=prices, by=caller.actor
             )
+        await retarget(session, state, cards, now)
         done = "pinned" if statement is _PIN else "unpinned"
         note(
             session,
@@ -171,7 +173,7 @@ async def put_pins_back(
 ) -> None:
     """Bring the pins back to what they were. Raises ChangedSince unless all are as they became."""
     caller.must_be_owner()
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     values = {
         "seller": caller.seller_id,
         "cards": undo["cards"],
@@ -198,6 +200,7 @@ async def put_pins_back(
         ends=[row.until for row in again],
         by=caller.actor,
     )
+    await retarget(session, state, undo["cards"], now)
 
 
 def _amounts(texts: Sequence[str | None]) -> list[Decimal | None]:

@@ -23,6 +23,7 @@ from cardsync.limits import RULE_PRIORITY, SALES
 from cardsync.lots.profit_by_day import mark_days
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing import standing
+from cardsync.pricing.decisions.retarget import retarget
 from cardsync.pricing.engine.rules import InvalidRule, Sale
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import (
@@ -243,7 +244,7 @@ async def pin(
         # The marketplace would store another price, and the export would send the pin again and
         # again.
         raise errors.InvalidRule("price: must be in whole cents")
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
         text(
@@ -256,6 +257,7 @@ async def pin(
         raise errors.NotFound(f"there is no card {marketplace_id}")
     was = await _pinned(session, caller.seller_id, marketplace_id)
     await _put(session, caller, marketplace_id, int(price), None, now)
+    await retarget(session, state, [marketplace_id], now)
     note(
         session,
         caller,
@@ -306,20 +308,21 @@ async def put_pin_back(
     was undone, stays away. Raises ChangedSince unless it is as it became.
     """
     caller.must_be_owner()
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     id = undo["marketplace_id"]
     present = (await _pinned(session, caller.seller_id, id)).price
     if present != undo["became"]:
-        state = "no longer pinned" if present is None else f"now pinned at {present}"
-        raise errors.ChangedSince(f"card {id} is {state}")
+        now_is = "no longer pinned" if present is None else f"now pinned at {present}"
+        raise errors.ChangedSince(f"card {id} is {now_is}")
     # Older entries lack the end.
     until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
     named = {"seller": caller.seller_id, "id": id, "until": until}
     ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
     if undo["was"] is None or ended:
         await standing.drop(session, caller.seller_id, "pin", [id])
-        return
-    await _put(session, caller, id, to_units(Decimal(undo["was"])), until, now)
+    else:
+        await _put(session, caller, id, to_units(Decimal(undo["was"])), until, now)
+    await retarget(session, state, [id], now)
 
 
 async def _put(
@@ -346,10 +349,11 @@ async def _put(
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
     """Raises NotFound."""
     caller.must_be_owner()
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     was = await _pinned(session, caller.seller_id, marketplace_id)
     if not await standing.drop(session, caller.seller_id, "pin", [marketplace_id]):
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
+    await retarget(session, state, [marketplace_id], now)
     note(
         session,
         caller,

@@ -16,6 +16,7 @@ from cardsync.pricing.decisions.found_in_run import Found
 from cardsync.pricing.decisions.held_prices import hold_gates, hold_prices
 from cardsync.pricing.decisions.keep_reviews import keep_found
 from cardsync.pricing.decisions.push_task import push_prices, withdraw
+from cardsync.pricing.decisions.retarget import retake_pins
 from cardsync.seller_state.models import SyncState
 
 
@@ -61,3 +62,5 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
     elif ended.withdraws:
         await withdraw(session, seller_id, now)
     await end_pricing(session, own, ended.fingerprint, marks=not ended.followed)
+    if ended.reviews is not None:
+        await retake_pins(session, own, ended.reviews, now)

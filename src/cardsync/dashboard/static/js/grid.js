@@ -29,7 +29,8 @@ function edit(cell) {
   const field = document.createElement("input");
   field.className = "in-place";
   field.inputMode = cell.dataset.name === "price" ? "decimal" : "text";
-  field.value = cell.dataset.value;
+  const known = cell.dataset.typed ?? cell.dataset.value;
+  field.value = known;
   field.setAttribute("aria-label", cell.dataset.title);
   cell.replaceChildren(field);
   field.select();
@@ -44,7 +45,7 @@ function edit(cell) {
     event.preventDefault();
     const next = event.key === "Tab" && after(cell, event.shiftKey ? -1 : 1);
     let fresh = row;
-    if (field.value.trim() === cell.dataset.value) leave();
+    if (field.value.trim() === known) leave();
     else fresh = await save(cell, field).catch(() => refuse(field));
     if (next && fresh) edit(find(`td[data-name="${next}"]`, fresh));
   });
