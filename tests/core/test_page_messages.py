@@ -33,6 +33,7 @@ PAGES = Path(messages.__file__).parent
             together(message("list_added", 2), message("list_had", 1)),
             "2 cards added to the list. 1 of the selected was already on it.",
         ),
+        (message("pinned", 129_900), "Pinned at $1,299.00. It goes live with the next sync."),
         (message("phone_surplus", 1), "1 is no longer needed: put it back in its place."),
     ],
 )

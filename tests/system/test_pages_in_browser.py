@@ -579,12 +579,17 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
             page.keyboard.press(key)
         page.keyboard.type("a dollar")
         page.keyboard.press("Enter")
-        page.locator(".notice.bad", has_text="amount in dollars").wait_for()
+        page.locator(".toast.bad", has_text="amount in dollars").wait_for()
         page.keyboard.press("Escape")
         page.keyboard.press("e")
         page.keyboard.type("123.45")
         page.keyboard.press("Tab")
-        page.locator(".toast", has_text="Price pinned.").wait_for()
+        page.locator(
+            ".toast", has_text="Pinned at $123.45. It goes live with the next sync."
+        ).wait_for()
+        row = page.locator("tr[aria-current]")
+        assert "Pinned" in row.inner_text()
+        assert page.locator("tr[aria-current] .to-target .up").count() == 1
         pinned = page.request.get("/api/cards?search=is:pinned%20mace").json()["total"]
         assert pinned == 1
         page.keyboard.type("3-12")
@@ -592,7 +597,7 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
         page.locator(".toast", has_text="now in 3-12.").wait_for()
         assert page.locator("tr[aria-current] td[data-name=place]").inner_text() == "3-12"
         page.keyboard.press("z")
-        page.locator(".notice.good", has_text="Change undone.").wait_for()
+        page.locator(".toast", has_text="Undone.").wait_for()
         assert not page.locator("td[data-name=place]", has_text="3-12").count()
 
 
@@ -935,7 +940,7 @@ def test_rows_that_are_late_and_a_form_without_a_network_say_so(
         page.get_by_label("New list").fill("Away")
         page.context.set_offline(True)
         page.get_by_role("button", name="Create list").click()
-        page.locator("#notices .notice.bad", has_text="You're offline.").wait_for()
+        page.locator("#notices .toast.bad", has_text="You're offline.").wait_for()
         assert page.get_by_label("New list").input_value() == "Away"
         page.context.set_offline(False)
         page.get_by_role("button", name="Create list").click()
@@ -973,6 +978,68 @@ def test_a_refusal_keeps_what_was_typed(browser: Browser, shop: Shop) -> None:
         price.evaluate("field => field.removeAttribute('pattern')")
         price.fill("a lot")
         price.press("Enter")
-        page.locator("#notices .notice.bad").wait_for()
+        page.locator(f"form[action='/cards/{card}/pin'] .hint.bad").wait_for()
         assert price.input_value() == "a lot"
         assert page.url.endswith(f"/cards/{card}")
+
+
+def test_what_was_typed_is_kept_where_the_session_ended_or_somebody_leaves(
+    browser: Browser, shop: Shop
+) -> None:
+    """It alone signs out behind a page's back: the rule's effect takes no sign-in page, the page
+    says what happened, and after signing in the sentence is as it was typed.
+    """
+    expected = (*EXPECTED, "the server responded with a status of 401")
+    with a_window(browser, shop, expected, viewport={"width": 1_440, "height": 900}) as page:
+        page.goto("/pricing/rules/new")
+        settled(page)
+        page.get_by_label("Name", exact=True).fill("Foils over 20")
+        asked: list[str] = []
+        page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+        page.locator("nav a[href='/today']").first.click()
+        until(lambda: bool(asked), "the question before leaving")
+        assert asked == ["beforeunload"]
+        assert page.url.endswith("/pricing/rules/new")
+        page.context.clear_cookies()
+        page.get_by_label("Name", exact=True).fill("Foils over 30")
+        page.get_by_label("Name", exact=True).press("Tab")
+        page.locator("#notices .toast.bad", has_text="You were signed out.").wait_for()
+        assert page.locator("input[type=password]").count() == 0
+        assert page.get_by_label("Name", exact=True).input_value() == "Foils over 30"
+        page.locator("#notices a", has_text="Sign in").click()
+        page.get_by_label("Email").fill(shop.email)
+        page.get_by_label("Password").fill(shop.password)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/pricing/rules/new")
+        page.locator("#notices .toast", has_text="What you typed is back.").wait_for()
+        assert page.get_by_label("Name", exact=True).input_value() == "Foils over 30"
+
+
+def test_a_typed_price_is_pinned_in_row_and_drawer_and_words_of_owners_find_pages(
+    browser: Browser, shop: Shop
+) -> None:
+    """It alone reads the drawer of a card whose price was typed, and the list under the cursor while
+    words are typed into the palette.
+    """
+    with a_window(browser, shop, viewport={"width": 1_024, "height": 768}) as page:
+        page.goto("/cards?search=ritual")
+        settled(page)
+        page.keyboard.press("j")
+        page.keyboard.press("e")
+        page.keyboard.type("299")
+        page.keyboard.press("Enter")
+        page.locator(".toast", has_text="Pinned at $299.00.").wait_for()
+        assert page.locator("tr[aria-current] .narrow").inner_text().startswith("NM")
+        page.keyboard.press("Enter")
+        drawer = page.locator("#peek")
+        drawer.get_by_text("pinned $299.00").wait_for()
+        drawer.get_by_role("button", name="Unpin").wait_for()
+        look(page, "the drawer of a pinned card")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+k")
+        top = page.locator("#palette").bounding_box()
+        page.keyboard.type("backup")
+        page.locator("#palette-list li:visible", has_text="Data").first.wait_for()
+        assert page.locator("#palette").bounding_box()["y"] == top["y"]  # type: ignore[index]
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/settings/data")

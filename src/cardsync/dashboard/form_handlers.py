@@ -8,9 +8,10 @@ can be undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Request, Response, post
 from litestar.connection import ASGIConnection
@@ -20,16 +21,19 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.status_codes import HTTP_303_SEE_OTHER
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.access import tokens
 from cardsync.access.activity import ENTRIES, Activity
 from cardsync.access.admission import BY_FORM, need_form_token, session_token
-from cardsync.access.caller import Caller
+from cardsync.access.caller import Caller, header
 from cardsync.activity.undo import is_undoable
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web.forms import AnyRequest, fields_of
 from cardsync.web.request import provide_bounded_session
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
 # The field by which a form says that its sender has seen the figures of a large change.
 CONFIRM: Final = "confirm"
@@ -37,6 +41,7 @@ _TOKEN: Final = "csrf_token"  # noqa: S105 (the name of a field)
 # The other fields of a form, and its boundaries, are around its file.
 AROUND_BYTES: Final = 100_000
 _FIELDS_MOST: Final = 2_000
+_URLENCODED: Final = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,31 @@ def _with_undo(answer: Response[Any]) -> Response[Any]:
 def read_form(request: AnyRequest) -> Form:
     """Return the form that was sent; an empty one with a request that sends none."""
     return request.scope.get("form") or Form({})  # type: ignore[return-value]
+
+
+def keeping_typed(app: ASGIApp) -> ASGIApp:
+    """Middleware that reads the form of a reader whose session has ended, so that the answer can
+    show what was typed. It stands around the one that admits.
+    """
+
+    async def keeping(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except errors.Unauthorized:
+            kind = header(scope, b"content-type") or ""
+            if scope.get("method") == "POST" and kind.startswith(_URLENCODED):
+                with suppress(errors.Problem):
+                    request: AnyRequest = Request(scope, receive)
+                    scope["form"] = await unchecked(request)  # type: ignore[typeddict-unknown-key]
+            raise
+
+    return keeping
+
+
+def typed_in(request: AnyRequest) -> list[tuple[str, str]]:
+    """Return what the fields of a form hold, but for its token and what is secret."""
+    fields = read_form(request).again(without="password")
+    return [(name, value) for name, value in fields if value and "password" not in name]
 
 
 async def read_file(request: AnyRequest) -> UploadFile | None:

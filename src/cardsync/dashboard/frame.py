@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.goals import Goal, goals_for
 from cardsync.dashboard.navigation import Group, Place, groups_for, on_phones, place_of
 from cardsync.seller_state import state as seller_state
 from cardsync.settings import Settings
@@ -56,6 +57,7 @@ class Frame(NamedTuple):
     """`place` is the entry that the page belongs to; `counts` are by the names of `waits`."""
 
     groups: list[Group]
+    goals: list[Goal]
     place: Place | None
     on_phones: list[Place]
     counts: dict[str, int]
@@ -69,6 +71,7 @@ def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
     groups = groups_for(caller)
     return Frame(
         groups,
+        goals_for(caller),
         place_of(scope["path"], groups),
         on_phones(groups),
         _counts(caller, read, reader.now),

@@ -97,7 +97,7 @@ ON_PHONES: Final = ("/today", "/cards", "/orders", "/pulls")
 def groups_for(caller: Caller) -> list[Group]:
     """Return the groups with the places that the caller may open."""
     allowed = (
-        Group(group.name, tuple(place for place in group.places if _opens(place, caller)))
+        Group(group.name, tuple(place for place in group.places if opens(place, caller)))
         for group in NAVIGATION
     )
     return [group for group in allowed if group.places]
@@ -109,7 +109,8 @@ def on_phones(groups: Iterable[Group]) -> list[Place]:
     return sorted(places, key=lambda place: ON_PHONES.index(place.path))
 
 
-def _opens(place: Place, caller: Caller) -> bool:
+def opens(place: Place, caller: Caller) -> bool:
+    """Return whether the caller may open it."""
     if place.operator_only:
         return caller.identity.operator
     if place.revenue:

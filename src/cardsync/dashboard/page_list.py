@@ -11,6 +11,7 @@ from cardsync.buying.buylist.visitors import admitting_visitors
 from cardsync.buying.offers.customer_link import admitting_customers
 from cardsync.buying.offers.offer_links import PATH as OFFERS
 from cardsync.dashboard.assets import static_file
+from cardsync.dashboard.form_handlers import keeping_typed
 from cardsync.dashboard.frame import framing
 from cardsync.dashboard.pages import (
     account,
@@ -148,7 +149,7 @@ pages = Router(
         *set_up.ROUTES,
         styleguide.styleguide,
     ],
-    middleware=[admitting, framing],
+    middleware=[keeping_typed, admitting, framing],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,

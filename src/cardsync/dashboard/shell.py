@@ -17,7 +17,7 @@ from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.form_handlers import CONFIRM, read_form
+from cardsync.dashboard.form_handlers import CONFIRM, read_form, typed_in
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
@@ -130,7 +130,7 @@ def url(path: str, /, **query: Any) -> str:
 def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
     """Show the API's own sentence; a reader who is not signed in goes to the sign-in page."""
     if isinstance(problem, errors.Unauthorized):
-        return pages.to_sign_in(request, problem)
+        return _signed_out(request, problem)
     values = {
         "heading": HEADINGS.get(problem.status, "That did not work"),
         "message": sentence(problem),
@@ -142,6 +142,22 @@ def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
         headers = problem.headers
         return show(request, caller, "refused.html", problem.status, headers=headers, **values)
     return pages.page("message.html", problem.status, problem.headers, **values)
+
+
+def _signed_out(request: PageRequest, problem: errors.Problem) -> Response[Any]:
+    """Send a reader to the sign-in page. A form is told instead, so that what was typed stays in its
+    page or can be copied; and so is a script, which would put the sign-in page into a part of ours.
+    """
+    by_script = "hx-request" in request.headers
+    if request.method == "GET" and not by_script:
+        return pages.to_sign_in(request, problem)
+    if by_script:
+        headers = HEADERS | {"HX-Reswap": "none"}
+        return Response("", status_code=problem.status, media_type=MediaType.TEXT, headers=headers)
+    parts = urlsplit(request.headers.get("referer") or "")
+    query = f"?{parts.query}" if parts.query else ""
+    values = {"back": f"{parts.path}{query}", "typed": typed_in(request)}
+    return pages.page("signed_out.html", problem.status, **values)
 
 
 def _confirmation(

@@ -30,14 +30,14 @@ async def test_cards_orders_buyers_sets_lists_rules_and_pages_are_found(a_seller
     page = (await owner.get("/find", params={"search": "lotus"})).text
     kinds = found(page)
     assert len(kinds["Cards"]) == 7
-    assert kinds["Cards"][0] == "/cards?search=lotus&status=all"
+    assert kinds["Cards"][0] == "/cards?search=lotus"
     assert ">All 8</a>" in page
     for kind in ("Orders", "Buyers", "Sets", "Lists", "Rules"):
         assert len(kinds[kind]) == 1, kind
         assert (await owner.get(kinds[kind][0], follow_redirects=True)).status_code == 200
     staff = await joined(seller, f"staff-{seller.email}")
     assert "Rules" not in found((await staff.get("/find?search=lotus")).text)
-    assert found((await owner.get("/find?search=shelv")).text) == {"Pages": ["/shelves"]}
+    assert found((await owner.get("/find?search=shelv")).text)["Pages"][0] == "/shelves"
 
 
 async def test_what_cannot_be_read_as_a_search_is_looked_for_as_a_text(a_seller):

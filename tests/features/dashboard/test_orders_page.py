@@ -172,7 +172,7 @@ async def test_staff_marks_an_order_and_takes_it_back(shop):
         assert await marks() == expected
         shown = await staff.get(answer.headers["location"])
         assert next_button in shown.text
-        assert 'class="notice good"' in shown.text
+        assert 'class="toast"' in shown.text
 
 
 async def test_an_order_that_is_gone_offers_no_mark_and_an_unknown_price_is_about_its_share(shop):

@@ -54,7 +54,7 @@ async def test_what_a_form_did_is_undone_from_the_page_it_leads_to(shop):
     assert (to.path, list(parse_qs(to.query))) == (back, ["done"])
     assert not await is_pinned(browser)
     after = (await browser.get(undone.headers["location"])).text
-    assert "Change undone." in after
+    assert "Undone." in after
     assert not BACK.search(after)
 
 

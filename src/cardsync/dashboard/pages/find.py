@@ -16,7 +16,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.queries import complete_search, search_cards
 from cardsync.cards.shown import CardBody, card_body
-from cardsync.dashboard.navigation import groups_for
+from cardsync.dashboard.goals import found as goals_of
+from cardsync.dashboard.goals import goals_for
 from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.lists.seller_lists import names_of_lists
 from cardsync.orders.order_filter import OrderFilter
@@ -80,14 +81,20 @@ async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]
     search = as_search(words)
     seconds = provide_settings(request.app.state).read_seconds
     async with reading(request) as reads:
-        wanted = CardFilter(search=search, status="all")
-        answer = await search_cards(reads, caller, wanted, CardPage(per_page=MOST), seconds)
-    found = answer.found
+        page = CardPage(per_page=MOST)
+        answer = await search_cards(reads, caller, CardFilter(search=search), page, seconds)
+        rows, total, status = answer.found.cards, answer.found.total, ""
+        if len(rows) < MOST:
+            # What is sold out fills the rest.
+            wanted = CardFilter(search=search, status="gone")
+            answer = await search_cards(reads, caller, wanted, page, seconds)
+            rows = [*rows, *answer.found.cards]
+            total, status = total + answer.found.total, "all"
     hits = [
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
-        for row in map(card_body, found.cards)
+        for row in map(card_body, rows[:MOST])
     ]
-    return [Kind("Cards", hits, found.total, url("/cards", search=search, status="all"))]
+    return [Kind("Cards", hits, total, url("/cards", search=search, status=status))]
 
 
 def _printing(card: CardBody) -> str:
@@ -157,12 +164,8 @@ def _named(
 
 
 async def _pages(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    hits = [
-        Hit(place.path, place.name, group.name, place.icon)
-        for group in groups_for(caller)
-        for place in group.places
-        if words.casefold() in place.name.casefold()
-    ]
+    goals = goals_of(words, goals_for(caller))
+    hits = [Hit(one.path, one.name, one.where, one.icon) for one in goals]
     return [Kind("Pages", hits)]
 
 

@@ -157,10 +157,26 @@ const PARTS = [["cards", "names"], ["orders"]];
 const REST_MS = 50;
 let asked = new AbortController();
 let timer = 0;
+// How well an entry fits the words, as dashboard/goals.py has it: by its name, then by the other
+// names that shops have for it.
+const NONE = 4;
+function rank(item, words) {
+  const name = (item.dataset.name || item.textContent).trim().toLowerCase();
+  const others = (item.dataset.words || "").toLowerCase();
+  if (!words) return item.dataset.words && !find("kbd", item) ? NONE : 0;
+  if (name.startsWith(words)) return 0;
+  if (name.includes(words)) return 1;
+  if (` ${others}`.includes(` ${words}`)) return 2;
+  const known = `${name} ${others}`.split(/\s+/);
+  const typed = words.split(/\s+/);
+  return typed.every(word => known.some(one => one.startsWith(word))) ? 3 : NONE;
+}
 function filter() {
   const words = find("#palette-text").value.trim().toLowerCase();
   all("li[data-found]:not([data-recent])", list).forEach(item => item.remove());
-  all("li", list).forEach(item => (item.hidden = !item.textContent.toLowerCase().includes(words)));
+  const ranks = new Map(all("li", list).map(item => [item, rank(item, words)]));
+  for (const [item, at] of ranks) item.hidden = at === NONE;
+  if (words) list.append(...[...ranks.keys()].sort((one, other) => ranks.get(one) - ranks.get(other)));
   find("#palette-state").textContent = "";
   mark(0);
   clearTimeout(timer);
@@ -188,7 +204,7 @@ async function bring(part, words, signal) {
   for (const link of all("[data-found]", page)) {
     const item = option(...document.adoptNode(link).childNodes);
     const kind = document.createElement("small");
-    kind.className = "muted push";
+    kind.className = find(".push", item) ? "muted" : "muted push";
     kind.textContent = link.dataset.found;
     if (link.dataset.name) item.textContent = link.dataset.name;
     item.append(kind);
@@ -282,7 +298,9 @@ document.addEventListener("keydown", event => {
   else if ("ads".includes(key)) decide(key);
   else if (key === ".") {
     event.preventDefault();
-    openPalette();
+    const menu = currentRow() && find("button[popovertarget]", find("td.more", currentRow()) || currentRow());
+    if (menu) menu.click();
+    else openPalette();
   } else if (key === "Escape" && history.length > 1) history.back();
 });
 

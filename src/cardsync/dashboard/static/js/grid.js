@@ -76,6 +76,11 @@ async function save(cell, field) {
   const form = new URLSearchParams(fields);
   field.disabled = true;
   const answer = await fetch(cell.dataset.edit, { method: "POST", body: form });
+  if (answer.status === 401) {
+    document.dispatchEvent(new CustomEvent("cardsync:signed-out"));
+    field.disabled = false;
+    return null;
+  }
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (find("form[data-confirms]", found)) return confirm(cell.dataset.edit, fields);
   const fresh = find("tbody tr", found);
@@ -117,12 +122,8 @@ function refuse(field, reason) {
   field.disabled = false;
   field.setAttribute("aria-invalid", "true");
   field.focus();
-  const line = document.createElement("div");
-  const words = document.createElement("p");
-  line.className = "notice bad";
-  words.textContent = reason || table.dataset.textUnsaved;
-  line.append(words);
-  document.getElementById("notices").replaceChildren(line);
+  const detail = { said: reason || table.dataset.textUnsaved };
+  document.dispatchEvent(new CustomEvent("cardsync:notice", { detail }));
 }
 
 // The toast says what was done; its undo leads back to this place.

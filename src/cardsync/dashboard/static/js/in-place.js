@@ -28,8 +28,32 @@ async function send(form, button) {
   const answer = await fetch(action, options).catch(() => null);
   for (const one of busy) one.removeAttribute("aria-busy");
   // Of a network that was there, the request may have arrived although its answer did not.
-  if (!answer) notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
-  else await show(answer, form);
+  if (answer) return show(answer, form);
+  notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
+  refused(form);
+}
+
+// What was typed is still unsaved: whoever leaves the page is warned.
+function refused(form) {
+  form.dispatchEvent(new CustomEvent("cardsync:refused", { bubbles: true }));
+}
+
+// A refusal that begins with a field's name stands beside that field.
+function atField(form, said) {
+  const [, name, why] = /^([A-Za-z_]+): (.+)$/s.exec(said) || [];
+  const field = name && form.elements.namedItem(name.toLowerCase());
+  if (!field?.checkVisibility?.()) return false;
+  const line = document.createElement("p");
+  line.className = "hint bad";
+  line.setAttribute("role", "alert");
+  line.id = `${field.id || field.name}-refused`;
+  line.textContent = why;
+  document.getElementById(line.id)?.remove();
+  field.after(line);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", line.id);
+  field.focus();
+  return true;
 }
 
 async function show(answer, form) {
@@ -40,6 +64,10 @@ async function show(answer, form) {
     location.assign(answer.url);
     return;
   }
+  if (answer.status === 401) {
+    document.dispatchEvent(new CustomEvent("cardsync:signed-out"));
+    return refused(form);
+  }
   const text = await answer.text();
   const page = new DOMParser().parseFromString(text, "text/html");
   if (!find("#main", page)) return leave(answer, text);
@@ -48,8 +76,8 @@ async function show(answer, form) {
   if (refusal) {
     const said = refusal.textContent.trim();
     if (answer.status === 409) await refresh();
-    notice(said);
-    return;
+    if (!atField(form, said)) notice(said);
+    return refused(form);
   }
   if (answer.redirected) {
     for (const name of ["done", "undo"]) address.searchParams.delete(name);
@@ -92,22 +120,28 @@ async function save(answer) {
   URL.revokeObjectURL(link.href);
 }
 
-function notice(said) {
+// An error floats like a toast, so that nothing moves under the hand; it stays until the next one.
+function notice(said, ...more) {
   const line = document.createElement("div");
-  line.className = "notice bad";
+  line.className = "toast bad";
   line.setAttribute("role", "alert");
   const words = document.createElement("p");
   words.textContent = said;
-  line.append(words);
+  const away = document.createElement("button");
+  away.type = "button";
+  away.className = "quiet";
+  away.textContent = find("#notices").dataset.textClose;
+  away.addEventListener("click", () => line.remove());
+  line.append(words, ...more, away);
   find("#notices").replaceChildren(line);
-  line.scrollIntoView({ block: "nearest" });
 }
+document.addEventListener("cardsync:notice", event => notice(event.detail.said, ...event.detail.more || []));
 
 // A toast leaves after some seconds, but not while somebody is at it.
 let leaving;
 function leaveInTime() {
   clearTimeout(leaving);
-  const toast = find("#notices .toast");
+  const toast = find("#notices .toast:not(.bad)");
   if (!toast) return;
   leaving = setTimeout(() => {
     if (toast.matches(":hover, :focus-within")) leaveInTime();
