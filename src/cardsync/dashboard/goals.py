@@ -129,7 +129,7 @@ _BESIDE: Final = (
     _of("/print/restock", "Restock sheet", "Print", "printer", "put back list"),
     _of("/add-cards/recover", "Recover drafts", "Add cards", "plus", "failed drafts lost drafts"),
     _of("/sync/uploads", "Uploads", "Sync", "refresh-cw",
-        "upload import inventory csv file export from tcgplayer"),
+        "upload import inventory csv file export from tcgplayer", owner=True),
     _of("/sync/prices", "Price file", "Sync", "download",
         "export prices csv download price file tcgplayer import send prices"),
     _of("/sync/cycles", "Syncs", "Sync", "refresh-cw", "past syncs log last sync result"),

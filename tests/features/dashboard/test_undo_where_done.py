@@ -100,10 +100,10 @@ async def test_a_number_of_somebody_else_is_no_undo(shop, a_seller):
     number = parse_qs(urlsplit(address).query)["undo"][0]
     other = await signed_in(await a_seller())
     page = urlsplit(address).path
-    for query in (f"done=pinned&undo={number[:-1]}x", "done=pinned&undo=1", "done=pinned&undo=x-y"):
+    for query in (f"done=saved&undo={number[:-1]}x", "done=saved&undo=1", "done=saved&undo=x-y"):
         assert not BACK.search((await browser.get(f"{page}?{query}")).text), query
-    assert not BACK.search((await other.get(f"/cards?done=pinned&undo={number}")).text)
-    assert BACK.search((await browser.get(f"/cards?done=pinned&undo={number}")).text)
+    assert not BACK.search((await other.get(f"/cards?done=saved&undo={number}")).text)
+    assert BACK.search((await browser.get(f"/cards?done=saved&undo={number}")).text)
 
 
 async def test_who_may_not_undo_is_not_offered_it(shop):

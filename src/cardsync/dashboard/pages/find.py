@@ -83,13 +83,14 @@ async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]
     async with reading(request) as reads:
         page = CardPage(per_page=MOST)
         answer = await search_cards(reads, caller, CardFilter(search=search), page, seconds)
-        rows, total, status = answer.found.cards, answer.found.total, ""
-        if len(rows) < MOST:
-            # What is sold out fills the rest.
+    rows, total, status = answer.found.cards, answer.found.total, ""
+    if len(rows) < MOST:
+        # What is sold out fills the rest.
+        async with reading(request) as reads:
             wanted = CardFilter(search=search, status="gone")
             answer = await search_cards(reads, caller, wanted, page, seconds)
-            rows = [*rows, *answer.found.cards]
-            total, status = total + answer.found.total, "all"
+        rows = [*rows, *answer.found.cards]
+        total, status = total + answer.found.total, "all"
     hits = [
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
         for row in map(card_body, rows[:MOST])
