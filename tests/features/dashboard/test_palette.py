@@ -38,7 +38,7 @@ PARTS = {
     "/", "/find", "/cards/more", "/cards/order", "/cards/peek", "/orders/peek", "/sync/state",
     "/sync/prices.csv", "/shelves/box", "/styleguide", "/recommendations/accept",
     "/lists/export.csv", "/pricing/runs/export.csv", "/activity/export.csv", "/shelves/put",
-    "/print/labels",
+    "/print/labels", "/print/slips",
 }  # fmt: skip
 
 
