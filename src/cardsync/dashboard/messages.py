@@ -1,7 +1,7 @@
 """Turns the codes in a page's address into sentences about the form that led to it. Pure.
 
 An address can be made by anybody, so no text of it is shown: only sentences of this table, with
-numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, `$` is an amount in cents, and
+numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, `&` is an amount in cents, and
 `[one|many]` agrees with the number before it.
 """
 
@@ -35,7 +35,7 @@ MESSAGES: Final[dict[str, str]] = {
     "collection_deleted": "Collection deleted.",
     "rows_settled": "# [row|rows] settled.",
     # cards
-    "pinned": "Pinned at $. It goes live with the next sync.",
+    "pinned": "Pinned at &. It goes live with the next sync.",
     "unpinned": "Price unpinned. Rules price the card again.",
     "pin_removed": f"Price unpinned. {_UNDO}",
     "card_published": "Everyone in the shop can now see the card.",
@@ -214,7 +214,7 @@ _BETWEEN: Final = "~"
 _MOST: Final = 6
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _PLACE: Final = re.compile(r"[1-9][0-9]{0,6}-[1-9][0-9]{0,6}")
-_PART: Final = re.compile(r"#|@|[$]|\[([^|\]]*)\|([^|\]]*)\]")
+_PART: Final = re.compile(r"#|@|&|\[([^|\]]*)\|([^|\]]*)\]")
 
 
 def message(code: str, *values: int | str | Place) -> str:
@@ -244,8 +244,8 @@ def sentences(given: str) -> str:
 
 def _sentence(code: str, *values: str) -> str:
     message = MESSAGES.get(code, "")
-    wanted = [sign for sign in message if sign in "#@$"]
-    forms = {"#": _NUMBER, "@": _PLACE, "$": _NUMBER}
+    wanted = [sign for sign in message if sign in "#@&"]
+    forms = {"#": _NUMBER, "@": _PLACE, "&": _NUMBER}
     if len(values) != len(wanted) or not all(
         forms[sign].fullmatch(value) for sign, value in zip(wanted, values, strict=True)
     ):
@@ -258,7 +258,7 @@ def _sentence(code: str, *values: str) -> str:
         if part[0] == "#":
             number = int(left.pop(0))
             return f"{number:,}"
-        if part[0] == "$":
+        if part[0] == "&":
             dollars, cents = divmod(int(left.pop(0)), 100)
             return f"${dollars:,}.{cents:02}"
         return left.pop(0) if part[0] == "@" else part[1 if number == 1 else 2]

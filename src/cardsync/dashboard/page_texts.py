@@ -17,9 +17,11 @@ import jinja2
 
 SOURCE: Final = Path(__file__).parents[1]
 TEMPLATES: Final = tuple(sorted(SOURCE.glob("*/templates")))
-# The texts of these rooms and modules are for a terminal or a program, not for a page.
+# The texts of these rooms and modules are for a terminal or a program, not for a page, or are words
+# that people type.
 NOT_PAGES: Final = (
     "processes/", "assistant/", "catalog/", "cli.py", "settings.py", "web/openapi.py",
+    "dashboard/goals.py",
 )  # fmt: skip
 NOT_PAGE_FILES: Final = ("commands.py", "routes.py")
 VALUE: Final = "…"

@@ -70,7 +70,7 @@ class ExplainedPin(msgspec.Struct):
 
     price: str
     by: str | None
-    """Who pinned it, as the activity names them"""
+    """The member, key or token that pinned it, as activity names it"""
     since: str
     until: str | None
 
