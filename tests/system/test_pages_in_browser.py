@@ -871,7 +871,7 @@ def test_two_people_on_one_row(browser: Browser, shop: Shop) -> None:
         other.locator("#notices .notice, #notices .toast").wait_for()
         assert other.locator(f"input[name=take][value='{row}']").count() == 0
         shown = other.locator("#notices").inner_text()
-        assert "was dismissed" in shown, shown
+        assert "already dismissed" in shown, shown
 
 
 def test_two_people_on_one_price(browser: Browser, shop: Shop) -> None:

@@ -175,8 +175,8 @@ _TAKE: Final = """
            quantity, undoes, device, sequence, person, received_at)
     SELECT :seller, i.session_id, :mark, 0, i.item_id, i.order_id, i.sku_id, 'pulled', :left, '',
            'desk', 0, 'Desk', :now
-      FROM pull_session_item i
-     WHERE i.seller_id = :seller AND i.session_id = :session AND i.item_id = :item
+      FROM (SELECT session_id, item_id, order_id, sku_id FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session AND item_id = :item OFFSET 0) i
 """
 _PULL: Final = """
     UPDATE pull_session_order p SET pulled_at = :now
