@@ -889,7 +889,7 @@ def test_two_people_on_one_price(browser: Browser, shop: Shop) -> None:
         assert "now pinned at $61.00, by" in other.locator("#notices").inner_text()
         assert other.locator("input.in-place").input_value() == "62.00"
         other.keyboard.press("Enter")
-        other.locator("#notices .toast", has_text="Price pinned.").wait_for()
+        other.locator("#notices .toast", has_text="Pinned at $62.00").wait_for()
 
 
 def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
