@@ -180,7 +180,7 @@ async def test_a_row_tells_everything(seller):
         "condition_label": "Damaged 1st Edition Holofoil", "printing": "1st Edition Holofoil",
         "language": "English",
         "rarity": "Holo Rare", "quantity": 5, "price": "1.00", "target_price": "1.19",
-        "market_price": "1.20", "low_price": "1.00",
+        "pinned_price": None, "market_price": "1.20", "low_price": "1.00",
         "low_price_with_shipping": "2.31", "direct_low": None, "status": "active", "custom": False,
         "contribution": None, "gate_hold": None, "location_code": "3-2",
         "locations": [{"box": 3, "slot": 2, "code": "3-2", "quantity": 1},

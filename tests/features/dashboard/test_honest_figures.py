@@ -96,6 +96,7 @@ BARE = {"price": "", "market": "", "low": "", "low_with_shipping": "", "direct":
 ZEROS = re.compile(
     r"(Refunds|Refunded|Listed at first|Listed at last|Listed value( at start| at end)?"
     r"|Listed before|Listed after|Listed value (\$0\.00 →|[A-Z][a-z]+ \d+, \d+)"
+    r"|0 prices (raised|lowered)|Listed before|Listed now"
     r"|Sales today|This month|no change vs\.|prices up|prices down|Up 0|Down 0"
     r"|(Cash|Credit) (now|with this draft)|the loss budget( \$0\.00 of)?|all published"
     r"|A parcel worth|Postage and supplies|July 2026 2 \$1,197\.00 \$\d+\.\d\d) $"

@@ -74,7 +74,7 @@ async def test_an_order_with_everything(a_seller):
         "status": "Cancelled", "product_amt": "10.00", "shipping_amt": "1.2700",
         "total_amt": "11.27", "shipping_type": "tracked",
         "item_count": 3, "shipped_marked_at": "2026-07-03T12:00:00Z",
-        "marked_shipped_pending": False,
+        "marked_shipped_pending": False, "pulled_at": None, "missing_count": 0,
         "pull_dismissed_at": "2026-07-03T12:00:00Z", "refund_type": "full",
         "refund_origin": "marketplace", "refund_amt": "0.00",
         "refund_reason": "late", "refund_note": "x" * 500, "feedback_rating": 5,
