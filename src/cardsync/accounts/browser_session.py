@@ -72,10 +72,10 @@ def _token(request: ApiRequest) -> str:
 
 
 async def changed_own(
-    request: AnyRequest,
     database: Database,
-    settings: Settings,
     caller: Caller,
+    request: AnyRequest,
+    settings: Settings,
     wanted: OwnChange,
     present: str | None,
 ) -> list[str]:

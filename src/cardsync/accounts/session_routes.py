@@ -183,7 +183,7 @@ async def change_own_account(
     address or password by mail; a new password ends the member's other sessions.
     """
     wanted = OwnChange(data.name, data.email, data.new_password)
-    changed = await changed_own(request, database, settings, caller, wanted, data.current_password)
+    changed = await changed_own(database, caller, request, settings, wanted, data.current_password)
     async with database.tenant(caller.seller_id) as session:
         who = await who_asks(session, caller, request)
     return OwnAccountChanged(changed, session_body(who).member)

@@ -247,7 +247,7 @@ async def test_the_parts_of_profit_and_of_an_order_are_their_totals(a_seller):
     for order, adds_up in ((first, True), (last, False)):
         page = (await browser.get(f"/orders/{order['id']}")).text
         [products] = tiles(page)["Products"]
-        assert (column(page, "Sum") == products) is adds_up
+        assert (column(page, "Total") == products) is adds_up
         assert ("do not add up" in page) is not adds_up
 
 

@@ -72,7 +72,7 @@ async def test_an_order_is_shipped_in_its_row_and_taken_back_there(shop):
     to = urlsplit(done.headers["location"])
     assert (done.status_code, to.path, parse_qs(to.query)["search"]) == (303, "/orders", ["A-"])
     shown = (await browser.get(done.headers["location"])).text
-    assert "marked shipped" in shown
+    assert "Shipped · not sent yet" in shown
     assert not SHIPPED.search(shown)
     [(entry, back)] = BACK.findall(shown)
     assert (await browser.form(f"/activity/{entry}/undo", back=back)).status_code == 303

@@ -58,7 +58,7 @@ async def change_account(
         wanted = OwnChange(password=secret["new_password"])
     try:
         changed = await changed_own(
-            request, database, settings, caller, wanted, secret["current_password"] or None
+            database, caller, request, settings, wanted, secret["current_password"] or None
         )
     except errors.InvalidPayload as e:
         name, _, why = str(e).partition(": ")
