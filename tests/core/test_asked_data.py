@@ -14,7 +14,7 @@ from cardsync.search.fields import FIELDS, FLAGS, THINGS
 OWN = {
     "id", "name", "priority", "enabled", "state", "query", "price_source", "fallback_sources",
     "adjust_bp", "adjust_amount", "floor", "ceiling", "never_lower", "cap", "fee_gap_adjustment",
-    "rounding", "review", "holdout_bp", "broken",
+    "rounding", "review", "holdout_bp", "broken", "guard",
 }  # fmt: skip
 
 

@@ -19,9 +19,13 @@ from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 AT_MARKET = Rule(id=1, name="At market", priority=1, state="published")
 
 
-def stopped_by(*groups: tuple[int, dict[str, Any]], rule: Rule = AT_MARKET) -> bool:
+def stopped_by(
+    *groups: tuple[int, dict[str, Any]],
+    rule: Rule = AT_MARKET,
+    seller: SellerPricing = SellerPricing(),  # noqa: B008
+) -> bool:
     cards = [a_card(**given) for count, given in groups for _ in range(count)]
-    priced = price(frame_of(cards), [rule], SellerPricing(), NOW)
+    priced = price(frame_of(cards), [rule], seller, NOW)
     return stops(priced, leaps(priced))
 
 
@@ -114,7 +118,13 @@ def test_a_card_whose_exported_price_would_not_change_does_not_count():
     assert not stopped_by((50, DOUBLED), rule=held)
     # A cap that rounding takes back to the card's present price lets it pass, too.
     penny = {"current_price": 2_000, "market": 10_000}
-    assert not stopped_by((50, penny), rule=replace(AT_MARKET, cap=Cap(up_bp=400, down_bp=400)))
+    little, by_share = (
+        replace(AT_MARKET, cap=Cap(up_bp=400, down_bp=400)),
+        SellerPricing(minimum_cap_step=0),
+    )
+    assert not stopped_by((50, penny), rule=little, seller=by_share)
+    # A cap allows a step of five cents, which does count.
+    assert stopped_by((50, penny), rule=little)
     assert stopped_by((50, penny), rule=replace(AT_MARKET, cap=Cap(up_bp=500, down_bp=500)))
 
 

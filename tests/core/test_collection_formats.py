@@ -557,7 +557,9 @@ def test_the_command_says_what_is_left_out():
         "matched": 1, "waiting": 1, "rejected_count": 0, "rejected": [], "empty": 2,
         "left_out_for": [{"reason": "a proxy", "rows": 1}],
     }  # fmt: skip
-    told = told_of(found, {"bought": 1, "cash": "1.00", "credit": "1.20"})
+    told = told_of(
+        found, {"bought": 1, "cash": "1.00", "credit": "1.20", "not_counted": 1, "without_price": 1}
+    )
     assert told[2:4] == ["rows left out, a proxy: 1", "lines of no copies, passed over: 2"]
 
 

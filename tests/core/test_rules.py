@@ -71,7 +71,7 @@ def test_a_rule_has_every_field_of_the_specification():
             "cap",
         ),
         *("market_gate", "undercut_up_bp", "fee_gap_adjustment", "rounding"),
-        *("review", "holdout_bp"),
+        *("review", "holdout_bp", "guard"),
     }
 
 

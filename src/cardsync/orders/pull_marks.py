@@ -182,11 +182,11 @@ async def _mark(
         undo = {"kind": action, "order": order_id, "number": number}
         by = undo if action in _UNDONE else None
         note(session, caller, action, f"order {number} {reported}", now, undo=by)
-    return await marks_of(session, seller_id, order_id)
+    return await marks_of(session, caller, order_id)
 
 
-async def marks_of(session: AsyncSession, seller_id: int, order_id: int) -> OrderMarks:
-    named = {"seller": seller_id, "id": order_id}
+async def marks_of(session: AsyncSession, caller: Caller, order_id: int) -> OrderMarks:
+    named = {"seller": caller.seller_id, "id": order_id}
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named

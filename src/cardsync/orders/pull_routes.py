@@ -216,7 +216,7 @@ async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: 
 async def unmark_order_pulled(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back that the order was pulled; it can be pulled again."""
     await pull_sessions.pull_again(session, caller, order_id, clock.now())
-    return await pull_marks.marks_of(session, caller.seller_id, order_id)
+    return await pull_marks.marks_of(session, caller, order_id)
 
 
 router = Router(

@@ -34,7 +34,6 @@ REVENUE = {
 SOURCES = {
     "/api/today": "gross",
     "/api/listed_value": "market_value",
-    "/api/sync_result": "raised_value",
     "/api/sales/summary?by=day": "fees",
     "/api/sales/summary?by=month": "net",
     "/api/buying/profit?by=month": "received",

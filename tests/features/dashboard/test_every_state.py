@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import SellerBuilder
@@ -26,7 +27,7 @@ from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.sync.persons_turn import KINDS as TURNS
 from cardsync.today.shop_facts import Kind
 from dashboard_builder import filled_shop
-from orders_builder import an_order
+from orders_builder import an_item, an_order
 from pages import Page, built
 from plans_builder import allow, lowered, planned
 from quick_add_builder import JAGUAR, drafted
@@ -282,6 +283,33 @@ async def _beside(seller, drawn: Drawn, now) -> None:
         await seller.service.sql(seller.id, statement, id=seller.id, **values)
 
 
+OLD_CATALOG = """
+    INSERT INTO catalog_install (game, source, installed_at, checked_at, failed_at, failure)
+    VALUES ('gundam', 'tcgcsv', now() - interval '40 days', now() - interval '15 days', now(),
+            'TCGCSV is away: its host does not answer')
+"""
+
+
+async def _pulled_and_missing(seller) -> int:
+    """Pull one order, and miss the card of another. Returns the ended pull."""
+    now = clock.now()
+    ended = "UPDATE pull_session SET state = 'completed', completed_at = :now WHERE seller_id = :id"
+    await seller.service.sql(seller.id, ended, id=seller.id, now=now)
+    orders = [await an_order(seller, order_number=name, total_amt=20) for name in ("P-1", "P-2")]
+    for order in orders:
+        await an_item(seller, order, sku_id=1, unit_price=2, quantity=1)
+    opened = await seller.post("/api/pull_sessions", json={"order_ids": orders})
+    assert opened.status_code == 201, opened.text
+    pull = opened.json()["id"]
+    pulled = await seller.post(f"/api/pull_sessions/{pull}/orders/{orders[0]}/pulled")
+    assert pulled.status_code == 200, pulled.text
+    missing = """UPDATE pull_session_item SET missing_at = :now
+                  WHERE seller_id = :id AND order_id = :order"""
+    await seller.service.sql(seller.id, missing, id=seller.id, now=now, order=orders[1])
+    await seller.service.sql(seller.id, ended, id=seller.id, now=now)
+    return pull
+
+
 async def unopened(browser, pages, ids) -> dict[str, int]:
     """The pages that answer neither with themselves nor with the way to another page. 410 is the
     page of a phone whose pull has ended.
@@ -313,6 +341,23 @@ async def test_every_page_opens_in_every_state(shop, a_seller):
     url = seller.service.settings.migration_database_url
     backup_reports.record(url, "backup", "", clock.now(), clock.now(), "the disk is full")
     kinds |= await kinds_of_today(owner)
+    pull = await _pulled_and_missing(seller)
+    async with seller.service.database.shared() as session:
+        await session.execute(text(OLD_CATALOG))
+    try:
+        kinds |= await kinds_of_today(owner)
+        assert await unopened(owner, EVERY, ids) == {}
+    finally:
+        async with seller.service.database.shared() as session:
+            await session.execute(text("DELETE FROM catalog_install"))
+        # The mixtures open one pull alone.
+        for table, column in (
+            ("pull_session_item", "session_id"),
+            ("pull_session_order", "session_id"),
+            ("pull_session", "id"),
+        ):
+            sql = f"DELETE FROM {table} WHERE seller_id = :id AND {column} = :pull"
+            await seller.service.sql(seller.id, sql, id=seller.id, pull=pull)
     assert set(get_args(Kind)) - kinds == set(), "no shop has these conditions"
 
 
