@@ -352,6 +352,7 @@ async def test_every_page_opens_in_every_state(shop, a_seller):
             await session.execute(text("DELETE FROM catalog_install"))
         # The mixtures open one pull alone.
         for table, column in (
+            ("pull_mark", "session_id"),
             ("pull_session_item", "session_id"),
             ("pull_session_order", "session_id"),
             ("pull_session", "id"),
