@@ -112,7 +112,7 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     one.wait_for_function("async () => (await (await caches.open('pull-1')).keys()).length > 2")
     one.context.set_offline(True)
     offline = pull(one) + pull(one)
-    one.get_by_text("are not sent yet").wait_for()
+    one.get_by_text("changes waiting to send").wait_for()
     one.reload()
     until(one, done + offline, 10)
     done += pull(two)
@@ -186,7 +186,7 @@ def test_what_an_ended_link_could_not_send_is_kept_and_sent_by_the_next(
     before = in_hand(link)
     page.context.set_offline(True)
     done = pull(page)
-    page.get_by_text("is not sent yet").wait_for()
+    page.get_by_text("change waiting to send").wait_for()
     with httpx.Client(base_url=shop.seller.server.url) as member:
         told = member.post("/api/session", json={"email": shop.email, "password": shop.password})
         member.headers["X-CSRF-Token"] = told.json()["csrf_token"]

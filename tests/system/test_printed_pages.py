@@ -137,9 +137,10 @@ def test_the_codes_of_boxes_lead_to_their_boxes(page: Page, shop: Shop) -> None:
 
 def test_the_codes_of_a_cover_open_the_queues_of_phones(page: Page, shop: Shop) -> None:
     page.goto(f"/pulls/{shop.session_id}")
-    page.get_by_role("button", name="Cover sheet for phones").first.click()
+    page.get_by_role("button", name="More for this pull").click()
+    page.get_by_role("button", name="Print QR codes by game").click()
     page.locator("img.qr").first.wait_for()
-    links = page.get_by_role("link", name="Open the queue on this device")
+    links = page.get_by_role("link", name="Pull on this device")
     told = {links.nth(n).get_attribute("href") for n in range(links.count())}
     assert told == {text for pixels in printed(page) for text, _, _ in codes(pixels)}
     for address in told:
