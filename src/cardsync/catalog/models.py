@@ -167,9 +167,9 @@ class CatalogInstall(Base):
     failure: Mapped[str | None] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
     next_at: Mapped[datetime | None] = mapped_column(Moment)
-    # What was asked for is the version that was in use before.
+    # A request for the version that was in use before.
     back: Mapped[bool] = mapped_column(server_default=FALSE)
-    # What tells the version in use from others, and the object that keeps it.
+    # The hash of the version in use, and the key of the object that keeps it.
     content: Mapped[str | None] = mapped_column(Text)
     kept: Mapped[str | None] = mapped_column(Text)
     # The version in use before, and the one that a person went back from (`install_state.Version`).

@@ -139,8 +139,8 @@ Duels of the Planeswalkers 2009..2015 Promos, Regional Championship Qualifiers 2
 Spotlight Series, Year of the Ox 2021, Year of the Tiger 2022, Year of the Rabbit 2023, \
 Year of the Dragon 2024, Year of the Snake 2025, Year of the Horse 2026
 """
-# Of these a promo's number has a star behind it where it is of a prerelease, a launch or a box, and
-# none where it is of a game day.
+# Promos of these sets have a star behind their number if they are of a prerelease, a launch or a
+# box; promos of a game day have none.
 _STARRED: Final = (
     "Magic 2010..2014", "Zendikar", "Worldwake", "Rise of the Eldrazi", "Scars of Mirrodin",
     "Mirrodin Besieged", "New Phyrexia", "Innistrad", "Dark Ascension", "Avacyn Restored",

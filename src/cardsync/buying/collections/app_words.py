@@ -88,8 +88,8 @@ _EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd"
 _AMERICAN: Final = frozenset(
     map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
 )
-# What an app that merely flags foils writes of the other cards: where the flag is not in use, or says
-# something else (reverse), a card that has no plain copies has it as well.
+# The finish of a card without the foil flag of an app that has no other word of finish. In games
+# without that flag, or where it means something else (reverse), a card without plain copies has it.
 NOT_FOIL: Final = "Nonfoil"
 _FLAGGED: Final = ("magic", "flesh_and_blood", "lorcana", "star_wars_unlimited")
 _NORMAL: Final = (

@@ -78,7 +78,7 @@ KEPT: Final[dict[str, Any]] = {
     "reason": pl.String,
     "text": pl.String,
 }
-# What a file means that lacks these columns.
+# The values of rows in a file without these columns.
 _ABSENT: Final[dict[str, Any]] = {
     "copies": 1,
     "foil_copies": 0,
@@ -99,7 +99,7 @@ _NO: Final = frozenset({"", "false", "no", "0", "n", "none", "ungraded", "raw"})
 _LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card, which no buy rule values"}
 _SEVERAL: Final = re.compile(r"\s*\d+x[^,]+,\s*\d+x", re.IGNORECASE)
 _PART: Final = re.compile(r"(\d+)x\s*([^,]+?)\s*(?:,|$)", re.IGNORECASE)
-# Some say so in another column than that of proxies: "Proxy", "Foil (Proxy)", "Black Lotus [Proxy]".
+# A proxy can be named in other columns: "Proxy", "Foil (Proxy)", "Black Lotus [Proxy]".
 _PROXY: Final = re.compile(r"\b(?:prox(?:y|ies|ied)|counterfeit|fake)\b", re.IGNORECASE).search
 _NAMED_PROXY: Final = re.compile(
     r"[(\[][^)\]]*\bprox(?:y|ied)\b[^)\]]*[)\]]|\s[-–]\s+proxy$", re.IGNORECASE

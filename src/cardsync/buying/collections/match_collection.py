@@ -101,7 +101,7 @@ _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 _ADDED: Final = re.compile(r"(?<=[a-z0-9]{2})(?:_|[ -](?=[a-z0-9]{3})).*")
 # "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
-# Some apps write these words behind the name of a token; catalogs do not.
+# Apps write these words behind the name of a token, and catalogs do not.
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 

@@ -143,8 +143,8 @@ _FACTS: Final = f"""
       LEFT JOIN seen n ON n.product_id = w.marketplace_product_id AND n.printing = w.finish
             AND n.language = w.language
 """
-# What is known of the same card in other conditions and finishes, of each the shop's own first. The
-# catalog has a product for each finish of a card.
+# The prices of the same card in other conditions and finishes; the shop's own price is the first of
+# each. The catalog has a product for each finish of a card.
 _OTHERS: Final = f"""
     WITH {_WANTED},
     same AS MATERIALIZED (
