@@ -211,7 +211,9 @@ async def restock(
     now: datetime,
 ) -> RestockedShown:
     """Put the copies of a refunded order back: to the given places, else every card to its
-    first place. The order waits on until every copy of a card of the shop is back. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
+    first place. The order waits on until every copy of a card of the shop is back.
+
+    Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
     await one_at_a_time(session, caller.seller_id)
     values = {"seller": caller.seller_id, "order": order_id}

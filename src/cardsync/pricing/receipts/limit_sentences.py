@@ -112,7 +112,10 @@ def cap_step(
         said = f"{dollars_or_none(before)} is over the limit of {dollars_or_none(limit)}, so the price is held at {dollars_or_none(after)}."
     else:
         way = "above" if before > limit else "below"
-        said = f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)} {_WHEN[cap.period]}; the rule asks {dollars_or_none(before)}."
+        said = (
+            f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)}"
+            f" {_WHEN[cap.period]}; the rule asks {dollars_or_none(before)}."
+        )
     step, start = run.seller.minimum_cap_step, row["period_start_price"]
     if limit is not None and step and abs(limit - start) == step:
         own["minimum_cap_step"] = dollars_or_none(step)
