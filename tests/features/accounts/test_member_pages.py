@@ -46,8 +46,10 @@ class Elements(HTMLParser):
 def elements(answer) -> Elements:
     assert answer.headers["Content-Type"].startswith("text/html")
     found = Elements(answer.text)
-    # The choices of theme and density are within their labels.
-    inputs = [one for one in found.all("input") if one.get("type") not in ("hidden", "radio")]
+    # The choices of theme and density are within their labels; the account's user name is
+    # hidden and only helps a password manager.
+    shown = [one for one in found.all("input") if "hidden" not in one]
+    inputs = [one for one in shown if one.get("type") not in ("hidden", "radio")]
     labels = [label for label in found.all("label") if "for" in label]
     assert {field["id"] for field in inputs} == {label["for"] for label in labels}
     assert len(found.all("h1")) == len(found.all("main")) == 1
