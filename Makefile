@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
+.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi bench screenshots page-faults lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes benc
 
 screenshots: .venv/.dev .venv/.front-dev ## Pictures of the pages for docs/screenshots; needs chromium
 	@"$(BIN)/python" tests/screenshots.py
+
+page-faults: .venv/.dev .venv/.front-dev ## What is wrong with each page of URL, for EMAIL and PASSWORD of an owner
+	@PYTHONPATH=tests "$(BIN)/python" -m tests.system.page_faults "$(URL)" "$(EMAIL)" "$(PASSWORD)"
 
 lock: ## Pin the dependencies anew (needs pip-tools)
 	@cd requirements && for part in run dev mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \

@@ -13,10 +13,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.system.page_faults import LEFT, Made, found, listening, settled, signed_in
 from tests.system.processes import Seller, Server, until
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
@@ -28,21 +29,21 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium")
-AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-AXE_TEXT = AXE.read_text() if AXE.exists() else ""
 # `make test` looks at the narrowest, the soak at all pairs of widths and schemes.
 LOOKS = [
     (360, "light"),
-    pytest.param(1440, "dark", marks=pytest.mark.soak),
-    pytest.param(360, "dark", marks=pytest.mark.soak),
-    pytest.param(1440, "light", marks=pytest.mark.soak),
+    *(
+        pytest.param(width, scheme, marks=pytest.mark.soak)
+        for width in (360, 390, 1024, 1440)
+        for scheme in ("light", "dark")
+        if (width, scheme) != (360, "light")
+    ),
 ]
 # A window looks at one part of the pages.
 PARTS = 8
-# A refusal that the test asked for is told by its status; what a page still loads when it is left
-# is broken off.
+# A refusal that the test asked for is told by its status.
 REFUSALS = [f"the server responded with a status of {status}" for status in (403, 404, 422)]
-EXPECTED = (*REFUSALS, "net::ERR_ABORTED")
+EXPECTED = (*REFUSALS, *LEFT)
 FAILURE = "the server responded with a status of 500"
 
 pytestmark = [
@@ -50,12 +51,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 
-VIOLATIONS = """() => axe.run(document).then(found => found.violations.map(
-  one => [one.id, ...one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]))"""
-OVERFLOWING = """() => { const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= width) return [];
-  return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > width + 1)
-    .map(e => e.outerHTML.slice(0, 120)).slice(0, 5); }"""
 FOCUSED = "() => document.activeElement.id || document.activeElement.textContent.trim()"
 
 
@@ -77,38 +72,14 @@ def a_window(
     context = browser.new_context(base_url=url, **options)
     context.set_default_timeout(60_000)
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda request: complaints.append(f"{request.url}: {request.failure}"))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto("/sign-in")
-    page.get_by_label("Email").fill(shop.email)
-    page.get_by_label("Password").fill(shop.password)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/today")
-    yield page
-    context.close()
-    assert [text for text in complaints if not any(part in text for part in expected)] == []
+    with listening(page, expected) as complaints:
+        signed_in(page, shop.email, shop.password)
+        yield page
+        context.close()
+    assert complaints == []
     assert [one for one in asked if not one.startswith((f"{url}/", "data:"))] == []
-
-
-def found(page: Page) -> list[Any]:
-    """Violations found by axe-core, and elements that overflow. CSP does not bind the devtools."""
-    page.evaluate(AXE_TEXT)
-    return [*page.evaluate(VIOLATIONS), *page.evaluate(OVERFLOWING)]
-
-
-def settled(page: Page) -> None:
-    """Wait for the parts that a page asks for once it is there: an idle network takes half a second
-    more of each page.
-    """
-    from playwright.sync_api import expect
-
-    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(
-        0, timeout=60_000
-    )
 
 
 def look(page: Page, name: str) -> None:
@@ -116,73 +87,8 @@ def look(page: Page, name: str) -> None:
 
 
 def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
-    """The ids that pages of one thing are asked with; the card has the hostile name."""
-    firsts = {
-        "card_id": ("/api/cards?per_page=1&sort=name", "cards", "id"),
-        "order_id": ("/api/orders?per_page=1&search=Buyer", "orders", "id"),
-        "list_id": ("/api/lists", "lists", "id"),
-        "cycle_id": ("/api/v1/sync/cycles", "cycles", "id"),
-        "rule_id": ("/api/pricing/rules", "rules", "id"),
-        "run_id": ("/api/pricing/runs", "runs", "id"),
-        "key": ("/api/customers", "customers", "key"),
-    }
-    ids: dict[str, int | str] = {
-        name: page.request.get(path).json()[rows][0][field]
-        for name, (path, rows, field) in firsts.items()
-    }
-    return (
-        ids
-        | {"upload_id": shop.upload_id, "session_id": shop.session_id}
-        | {"seller_id": shop.seller.id}
-        | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
-        | {"webhook_id": _webhook(page), "collection_id": _collection(page)}
-        | _bought(page, int(ids["card_id"]))
-    )
-
-
-def _webhook(page: Page) -> int:
-    known: list[dict[str, int]] = page.request.get("/api/webhooks").json()["webhooks"]
-    if known:
-        return known[0]["id"]
-    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
-    data = {"url": "https://localhost/hook"}
-    made = page.request.post("/api/webhooks", data=data, headers=headers).json()
-    return int(made["webhook"]["id"])
-
-
-def _collection(page: Page) -> int:
-    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
-    # The same file twice is one collection.
-    made = page.request.post("/api/buying/collections", data="4 Card 1\n", headers=headers)
-    return int(made.json()["id"])
-
-
-def _bought(page: Page, card_id: int) -> dict[str, int]:
-    """Make a buying customer and a draft offer, once."""
-    known: list[dict[str, int]] = page.request.get("/api/buying/offers").json()["offers"]
-    for offer in known:
-        if offer["customer_id"]:
-            return {"offer_id": offer["id"], "customer_id": offer["customer_id"]}
-    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
-    name = {"name": "Mia Moss"}
-    made = page.request.post("/api/buying/customers", data=name, headers=headers).json()
-    product = page.request.get(f"/api/cards/{card_id}").json()["product_id"]
-    line = {"product_id": product, "condition": "NM", "copies": 2, "cash_each": "1.25"}
-    body = {"lines": [line], "customer_id": made["id"]}
-    offer = page.request.post("/api/buying/offers", data=body, headers=headers).json()
-    return {"offer_id": int(offer["id"]), "customer_id": int(made["id"])}
-
-
-def _counted(page: Page, card_id: int) -> int:
-    """Put a card into a box and begin its count, once."""
-    known: list[dict[str, int]] = page.request.get("/api/counts?box=1").json()["counts"]
-    if known:
-        return known[0]["id"]
-    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
-    places = {"card_id": card_id, "box": 1, "slot": 1, "quantity": 1}
-    page.request.post("/api/shelves/put", data=places, headers=headers)
-    made = page.request.post("/api/counts", data={"box": 1}, headers=headers).json()
-    return int(made["id"])
+    """Return the ids that pages of one thing are asked with; the card has the hostile name."""
+    return Made(page).ids() | {"upload_id": shop.upload_id, "session_id": shop.session_id}
 
 
 # Beside the table of pages: what a search finds and does not, the ends of tables, and refusals.
@@ -222,6 +128,39 @@ def test_every_page_and_refusal_can_be_read_and_fits(
             settled(page)
             ugly[path] = found(page)
         assert {path: problems for path, problems in ugly.items() if problems} == {}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_page_of_staff_and_of_strangers_can_be_read_and_fits(
+    browser: Browser, shop: Shop, width: int, scheme: Any
+) -> None:
+    """It alone looks at the pages without the parts of owners, and at those of customers."""
+    url = shop.seller.server.url
+    size: Any = {"width": width, "height": 800}
+    with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
+        ids, made = ids_of(page, shop), Made(page)
+        email = f"staff-{width}-{scheme}-{shop.email}"
+        password = made.staff(browser, url, email)
+        strangers = made.strangers(shop.session_id)
+    ugly = {}
+    staff = replace(shop, email=email, password=password)
+    with a_window(browser, staff, viewport=size, color_scheme=scheme) as page:
+        for one in built():
+            if not one.owner_only:
+                page.goto(one.address(ids))
+                settled(page)
+                ugly[one.route] = found(page)
+    context = browser.new_context(base_url=url, viewport=size, color_scheme=scheme)
+    page = context.new_page()
+    with listening(page, EXPECTED) as complaints:
+        for route, address in strangers.items():
+            page.goto(address)
+            settled(page)
+            ugly[route] = found(page)
+    context.close()
+    assert complaints == []
+    assert {route: problems for route, problems in ugly.items() if problems} == {}
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -2,9 +2,6 @@
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Buttons that only scripts can serve are shown only with scripts.
-for (const button of all("[data-action]")) button.hidden = false;
-
 // What stands before such a button goes to the clipboard. On a page without https the browser gives
 // only the old way to it.
 document.addEventListener("click", async event => {

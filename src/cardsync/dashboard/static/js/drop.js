@@ -44,7 +44,6 @@ function refuse(why = "The connection broke. Send the file again.") {
 if (form) {
   const field = form.querySelector("input[type=file]");
   const take = () => field.files.length && !form.getAttribute("aria-busy") && send();
-  for (const hint of form.querySelectorAll("[data-scripts]")) hint.hidden = false;
   field.addEventListener("change", take);
   form.addEventListener("submit", event => {
     event.preventDefault();
