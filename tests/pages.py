@@ -270,6 +270,7 @@ PAGES = [
     Page("/cards/export.csv", kind="file"),
     Page("/find", query="search=lotus"),
     Page("/orders", ("/api/orders?state=to_ship",), _orders),
+    Page("/orders/ship"),
     Page("/orders/{order_id:int}", ("/api/orders/{order_id}",), _order),
     Page("/customers", ("/api/customers",), _customers),
     Page("/lists", ("/api/lists",), _lists),

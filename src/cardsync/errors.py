@@ -386,6 +386,14 @@ class MissingSettled(Problem):
     status, code = 409, "missing_settled"
 
 
+class CardMissing(Problem):
+    """A card of this order was not found in its pull; say what is done about it, or send this again
+    with `confirm` to ship without it.
+    """
+
+    status, code = 409, "card_missing"
+
+
 class AlreadyRestocked(Problem):
     """The copies of this order are back in stock already."""
 

@@ -1025,9 +1025,12 @@ OWN_REFUSALS = {
     },
     **{
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
-        for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped", "unmark_pulled")
+        for what in ("dismiss", "undismiss", "unmark_shipped", "unmark_pulled")
     },
     ("POST", "/api/orders/mark_shipped"): READS_JSON,
+    ("POST", "/api/orders/{order_id}/mark_shipped"): {
+        404: {"not_found"}, 409: {"card_missing"}, 422: {"invalid_payload"},
+    },
     ("GET", "/api/missing_cards"): {422: {"invalid_payload"}},
     ("POST", "/api/orders/{order_id}/missing/{item_id}"): {
         **READS_JSON, 404: {"not_found"}, 409: {"missing_settled"},

@@ -83,6 +83,7 @@ pages = Router(
         orders.orders_page,
         orders.peek_at_order,
         order.order_page,
+        order.orders_with_missing_cards,
         order.mark_order,
         order.mark_orders_shipped,
         order.settle_missing,

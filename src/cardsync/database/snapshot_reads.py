@@ -99,7 +99,9 @@ class Reading:
         *,
         last: bool = False,
     ) -> list[list[TupleRow]]:
-        """Return the rows of each statement. The last message of a reading may end it."""
+        """Return the rows of each statement. The last message of a reading may end it; one after it
+        begins another snapshot of the same seller.
+        """
         try:
             return await self._together(statements, values, last)
         except (InvalidSqlStatementName, DuplicatePreparedStatement):
@@ -137,7 +139,7 @@ class Reading:
             parts.append("COMMIT")
         self._open = self._begun = True
         rows = await self._sent(parts, asked, values)
-        self._open = not last
+        self._open = self._begun = not last
         self._ahead.clear()
         if known is not None:
             known |= new

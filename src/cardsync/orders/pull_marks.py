@@ -22,7 +22,12 @@ from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import run
 from cardsync.orders.pull_sessions import need_orders, order_number, take_out
 from cardsync.orders.pull_shown import ManyMarked, OrderMarks
-from cardsync.orders.pullable import MARKED_SHIPPED_PENDING, TO_SHIP_STATUSES, UNSHIPPED
+from cardsync.orders.pullable import (
+    INCOMPLETE,
+    MARKED_SHIPPED_PENDING,
+    TO_SHIP_STATUSES,
+    UNSHIPPED,
+)
 from cardsync.plurals import counted
 
 # The marks that can be undone (`activity/undo_kinds.py`): each with its column and its words.
@@ -83,7 +88,15 @@ async def mark_shipped(
     caller: Caller,
     order_id: int,
     now: datetime,
+    *,
+    confirmed: bool = False,
 ) -> OrderMarks:
+    """Raises NotFound, and CardMissing where nobody has said what is done about a card of the
+    order, unless that is confirmed.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    if not confirmed and await _incomplete(session, caller.seller_id, [order_id]):
+        raise errors.CardMissing
     return await _mark(
         session,
         caller,
@@ -96,6 +109,21 @@ async def mark_shipped(
     )
 
 
+_INCOMPLETE: Final = f"""
+    SELECT orders.id FROM orders
+     WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[]))
+       AND {INCOMPLETE} ORDER BY orders.id
+"""
+
+
+async def _incomplete(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> list[int]:
+    """Return those of the orders that wait for a card that was not found."""
+    values = {"seller": seller_id, "ids": list(order_ids)}
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
+    values["to_ship_statuses"] = list(to_ship)
+    return list(await session.scalars(text(_INCOMPLETE), values))
+
+
 _SHIP_MANY: Final = f"""
     UPDATE orders SET shipped_marked_at = :now
      WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[])) AND {UNSHIPPED}
@@ -104,14 +132,22 @@ _SHIP_MANY: Final = f"""
 
 
 async def mark_many_shipped(
-    session: AsyncSession, caller: Caller, order_ids: Sequence[int], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_ids: Sequence[int],
+    now: datetime,
+    *,
+    confirmed: bool = False,
 ) -> ManyMarked:
     """Mark those of the orders as shipped that are still to be shipped; one undo takes all marks
-    back. Raises InvalidPayload for an order that is not the seller's.
+    back. Orders that wait for a card that was not found stay and are named, unless that is
+    confirmed. Raises InvalidPayload for an order that is not the seller's.
     """
     await one_at_a_time(session, caller.seller_id)
     await need_orders(session, caller.seller_id, order_ids)
-    values = {"seller": caller.seller_id, "ids": list(order_ids), "now": now}
+    missing = [] if confirmed else await _incomplete(session, caller.seller_id, order_ids)
+    whole = sorted(set(order_ids).difference(missing))
+    values = {"seller": caller.seller_id, "ids": whole, "now": now}
     to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
     values["to_ship_statuses"] = to_ship.all()
     marked = sorted(await session.scalars(text(_SHIP_MANY), values))
@@ -125,7 +161,7 @@ async def mark_many_shipped(
             after={"orders": marked[:20]},
             undo={"kind": MANY_SHIPPED, "orders": marked},
         )
-    return ManyMarked(marked, len(set(order_ids)) - len(marked))
+    return ManyMarked(marked, len(set(order_ids)) - len(marked), missing)
 
 
 async def undo_many_shipped(

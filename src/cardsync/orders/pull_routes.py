@@ -181,14 +181,26 @@ async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) 
     return await pull_marks.undismiss(session, caller, order_id, clock.now())
 
 
-@post("/orders/{order_id:int}/mark_shipped", **OF_AN_ORDER)
-async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
-    """Shipped, as its seller says; the mark is pending until an upload says so too."""
-    return await pull_marks.mark_shipped(session, caller, order_id, clock.now())
+@post(
+    "/orders/{order_id:int}/mark_shipped",
+    **ACT,
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.CardMissing),
+)
+async def mark_order_shipped(
+    caller: Caller, session: AsyncSession, order_id: int, confirm: bool = False
+) -> OrderMarks:
+    """Shipped, as its seller says; the mark is pending until an upload says so too. An order that
+    waits for a card that was not found is refused, unless `confirm` is true.
+    """
+    now = clock.now()
+    return await pull_marks.mark_shipped(session, caller, order_id, now, confirmed=confirm)
 
 
 class OrdersToMark(msgspec.Struct):
+    """`confirm` marks orders, too, that wait for a card that was not found."""
+
     order_ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=limits.UPLOAD_ROWS)]
+    confirm: bool = False
 
 
 @post(
@@ -201,9 +213,11 @@ async def mark_orders_shipped(
     caller: Caller, session: AsyncSession, data: OrdersToMark
 ) -> ManyMarked:
     """Mark those of the orders as shipped that are still to be shipped. One undo takes all marks
-    back.
+    back. Orders that wait for a card that was not found stay, and are named.
     """
-    return await pull_marks.mark_many_shipped(session, caller, data.order_ids, clock.now())
+    return await pull_marks.mark_many_shipped(
+        session, caller, data.order_ids, clock.now(), confirmed=data.confirm
+    )
 
 
 @post("/orders/{order_id:int}/unmark_shipped", **OF_AN_ORDER)

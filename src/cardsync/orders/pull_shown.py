@@ -68,12 +68,14 @@ class PullSessionOrders(PullSession, kw_only=True):
 
 
 class ManyMarked(msgspec.Struct):
-    """`left` orders were not to be shipped anymore, or marked already."""
+    """`left` orders were not to be shipped anymore, were marked already, or are `missing` a card."""
 
     order_ids: list[int]
     """The orders that are marked now"""
     left: int
     """How many of the named orders stay as they were"""
+    missing: list[int]
+    """The orders that stay because a card of theirs was not found; `confirm` marks them, too"""
 
 
 class OrderMarks(msgspec.Struct):

@@ -56,7 +56,7 @@ _LIST: Final = f"""
             ORDER BY c.gone, c.id, l.box, l.slot LIMIT 1) card ON true
      WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled'
        AND orders.shipped_marked_at IS NULL
-       AND (CAST(:order AS bigint) IS NULL OR i.order_id = :order)
+       AND (CAST(:orders AS bigint[]) IS NULL OR i.order_id = ANY (:orders))
        AND (CAST(:session AS bigint) IS NULL OR i.session_id = :session)
      ORDER BY i.missing_at, i.order_id, i.item_id LIMIT :most
 """
@@ -99,16 +99,16 @@ async def missing_cards(
     session: AsyncSession,
     caller: Caller,
     *,
-    order_id: int | None = None,
+    order_ids: Sequence[int] | None = None,
     session_id: int | None = None,
 ) -> list[MissingCard]:
     """Return the cards that were not found and about which nobody has decided, the oldest first: of
-    an order, of a session, or of all.
+    some orders, of a session, or of all.
     """
     named: dict[str, Any] = {
         "seller": caller.seller_id,
         "member": caller.member_id,
-        "order": order_id,
+        "orders": None if order_ids is None else list(order_ids),
         "session": session_id,
         "most": MOST,
     }
@@ -224,7 +224,7 @@ async def settle(
             raise errors.NotFound(f"no card {item_id} of order {order_id} is missing")
         if decided != outcome:
             raise errors.MissingSettled
-        return await missing_cards(session, caller, order_id=order_id)
+        return await missing_cards(session, caller, order_ids=[order_id])
     settled = _Settled(*row)
     named |= {"session": settled.session_id, "mark": f"settled-{round(now.timestamp() * 1e6)}"}
     named["mark"] += f"-{item_id}"
@@ -257,7 +257,7 @@ async def settle(
             "pulled": pulled > 0,
         },
     )
-    return await missing_cards(session, caller, order_id=order_id)
+    return await missing_cards(session, caller, order_ids=[order_id])
 
 
 async def _entries(

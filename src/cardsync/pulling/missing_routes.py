@@ -37,8 +37,9 @@ async def list_missing_cards(
     """The cards that were not found in pulls and about which nobody has decided, with copies that
     can go in their place.
     """
+    named = None if order_id is None else [order_id]
     return MissingCards(
-        await missing_cards.missing_cards(session, caller, order_id=order_id, session_id=session_id)
+        await missing_cards.missing_cards(session, caller, order_ids=named, session_id=session_id)
     )
 
 

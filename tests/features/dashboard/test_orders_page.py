@@ -12,6 +12,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import a_place, card_ids
+from cardsync.dashboard.pages.orders import STATES
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -71,6 +72,9 @@ async def test_the_table_and_the_tabs_show_what_the_api_answers(shop, query):
     assert links == [order["id"] for order in answer["orders"]]
     for status in answer["status_counts"]:
         assert f'<option value="{status}"' in page.text
+    for state, name in STATES.items():
+        of_state = (await browser.get("/api/orders", params={"state": state})).json()["total"]
+        assert re.search(rf"{name}\s+<span class=\"badge[^>]*>{of_state}</span>", page.text), name
     if links:
         assert f"{answer['total']} order{'s' * (answer['total'] != 1)}" in page.text
 

@@ -128,12 +128,13 @@ async def test_what_is_pulled_leaves_the_pulls_and_is_to_be_shipped(shop):
     found = (await shop.get(f"/api/pull_sessions/{again}")).json()
     assert [order["id"] for order in found["orders"]] == [ids[2]]
     marked = await done(shop, "/api/orders/mark_shipped", order_ids=ids)
-    assert marked == {"order_ids": ids, "left": 0}
+    assert marked == {"order_ids": ids, "left": 0, "missing": []}
     assert await listed(shop, state="to_ship") == []
     assert await listed(shop, state="on_the_way") == ids
     assert await done(shop, "/api/orders/mark_shipped", order_ids=ids) == {
         "order_ids": [],
         "left": 3,
+        "missing": [],
     }
     assert await undo_last(owner, "order.many_marked_shipped") == 200
     assert await listed(shop, pull_session="pulled") == ids[:2]
@@ -293,6 +294,76 @@ async def test_a_canceled_order_misses_nothing_on_today(shop, lost):
     owner, _, id, _, _ = lost
     await change_order(shop, id, status="Canceled")
     assert "cards_missing" not in (await work(owner))[0]
+
+
+async def test_an_order_with_a_missing_card_ships_only_if_its_seller_is_sure(shop, lost):
+    _, _, id, item, _ = lost
+    [other], _ = await orders_with(shop, 2)
+    answer = await shop.post(f"/api/orders/{id}/mark_shipped")
+    assert (answer.status_code, answer.json()["code"]) == (409, "card_missing")
+    # In bulk the others ship, and this one is named.
+    marked = await done(shop, "/api/orders/mark_shipped", order_ids=[other, id])
+    assert marked == {"order_ids": [other], "left": 1, "missing": [id]}
+    assert await listed(shop, state="to_ship") == [id]
+    assert len(await missing(shop)) == 1
+    marked = await done(shop, "/api/orders/mark_shipped", order_ids=[other, id], confirm=True)
+    assert marked == {"order_ids": [id], "left": 1, "missing": []}
+    # A mark that is set is no question.
+    assert (await done(shop, f"/api/orders/{id}/mark_shipped"))["shipped_marked_at"]
+    await done(shop, f"/api/orders/{id}/unmark_shipped")
+    assert (await done(shop, f"/api/orders/{id}/mark_shipped?confirm=true"))["shipped_marked_at"]
+    await done(shop, f"/api/orders/{id}/unmark_shipped")
+    await done(shop, f"/api/orders/{id}/missing/{item}", outcome="message")
+    assert (await done(shop, f"/api/orders/{id}/mark_shipped"))["shipped_marked_at"]
+
+
+async def test_the_pages_ask_about_a_missing_card_before_they_ship(shop, lost):
+    owner, session, id, item, _ = lost
+    [other], _ = await orders_with(shop, 2)
+    for path, fields in (
+        (f"/orders/{id}/mark_shipped", {}),
+        (f"/orders/{id}/mark_shipped", {"back": f"/orders?order={id}"}),
+        ("/orders/mark_shipped", {"order": [str(id), str(other)], "back": f"/pulls/{session}"}),
+    ):
+        page = await then(owner, path, **fields)
+        assert "1 card is missing" in page.text, path
+        assert "Found it" in page.text
+        assert "Mark shipped without it" in page.text
+    assert "1 order marked shipped." in page.text
+    assert await listed(shop, state="to_ship") == [id]
+    where = f"/orders/ship?order={id}&back=%2Forders"
+    page = await then(
+        owner, f"/orders/{id}/missing/{item}", outcome="message", back=where, refund_amt=""
+    )
+    assert "1 order ready to ship" in page.text
+    assert await undo_last(owner, "order.missing_settled") == 200
+    sure = {"order": str(id), "confirm": "true", "back": f"/orders/{id}"}
+    page = await then(owner, "/orders/mark_shipped", **sure)
+    assert "1 order marked shipped." in page.text
+    assert await listed(shop, state="on_the_way") == sorted([id, other])
+    nobody = await owner.get("/orders/ship")
+    assert "No orders selected" in nobody.text
+
+
+async def test_two_who_ship_and_decide_at_once_ship_nothing_that_is_missing(shop, lost):
+    """A missing card may be decided about between the question and the mark, and never after it."""
+    _, _, id, item, _ = lost
+    others, _ = await orders_with(shop, 2, number=3)
+    ids = [*others, id]
+    many = [shop.post("/api/orders/mark_shipped", json={"order_ids": ids}) for _ in range(2)]
+    one = shop.post(f"/api/orders/{id}/mark_shipped")
+    found = shop.post(f"/api/orders/{id}/missing/{item}", json={"outcome": "found"})
+    *bulk, single, settled = await asyncio.gather(*many, one, found)
+    assert settled.status_code == 200
+    marked = [order for answer in bulk for order in answer.json()["order_ids"]]
+    # Each of the whole orders was marked by one of the two.
+    assert [order for order in sorted(marked) if order != id] == others
+    assert single.status_code in (200, 409)
+    by_single = single.status_code == 200 and id not in marked
+    shipped = id in marked or by_single
+    assert await listed(shop, state="to_ship") == ([] if shipped else [id])
+    for answer in bulk:
+        assert set(answer.json()["missing"]) <= {id}
 
 
 async def test_two_people_who_decide_at_once_decide_once(shop, lost):

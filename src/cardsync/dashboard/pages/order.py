@@ -16,7 +16,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import ids_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import CONFIRM, Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pulls import texts_about
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
@@ -59,7 +59,7 @@ async def order_page(
             lines = await profit.of_order(reads, caller, order_id)
     async with database.tenant(caller.seller_id) as session:
         badges = await badges_of(session, caller, [], cards, clock.now())
-        missing = await missing_cards.missing_cards(session, caller, order_id=order_id)
+        missing = await missing_cards.missing_cards(session, caller, order_ids=[order_id])
         texts = await texts_about(session, caller, missing)
     return show(
         request,
@@ -99,10 +99,39 @@ async def settle_missing(
 
 @post_form("/orders/mark_shipped")
 async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Mark the ticked orders as shipped. Asks first where some of them are not pulled."""
+    """Mark the ticked orders as shipped, but for those of which a card is missing: the page that
+    follows asks about these.
+    """
     ticked = ids_of(form.all("order"))
-    done = await pull_marks.mark_many_shipped(session, caller, ticked, clock.now())
-    return back_to(form["back"] or "/orders", message("orders_shipped", len(done.order_ids)))
+    sure = form[CONFIRM] == "true"
+    done = await pull_marks.mark_many_shipped(session, caller, ticked, clock.now(), confirmed=sure)
+    said = message("orders_shipped", len(done.order_ids))
+    back = form["back"] or "/orders"
+    if done.missing:
+        return see("/orders/ship", said if done.order_ids else "", order=done.missing, back=back)
+    return back_to(back, said)
+
+
+@get("/orders/ship", opt=BY_FORM)
+async def orders_with_missing_cards(
+    request: PageRequest, caller: Caller, database: Database
+) -> Template:
+    """Ask about orders that were to be marked as shipped, and of which a card is missing."""
+    ids = ids_of(request.query_params.getall("order", []))
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        missing = await missing_cards.missing_cards(session, caller, order_ids=ids)
+        texts = await texts_about(session, caller, missing)
+    waits = {one.order_id for one in missing}
+    return show(
+        request,
+        caller,
+        "orders_ship.html",
+        missing=missing,
+        texts=texts,
+        waits=sorted(waits),
+        whole=[one for one in ids if one not in waits],
+        back=request.query_params.get("back", "/orders"),
+    )
 
 
 @post_form("/orders/{order_id:int}/{mark:str}")
@@ -112,6 +141,9 @@ async def mark_order(
     """Set or remove a mark, and return to where the form was: the orders, or the order's page."""
     if mark not in MARKS:
         raise errors.NotFound(f"an order cannot take the mark {mark!r}")
-    await MARKS[mark](session, caller, order_id, clock.now())
+    try:
+        await MARKS[mark](session, caller, order_id, clock.now())
+    except errors.CardMissing:
+        return see("/orders/ship", order=order_id, back=form["back"] or f"/orders/{order_id}")
     done = message(f"order_{mark}")
     return back_to(form["back"], done) if form["back"] else see(f"/orders/{order_id}", done=done)

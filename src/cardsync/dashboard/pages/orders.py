@@ -58,8 +58,9 @@ def _wanted(request: PageRequest) -> OrderFilter:
 async def orders_page(request: PageRequest, caller: Caller) -> Template:
     wanted = _wanted(request)
     async with reading(request) as reads:
-        found = await find_orders(reads, caller, wanted)
+        # The page of orders ends its reading.
         states = await state_counts(reads, caller)
+        found = await find_orders(reads, caller, wanted)
     peek = await _peek(request, caller)
     return show(
         request,
