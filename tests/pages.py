@@ -209,8 +209,8 @@ def _store_credit(answers: list[Any], reader: Reader) -> Iterable[str]:
 
 def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
     [network] = answers
-    yield reader.number(network["printings"])
-    yield reader.number(network["copies"])
+    yield reader.number(network["in_stock"])
+    yield reader.number(network["shared"])
     yield "see your stock" if network["seen"] else "Your stock is hidden"
     for card in network["shown"]:
         yield from _money(reader, card["price"])

@@ -36,14 +36,16 @@ def test_heights_are_as_the_amounts_and_an_unknown_one_has_no_bar():
         (NOVEMBER, "Gross", "200.00"),
     ]
     assert [share(bar.height) for bar in found.bars] == [39, Decimal("19.5"), 78]
-    assert found.most == "200.00"
+    assert [line.amount for line in found.lines] == ["200", "150", "100", "50", "0"]
     assert [each.day for each in found.days] == [OCTOBER, NOVEMBER]
 
 
 def test_a_loss_is_below_the_line_of_zero():
     points = [(OCTOBER, {"Net": "10.00"}), (NOVEMBER, {"Net": "-10.00"})]
     gain, loss = bars_of(points, ["Net"]).bars
-    zero = share(bars_of(points, ["Net"]).zero)
+    lines = bars_of(points, ["Net"]).lines
+    assert [line.amount for line in lines] == ["10", "5", "0", "-5", "-10"]
+    zero = share(lines[2].y)
     assert share(gain.y) + share(gain.height) == zero == share(loss.y)
 
 
@@ -54,11 +56,16 @@ def test_every_bar_is_inside_of_the_picture(amounts):
     ]
     found = bars_of(points, ["A"])
     assert len(found.bars) == len(amounts)
-    assert len(found.days) <= 3
+    assert sum(each.always for each in found.days) <= 3
+    assert len(found.days) <= 13
     first, *_, last = found.days
-    if len(amounts) > 2:
-        assert (share(first.x), first.anchor) == (0, "start")
-        assert (round(share(last.x)), last.anchor) == (100, "end")
+    assert (share(first.x), first.anchor, first.always) == (0, "start", True)
+    assert (round(share(last.x)), last.anchor, last.always) == (100, "end", True)
+    known = [Decimal(line.amount) for line in found.lines]
+    assert 0 in known
+    assert len(known) <= 7
+    assert min(known) <= min(amounts)
+    assert max(known) >= max(amounts)
     for bar in found.bars:
         assert 0 <= share(bar.x) <= Decimal("100.01") - share(bar.width)
         assert 0 <= share(bar.y) <= Decimal("88.02") - share(bar.height)

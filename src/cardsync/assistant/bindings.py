@@ -81,7 +81,7 @@ TABLE: Final = (
     _read("customers.list", "/api/customers", "orders_read", "Customers by what their orders add up to"),
     _read("customers.read", "/api/customers/{key}", "orders_read", "One customer's orders and refunds"),
     _read("sales.summary", "/api/sales/summary", "sales_read", "Orders, gross, refunds, fees and net by day, week, month or game"),
-    _read("profit.read", "/api/buying/profit", "sales_read", "Profit by day, week, month, game or buy rule, after fees, postage and cost"),
+    _read("profit.read", "/api/buying/profit", "sales_read", "Profit by day, week, month, game, pricing rule or buy rule, after fees, postage and cost"),
     _read("profit.without_cost", "/api/buying/profit/without_cost", "sales_read", "Sold cards of whose copies some have no cost"),
     _read("profit.fees", "/api/buying/fees", "sales_read", "Fees that were charged beside those that the schedule expects"),
     _read("profit.lots", "/api/buying/lots", "sales_read", "What copies of cards cost, and how many are left"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final, NamedTuple
 
 from cardsync.pricing.preview.shown import MoveBin
@@ -17,9 +17,10 @@ Point = tuple[date, Mapping[str, str | None]]
 # Shares of the height: the largest amount is above the bars, the days are below them.
 _TOP: Final = Decimal(10)
 _BOTTOM: Final = Decimal(88)
-# A day's name beyond this share of the width from its middle begins or ends at its group's side, so
-# that none is cut.
-_EDGE: Final = Decimal(25)
+# Up to so many bars have all their names; the first begins at its side and the last ends there.
+_NAMED: Final = 13
+# A chart has at most so many steps between its lines.
+_STEPS: Final = 4
 # The part of a group's width that its bars take, and the widest bar.
 _FILLED: Final = Decimal("0.7")
 _WIDEST: Final = Decimal(6)
@@ -39,21 +40,29 @@ class Bar(NamedTuple):
 
 
 class Named(NamedTuple):
-    """`anchor` is the part of the name that is at `x`: start, middle or end."""
+    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone has no room for
+    one that is not `always` there.
+    """
 
     day: date
     x: str
     anchor: str
+    always: bool
+
+
+class Line(NamedTuple):
+    """A line at a round amount, with its height."""
+
+    amount: str
+    y: str
 
 
 class Bars(NamedTuple):
-    """`zero` and `top` are the heights of two lines; `most` is the amount at the top."""
+    """`lines` begin at the top; one of them is zero."""
 
     bars: list[Bar]
     days: list[Named]
-    zero: str
-    top: str
-    most: str
+    lines: list[Line]
 
 
 def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
@@ -62,7 +71,7 @@ def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
         return None
     ordered = sorted(points, key=lambda point: point[0])
     known = [Decimal(amount) for _, by in ordered for amount in by.values() if amount is not None]
-    scale = _Scale(max([Decimal(0), *known]), min([Decimal(0), *known]))
+    scale = _scale_of(max([Decimal(0), *known]), min([Decimal(0), *known]))
     group = Decimal(100) / len(ordered)
     bars = [
         _bar(day, name, amount, number, group * place, group, len(series), scale)
@@ -70,21 +79,23 @@ def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
         for number, name in enumerate(series)
         if (amount := by.get(name)) is not None
     ]
-    # A phone has room for three.
     last = len(ordered) - 1
-    named = sorted({0, last // 2, last})
-    days = [_named(ordered[place][0], group * place, group) for place in named]
-    zero, top = (_percent(scale.at(amount)) for amount in (Decimal(0), scale.high))
-    return Bars(bars, days, zero, top, str(scale.high))
+    # A phone has room for three.
+    always = {0, last // 2, last}
+    named = always if len(ordered) > _NAMED else range(len(ordered))
+    days = [
+        _named(ordered[place][0], group * place, group, place in always) for place in sorted(named)
+    ]
+    return Bars(bars, days, [Line(f"{one:f}", _percent(scale.at(one))) for one in scale.steps()])
 
 
-def _named(day: date, left: Decimal, group: Decimal) -> Named:
+def _named(day: date, left: Decimal, group: Decimal, always: bool) -> Named:
     middle = left + group / 2
-    if abs(middle - 50) <= _EDGE:
-        return Named(day, _percent(middle), "middle")
-    if middle < _EDGE:
-        return Named(day, _percent(left), "start")
-    return Named(day, _percent(left + group), "end")
+    if not left:
+        return Named(day, _percent(left), "start", always)
+    if left + group > Decimal("99.9"):
+        return Named(day, _percent(left + group), "end", always)
+    return Named(day, _percent(middle), "middle", always)
 
 
 class Column(NamedTuple):
@@ -124,11 +135,27 @@ def histogram(bins: Sequence[MoveBin], same: int) -> list[Column]:
 class _Scale(NamedTuple):
     high: Decimal
     low: Decimal
+    step: Decimal
+
+    def steps(self) -> list[Decimal]:
+        """Return the amounts of the lines, the highest first."""
+        return [
+            self.high - self.step * n for n in range(int((self.high - self.low) / self.step) + 1)
+        ]
 
     def at(self, amount: Decimal) -> Decimal:
         """Return the height of an amount, from the top."""
-        span = self.high - self.low or Decimal(1)
-        return _TOP + (self.high - amount) / span * (_BOTTOM - _TOP)
+        return _TOP + (self.high - amount) / (self.high - self.low) * (_BOTTOM - _TOP)
+
+
+def _scale_of(most: Decimal, least: Decimal) -> _Scale:
+    """Return the scale whose lines are at round amounts around these two."""
+    rough = (most - least) / _STEPS or Decimal(1)
+    unit = Decimal(1).scaleb(rough.adjusted())
+    step = next(unit * n for n in (1, 2, Decimal("2.5"), 5, 10) if unit * n >= rough)
+    high = (most / step).to_integral_value(ROUND_CEILING) * step
+    low = (least / step).to_integral_value(ROUND_FLOOR) * step
+    return _Scale(high if high > low else step, low, step)
 
 
 def _bar(

@@ -79,6 +79,10 @@ class Reader:
             return f"{sign}<${self.number(_CENT, 2)}"
         return f"{sign}${self.number(abs(value).quantize(_CENT, ROUND_HALF_UP), 2)}"
 
+    def round(self, amount: Decimal | str) -> str:
+        """Return an amount without cents where it has none: $1,000."""
+        return self.money(amount).removesuffix(self.number(Decimal(0), 2)[1:])
+
     def less(self, amount: Decimal | str) -> str:
         """Return an amount that is taken away, with its sign; nothing takes no sign."""
         return self.money(-Decimal(amount) or Decimal(0))
@@ -151,6 +155,10 @@ class Reader:
     def short_day(self, day: date) -> str:
         """Return a day near today: Thu, Nov 26."""
         return f"{day:%a, %b} {day.day}"
+
+    def short_month(self, day: date) -> str:
+        """Return a month beside others: Nov 2026."""
+        return f"{day:%b} {day.year}"
 
     def month(self, day: date | str | None) -> str:
         """Return the month of a day, or of a text like 2026-10: October 2026."""

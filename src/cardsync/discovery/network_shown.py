@@ -54,8 +54,21 @@ class UnmetBody(msgspec.Struct):
     """You have it"""
 
 
+class KeptPrivate(msgspec.Struct):
+    """Listings in stock that buyers never see, by the first reason that holds."""
+
+    custom: int
+    """Custom listings of yours"""
+    private: int
+    """Cards that you added and keep private"""
+    without_price: int
+    """Cards without a price"""
+    other_language: int
+    """Copies in another language than their product's"""
+
+
 class NetworkBody(msgspec.Struct):
-    """`seen` says whether buyers see your stock, and `hidden_because` why they do not: no_consent,
+    """`in_stock` is `shared` and what is kept private. `seen` says whether buyers see your stock, and `hidden_because` why they do not: no_consent,
     not_published, suspended, plan_ended. `shown` are some of your offers.
     """
 
@@ -71,6 +84,12 @@ class NetworkBody(msgspec.Struct):
     listing_url_template: str | None
     postage: list[PostageStep]
     """The cost of sending, by the value of the parcel"""
+    in_stock: int
+    """The listings in stock"""
+    shared: int
+    """Those that buyers may see, once the stock is shared"""
+    kept_private: KeptPrivate
+    """The others, by reason"""
     printings: int
     """The different printings that are offered"""
     copies: int

@@ -7,6 +7,8 @@ card without saying who. Gone, custom, private and contributed rows make no offe
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -14,18 +16,21 @@ from cardsync import clock
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
+# Who asks for a printing gets no copy in another language.
+IN_LANGUAGE: Final = """
+    language = 'English' OR EXISTS (
+        SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en')
+"""
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
-# without any price it says only that the seller holds the card. Who asks for a printing gets no
-# copy in another language.
-_HELD = """
+# without any price it says only that the seller holds the card.
+_HELD: Final = f"""
     SELECT product_id, coalesce(condition, '') AS condition,
            min(price) FILTER (WHERE price > 0) AS price,
            coalesce(sum(quantity) FILTER (WHERE price > 0), sum(quantity)) AS quantity
       FROM card
      WHERE seller_id = :seller AND quantity > 0 AND NOT gone AND NOT custom
        AND contribution IS NULL
-       AND (language = 'English' OR EXISTS (
-            SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en'))
+       AND ({IN_LANGUAGE})
      GROUP BY product_id, coalesce(condition, '')
 """
 

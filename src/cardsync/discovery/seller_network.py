@@ -5,7 +5,7 @@ and the cards that nobody in the network had.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,7 +16,13 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.discovery import misses
 from cardsync.discovery.buyer_links import buy_url
-from cardsync.discovery.network_shown import NetworkBody, OwnOfferBody, postage_shown
+from cardsync.discovery.network_shown import (
+    KeptPrivate,
+    NetworkBody,
+    OwnOfferBody,
+    postage_shown,
+)
+from cardsync.discovery.offers import IN_LANGUAGE
 from cardsync.money import dollars, to_units
 from cardsync.settings import Settings
 
@@ -28,6 +34,16 @@ _SHOWN = f"""
              WHERE seller_id = :seller AND price IS NOT NULL LIMIT 1000) AS o
       JOIN product p ON p.id = o.product_id
      ORDER BY o.price DESC, p.id, o.condition LIMIT {limits.OWN_OFFERS_SHOWN}
+"""
+# Each listing counts once; those that make an offer (`discovery/offers.py`) are shared.
+_STOCK: Final = f"""
+    SELECT count(*), count(*) FILTER (WHERE why = 'shared'), count(*) FILTER (WHERE why = 'custom'),
+           count(*) FILTER (WHERE why = 'private'), count(*) FILTER (WHERE why = 'without_price'),
+           count(*) FILTER (WHERE why = 'other_language')
+      FROM (SELECT CASE WHEN custom THEN 'custom' WHEN contribution IS NOT NULL THEN 'private'
+                        WHEN coalesce(price, 0) <= 0 THEN 'without_price'
+                        WHEN NOT ({IN_LANGUAGE}) THEN 'other_language' ELSE 'shared' END AS why
+              FROM card WHERE seller_id = :seller AND quantity > 0 AND NOT gone) listing
 """
 
 
@@ -48,6 +64,8 @@ async def read_network(
         seller,
     )
     printings, copies, refreshed_at = found.one_or_none() or (0, 0, None)
+    stock = await session.execute(text(_STOCK), seller)
+    in_stock, shared, *private = stock.one()
     hidden = hidden_because(account, now)
     return NetworkBody(
         not hidden,
@@ -57,6 +75,9 @@ async def read_network(
         account.store_name,
         account.listing_url_template,
         postage_shown(account.postage_steps) if account.postage_steps else [],
+        in_stock,
+        shared,
+        KeptPrivate(*private),
         printings,
         copies,
         refreshed_at,

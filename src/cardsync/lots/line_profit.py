@@ -168,6 +168,34 @@ def lines_of(on: str) -> str:
     return _PROFIT.format(counted=_COUNTED.format(costed=costed))
 
 
+# What stands for a rule where none priced a line, and where its card or price is not known.
+NO_RULE: Final = 0
+UNKNOWN_RULE: Final = -1
+
+
+def priced(lines: str) -> str:
+    """Return the query of lines with the pricing rule that set the price at which each was sold:
+    that of the card's newest change to this price before the sale.
+    """
+    return f"""
+        SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {UNKNOWN_RULE}
+                            ELSE coalesce(change.rule_id, {NO_RULE}) END AS rule_id
+          FROM ({lines}) line
+          JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
+          LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
+          LEFT JOIN LATERAL (SELECT x.id FROM card x
+                              WHERE x.seller_id = :seller AND x.marketplace_id = i.sku_id
+                              ORDER BY x.gone, x.id LIMIT 1) c ON true
+          LEFT JOIN LATERAL (
+               SELECT p.rule_id FROM price_change p
+                 JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
+                WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = i.unit_price
+                  AND r.finished_at <= coalesce(orders.placed_at_given,
+                      timezone(:zone, CAST(orders.order_date + 1 AS timestamp)))
+                ORDER BY p.run_id DESC LIMIT 1) change ON true
+    """
+
+
 def of_orders(on: str) -> str:
     """Return the query of the fees that the schedule expects of each of these orders."""
     wholes = _WHOLES.format(lines=_LINES.format(on=on))

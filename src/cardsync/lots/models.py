@@ -132,9 +132,10 @@ class OrderPayment(Base):
 
 
 class ProfitSum(Base):
-    """The parts of the profit of a day and game, as `SalesGame` has its sales. `costed` pieces have
+    """The parts of the profit of a day, game and pricing rule, as `SalesGame` has its sales. `costed` pieces have
     a known cost; `cost`, the counted amounts and `profit` are theirs alone. `bare` orders have no
-    items, and `estimated` is the part of the fees that no report has yet.
+    items, and `estimated` is the part of the fees that no report has yet. `rule_id` is 0 where no
+    rule set the price, and -1 where that is not known.
     """
 
     __tablename__ = "profit_sum"
@@ -142,6 +143,9 @@ class ProfitSum(Base):
     ordered: Mapped[date] = mapped_column(Date, primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     game: Mapped[str] = mapped_column(Text, primary_key=True)
+    rule_id: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False, server_default="-1"
+    )
     pieces: Mapped[int] = mapped_column(BigInteger)
     costed: Mapped[int] = mapped_column(BigInteger)
     bare: Mapped[int] = mapped_column(BigInteger, server_default="0")

@@ -1,4 +1,4 @@
-"""Reads the profit of what was sold: over some days by period or game, by buy rule, of an order, of
+"""Reads the profit of what was sold: over some days by period, game or rule, of an order, of
 a card and of a customer's orders.
 """
 
@@ -12,11 +12,12 @@ from typing import Any, Final, Literal
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Reading
-from cardsync.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of
-from cardsync.lots.profit_by_day import KEPT, LIVE, LIVE_DAYS
+from cardsync.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
+from cardsync.lots.profit_by_day import KEPT, LIVE_DAYS, live
 from cardsync.lots.shown import (
     CardWithoutCost,
     LineProfit,
+    PricedBy,
     Profit,
     ProfitBy,
     ProfitRow,
@@ -84,6 +85,14 @@ _OF_RULES: Final = f"""
 """
 
 
+_NAMES: Final = """
+    SELECT id, name FROM pricing_rule
+     WHERE seller_id = :seller AND id = ANY (CAST(:rules AS bigint[]))
+"""
+Key = Literal["day", "game", "rule_id"]
+_KEYS: Final[dict[ProfitBy, Key]] = {"game": "game", "pricing_rule": "rule_id"}
+
+
 async def profit(
     reading: Reading,
     caller: Caller,
@@ -98,11 +107,14 @@ async def profit(
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
         return ProfitSummary(by, first, last, [], [_rule(*row) for row in found], None)
-    sums = in_periods(await sums_by(reading, "game" if by == "game" else "day", values), by)
-    rows = [
-        ProfitRow(None if by == "game" else key, key if by == "game" else None, profit_of(*one))
-        for key, one in sums
-    ]
+    sums = in_periods(await sums_by(reading, _KEYS.get(by, "day"), values), by)
+    names: dict[int, str] = {}
+    if by == "pricing_rule":
+        ids = {"rules": [key for key, _ in sums if key > NO_RULE]}
+        names = dict([*map(tuple, await reading.rows(_NAMES, values | ids))])
+        # Rules first, then no rule, then unknown.
+        sums.sort(key=lambda one: min(one[0], NO_RULE + 1), reverse=True)
+    rows = [_row(by, key, profit_of(*one), names) for key, one in sums]
     total = profit_of(*added([one for _, one in sums])) if sums else None
     return ProfitSummary(by, first, last, rows, [], total)
 
@@ -115,17 +127,17 @@ def need_days(first: date, last: date, most: int) -> None:
 
 async def sums_by(
     reading: Reading,
-    by: Literal["day", "game"],
+    by: Key,
     values: Mapping[str, Any],
 ) -> list[tuple[Any, ...]]:
-    """Return the sums of each day or game of the span, with the days that are out of date."""
+    """Return the sums of each day, game or pricing rule of the span, with the days that are out of date."""
     kept, days = await reading.together([KEPT.format(by=by), LIVE_DAYS], values)
-    live = []
+    counted = []
     if days:
         bound = {**values, "live": [row[0] for row in days]}
-        live = await reading.rows(LIVE.format(by=by), bound)
+        counted = await reading.rows(live(by), bound)
     groups: dict[Any, list[Sum]] = {}
-    for key, *sums in (*kept, *live):
+    for key, *sums in (*kept, *counted):
         groups.setdefault(key, []).append(tuple(sums))
     return [(key, *added(groups[key])) for key in sorted(groups)]
 
@@ -145,6 +157,17 @@ def in_periods(found: Sequence[Sequence[Any]], by: ProfitBy) -> list[tuple[Any, 
 
 def added(group: Sequence[Sum]) -> Sum:
     return tuple(sum(column[1:], column[0]) for column in zip(*group, strict=True))
+
+
+def _row(by: ProfitBy, key: Any, found: Profit, names: Mapping[int, str]) -> ProfitRow:
+    if by == "game":
+        return ProfitRow(None, key, found)
+    if by != "pricing_rule":
+        return ProfitRow(key, None, found)
+    if key > NO_RULE:
+        return ProfitRow(None, None, found, "rule", key, names.get(key))
+    priced_by: PricedBy = "no_rule" if key == NO_RULE else "unknown"
+    return ProfitRow(None, None, found, priced_by)
 
 
 def _rule(

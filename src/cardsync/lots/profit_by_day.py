@@ -1,4 +1,4 @@
-"""Keeps sums of profit for each day of orders and game, beside the sums of sales
+"""Keeps sums of profit for each day of orders, game and pricing rule, beside the sums of sales
 (`derived/sales_by_day.py`): the same days are out of date, and a reader counts those by itself.
 """
 
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.derived.sales_by_day import SPLIT
-from cardsync.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of
+from cardsync.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of, priced
 
 _OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
 _GONE: Final = """
@@ -22,9 +22,9 @@ _GONE: Final = """
      WHERE seller_id = :seller AND ordered = ANY (CAST(:days AS date[]))
 """
 _KEEP: Final = f"""
-    INSERT INTO profit_sum (seller_id, ordered, day, game, {NAMED})
-    SELECT CAST(:seller AS bigint), ordered, day, game, {SUMMED}
-      FROM ({lines_of(_OF_DAYS)}) line GROUP BY 2, 3, 4
+    INSERT INTO profit_sum (seller_id, ordered, day, game, rule_id, {NAMED})
+    SELECT CAST(:seller AS bigint), ordered, day, game, rule_id, {SUMMED}
+      FROM ({priced(lines_of(_OF_DAYS))}) line GROUP BY 2, 3, 4, 5
 """
 _ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
 _ALL: Final = """
@@ -32,7 +32,7 @@ _ALL: Final = """
     SELECT CAST(:seller AS bigint), k.ordered
       FROM (SELECT ordered FROM sales_kept WHERE seller_id = :seller) k
 """
-# By day, or by game: `{by}` is one of the two.
+# By day, game or pricing rule: `{by}` is one of the three.
 KEPT: Final = f"""
     WITH {SPLIT}
     SELECT p.{{by}}, {SUMMED}
@@ -46,11 +46,16 @@ LIVE_DAYS: Final = f"""
      WHERE EXISTS (SELECT FROM orders o
                     WHERE o.seller_id = :seller AND o.order_date = days.ordered)
 """
-LIVE: Final = f"""
-    SELECT {{by}}, {SUMMED}
-      FROM ({lines_of("AND orders.order_date = ANY (CAST(:live AS date[]))")}) line
-     WHERE day BETWEEN :first AND :last GROUP BY 1
-"""
+_LIVE: Final = lines_of("AND orders.order_date = ANY (CAST(:live AS date[]))")
+
+
+def live(by: str) -> str:
+    """Return the query of the days that a reader counts by itself."""
+    lines = priced(_LIVE) if by == "rule_id" else _LIVE
+    return f"""
+        SELECT {by}, {SUMMED} FROM ({lines}) line
+         WHERE day BETWEEN :first AND :last GROUP BY 1
+    """
 
 
 async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:

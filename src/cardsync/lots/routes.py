@@ -202,7 +202,8 @@ async def read_profit(
     by: ProfitBy = "day",
 ) -> ProfitSummary:
     """The money that orders brought, less fees, postage and what their copies cost, by day, week,
-    month or game; or what each buy rule's copies brought. A copy of unknown cost has no profit:
+    month, game or the pricing rule that set the price; or, by rule, what each buy rule's copies
+    brought. A copy of unknown cost has no profit:
     `costed` of `pieces` says how many have one.
     """
     return await _profit(request, by, first, last)

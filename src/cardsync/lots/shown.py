@@ -12,7 +12,8 @@ from cardsync.lots.lot_csv import RejectedRow
 from cardsync.lots.models import Lot, Source
 from cardsync.web.safe_texts import encoded
 
-ProfitBy = Literal["day", "week", "month", "game", "rule"]
+ProfitBy = Literal["day", "week", "month", "game", "rule", "pricing_rule"]
+PricedBy = Literal["rule", "no_rule", "unknown"]
 
 
 class LotBody(msgspec.Struct):
@@ -117,12 +118,20 @@ class CardWithoutCost(msgspec.Struct):
 
 
 class ProfitRow(msgspec.Struct):
-    """`start` is the first day of a period, `game` the name of a game."""
+    """`start` is the first day of a period, `game` the name of a game. By pricing rule, `priced_by`
+    says whether a rule set the price at which the copies were sold; `rule` is null once it is gone.
+    """
 
     start: date | None
     game: str | None
     profit: Profit
     """The sales, costs and profit of the sold copies"""
+    priced_by: PricedBy | None = None
+    """By pricing rule: rule, no_rule or unknown"""
+    rule_id: int | None = None
+    """The pricing rule that set the price"""
+    rule: str | None = None
+    """The name of that rule; null: deleted"""
 
 
 class RuleReturn(msgspec.Struct):
@@ -145,20 +154,20 @@ class RuleReturn(msgspec.Struct):
 
 
 class ProfitSummary(msgspec.Struct):
-    """`rows` is empty by rule, and `rules` otherwise."""
+    """`rows` is empty by buy rule (`by=rule`), and `rules` otherwise."""
 
     by: ProfitBy
-    """day, week, month, game or rule"""
+    """day, week, month, game, rule (buy rule) or pricing_rule"""
     first: date
     """The first day"""
     last: date
     """The last day"""
     rows: list[ProfitRow]
-    """The periods or games; empty by rule"""
+    """The periods, games or pricing rules; empty by buy rule"""
     rules: list[RuleReturn]
     """The buy rules; empty otherwise"""
     total: Profit | None
-    """All of it; null by rule"""
+    """All of it; null by buy rule"""
 
 
 class LineProfit(msgspec.Struct):
@@ -276,6 +285,10 @@ def profit_as_csv(summary: ProfitSummary) -> bytes:
     if summary.by == "rule":
         rules = map(msgspec.structs.astuple, summary.rules)
         return encoded([RuleReturn.__struct_fields__, *rules])
-    names = ("start", "game", *Profit.__struct_fields__)
-    rows = ((r.start, r.game, *msgspec.structs.astuple(r.profit)) for r in summary.rows)
+    keys = ("priced_by", "rule_id", "rule") if summary.by == "pricing_rule" else ("start", "game")
+    names = (*keys, *Profit.__struct_fields__)
+    rows = (
+        (*(getattr(r, key) for key in keys), *msgspec.structs.astuple(r.profit))
+        for r in summary.rows
+    )
     return encoded([names, *rows])

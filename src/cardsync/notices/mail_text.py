@@ -39,7 +39,9 @@ class Line(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """`lines` has one notice at least; `shop` is the shop's name."""
+    """`lines` has one notice at least; `shop` is the shop's name. `brought` is what the last sync
+    brought, under them.
+    """
 
     sender: str
     to: str
@@ -49,6 +51,7 @@ class Letter(NamedTuple):
     written_at: datetime
     unsubscribe: str
     settings_url: str
+    brought: Line | None = None
 
 
 class Mail(NamedTuple):
@@ -122,7 +125,8 @@ def _text(letter: Letter) -> str:
         f"\nChoose what you get: {letter.settings_url}"
         f"\nGet no more mail: {letter.unsubscribe}\n"
     )
-    return "\n\n".join([*(_paragraph(line) for line in lines), end])
+    beside = [] if letter.brought is None else [letter.brought]
+    return "\n\n".join([*(_paragraph(line) for line in (*lines, *beside)), end])
 
 
 def _paragraph(line: Line) -> str:

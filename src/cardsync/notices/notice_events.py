@@ -15,20 +15,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.notices.news import Found
 from cardsync.orders.pullable import PULLABLE, TO_SHIP_STATUSES
 from cardsync.plurals import counted
+from cardsync.today.sync_result import EVENTS, moves_of
 
 _MOST: Final = 50
 _CYCLES: Final = """
-    SELECT c.id, c.status, c.logged_at,
-           coalesce(sum(CAST(r.value ->> 1 AS bigint)), 0)::bigint AS raised,
-           coalesce(sum(CAST(r.value ->> 3 AS bigint)), 0)::bigint AS lowered,
-           sum(CAST(r.value ->> 2 AS numeric) - CAST(r.value ->> 4 AS numeric)) AS worth
-      FROM (SELECT id, sync_cycle_id, status, logged_at FROM sync_cycle
-             WHERE seller_id = :seller AND NOT placeholder
-               AND status IN ('success', 'partial', 'failed') AND logged_at > :since
-             ORDER BY id DESC LIMIT :most) c
-      LEFT JOIN repricing_event e ON e.seller_id = :seller AND e.sync_cycle_id = c.sync_cycle_id
-      LEFT JOIN LATERAL jsonb_array_elements(e.brought -> 'rules') r ON true
-     GROUP BY 1, 2, 3 ORDER BY 1 DESC
+    SELECT c.id, c.status, c.logged_at, c.sync_cycle_id AS name, c.started_at AS started,
+           (SELECT min(n.started_at) FROM sync_cycle n
+             WHERE n.seller_id = :seller AND NOT n.placeholder AND n.id > c.id) AS next
+      FROM sync_cycle c
+     WHERE c.seller_id = :seller AND NOT c.placeholder
+       AND c.status IN ('success', 'partial', 'failed') AND c.logged_at > :since
+     ORDER BY c.id DESC LIMIT :most
 """
 _UPLOADS: Final = """
     SELECT id, kind, finished_at FROM upload
@@ -97,11 +94,17 @@ async def events_since(
     values = {"seller": seller_id, "since": since, "most": _MOST}
     cycles = (await session.execute(text(_CYCLES), values)).all()
     uploads = (await session.execute(text(_UPLOADS), values)).all()
-    return [*_of_cycles(cycles), *_of_uploads(uploads)]
+    ended = []
+    for id, status, at, name, started, following in reversed(cycles):
+        own = {"seller": seller_id, "name": name, "started": started, "next": following}
+        rows = (await session.execute(text(EVENTS), own)).all()
+        _, raised, up, lowered, down = moves_of([tuple(row) for row in rows])
+        ended.append((id, status, at, raised, lowered, up - down))
+    return [*_of_cycles(ended), *_of_uploads(uploads)]
 
 
-def _of_cycles(rows: Sequence[Any]) -> Iterator[Found]:
-    for id, status, at, raised, lowered, worth in reversed(rows):
+def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> Iterator[Found]:
+    for id, status, at, raised, lowered, worth in rows:
         kind = "sync_failed" if status == "failed" else "sync_done"
         moved = f": {counted(raised, 'price', 'prices')} raised, {lowered} lowered"
         brought = moved if raised or lowered else ""

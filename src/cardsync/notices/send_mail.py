@@ -19,6 +19,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.access.caller import as_owner
 from cardsync.access.models import Account, Member, Seller
 from cardsync.database.session import run
 from cardsync.notices.mail_server import NotSent, Undeliverable, hand_over, turn_at
@@ -29,8 +30,10 @@ from cardsync.notices.next_times import next_try
 from cardsync.notices.notice_kinds import way_of
 from cardsync.notices.record_notices import MAIL
 from cardsync.notices.unsubscribe_links import Unsubscriber, unsubscribe_url
+from cardsync.plurals import counted
 from cardsync.settings import Settings
 from cardsync.telemetry import spans
+from cardsync.today.sync_result import last_brought
 from cardsync.work import runner
 from cardsync.work.jobs import SENDING, Work, jobs
 from cardsync.work.metrics import SENT
@@ -127,6 +130,7 @@ async def write(
 ) -> Letter | None:
     """Return the letter, or None where nothing in it is for this member any more."""
     settings = work.settings
+    brought = await _brought(work, claimed.seller_id)
     async with work.database.tenant(claimed.seller_id) as session:
         reader = await _reader(session, claimed)
         if reader is None:
@@ -149,7 +153,24 @@ async def write(
         now,
         unsubscribe_url(settings, who),
         settings.origin + SETTINGS,
+        brought if reader.sees_revenue else None,
     )
+
+
+async def _brought(work: Work, seller_id: int) -> Line | None:
+    """Return what the last sync brought, as Today says it; None if it moved no price."""
+    owner = await as_owner(work.database, seller_id)
+    if owner is None:
+        return None
+    async with work.database.readings.of(seller_id, work.settings.read_seconds) as reading:
+        found = await last_brought(reading, owner)
+    if found is None or not (found.raised or found.lowered):
+        return None
+    said = f"The last sync raised {counted(found.raised, 'price', 'prices')} by"
+    said += f" ${found.raised_value} and lowered {counted(found.lowered, 'price', 'prices')} by"
+    url = f"{work.settings.origin}/sync/result?cycle={found.id}"
+    sentence = f"{said} ${found.lowered_value}."
+    return Line("info", sentence, "See what it brought", url, None)
 
 
 async def _reader(session: AsyncSession, claimed: Claimed) -> _Reader | None:

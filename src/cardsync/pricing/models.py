@@ -180,6 +180,7 @@ class PriceRun(Piece, Base):
 
 class PriceChange(Base):
     __tablename__ = "price_change"
+    __table_args__ = (Index("ix_price_change_card", "seller_id", "card_id", "run_id"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -35,7 +35,7 @@ _CYCLE: Final = """
      ORDER BY c.id DESC LIMIT 1
 """
 # An event that names no known cycle, as one of a task after it, is of the last one that began.
-_EVENTS: Final = """
+EVENTS: Final = """
     SELECT e.outcome, e.row_count, e.moved, e.brought, e.rejected FROM repricing_event e
      WHERE e.seller_id = :seller
        AND (e.sync_cycle_id = CAST(:name AS text)
@@ -117,11 +117,11 @@ async def sync_result(
     id, name, status, started, logged, duration, following = found[0]
     values |= {"name": name, "started": started, "logged": logged, "next": following}
     values |= _month(caller, now)
-    statements = (_EVENTS, _ORDERS, _GONE, _REVIEWS, _LIMITED, _LISTED, _CAPTURED)
+    statements = (EVENTS, _ORDERS, _GONE, _REVIEWS, _LIMITED, _LISTED, _CAPTURED)
     events, orders, gone, reviews, limited, listed, captured = await reading.together(
         statements, values
     )
-    rules, raised, up, lowered, down = _moves(events)
+    rules, raised, up, lowered, down = moves_of(events)
     largest = largest_of(move for event in events for move in (event[3] or {}).get("largest", ()))
     refused = [one for event in events for one in event[4] or ()]
     cards, value = listed[0]
@@ -162,11 +162,11 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
         return None
     id, name, _, started, *_, following = found[0]
     values = {"seller": caller.seller_id, "name": name, "started": started, "next": following}
-    _, raised, up, lowered, down = _moves(await reading.rows(_EVENTS, values))
+    _, raised, up, lowered, down = moves_of(await reading.rows(EVENTS, values))
     return SyncBrought(id, raised, amount(up), lowered, amount(down))
 
 
-def _moves(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
+def moves_of(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
     """Return the sums of each rule, then those of all: raised, their value, lowered, theirs."""
     rules = added(row for event in events for row in (event[3] or {}).get("rules", ()))
     raised, lowered = (sum(int(row[at]) for row in rules) for at in (1, 3))

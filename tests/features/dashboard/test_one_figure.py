@@ -80,6 +80,9 @@ async def generated(a_seller, seed):
             assert answer.is_success, answer.text
     if draw.random() < 0.6:
         await settle(seller)
+    if draw.random() < 0.3:
+        opened = await seller.post("/api/pull_sessions", json={})
+        assert opened.status_code in (201, 409, 422), opened.text
     return seller
 
 
@@ -161,7 +164,7 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
     sales = {by: await answer_of(seller, "/api/sales/summary", by=by, **span)
              for by in ("day", "week", "month", "game")}  # fmt: skip
     profit = {by: await answer_of(seller, "/api/buying/profit", by=by, **span)
-              for by in ("day", "week", "month", "game")}  # fmt: skip
+              for by in ("day", "week", "month", "game", "pricing_rule")}  # fmt: skip
     for by, found in sales.items():
         whole = found["total"] or {"gross": "0.00", "orders": 0, "refunds": "0.00"}
         for name in ("gross", "orders", "refunds"):
@@ -177,7 +180,8 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
         for name in SUMMED if found["total"] else ():
             tell(f"{name} of the span", f"profit by {by}", Decimal(found["total"][name]))
             tell(f"{name} of the span", f"profit by {by}, added", total(rows, name))
-        for period, one in zip(sales[by]["periods"], found["rows"], strict=by != "game"):
+        periods = sales[by]["periods"] if by in sales else []
+        for period, one in zip(periods, found["rows"], strict=by in ("day", "week", "month")):
             at = f"{by} {one['start']}"
             assert period["start"] == one["start"]
             received = Decimal(period["gross"]) - Decimal(period["refunds"])
@@ -245,6 +249,29 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
     reviews = (await answer_of(seller, "/api/pricing/reviews"))["reviews"]
     tell("prices to review", "today", waits.get("prices_to_review", {"count": 0})["count"])
     tell("prices to review", "reviews", len(reviews))
+
+    # What the frame of each page counts, and the network.
+    frame = (await owner.get("/today")).text
+    badges = {
+        path: int((re.search(rf'href="{path}" [^>]*>(?:(?!</a>).)*?class="badge[^"]*">([0-9,]+)',
+                             frame, re.S) or ["", "0"])[1])
+        for path in ("/orders", "/pulls", "/returns", "/pricing/reviews", "/recommendations")
+    }  # fmt: skip
+    returns = await answer_of(seller, "/api/returns")
+    suggested = await answer_of(seller, "/api/recommendations")
+    tell("orders to pull", "badge", badges["/orders"])
+    tell("open pulls", "badge", badges["/pulls"])
+    tell("open pulls", "today", int(shown["to_ship"]["pull_id"] is not None))
+    tell("returns", "badge", badges["/returns"])
+    tell("returns", "returns", returns["total"])
+    tell("prices to review", "badge", badges["/pricing/reviews"])
+    tell("suggestions", "badge", badges["/recommendations"])
+    tell("suggestions", "suggestions", suggested["total"])
+    tell("suggestions", "today", waits.get("prices_recommended", {"count": 0})["count"])
+    network = await answer_of(seller, "/api/network")
+    tell("cards listed", "network", network["in_stock"])
+    private = sum(network["kept_private"].values())
+    tell("cards listed", "network, added", network["shared"] + private)
 
     # The pages say what the API says.
     reader = Reader("en", ZoneInfo(account["time_zone"]), clock.now())

@@ -54,6 +54,10 @@ async def test_the_owner_sees_what_a_buyer_sees(a_shop, catalog, tag, service):
     assert told["consented_at"]
     assert told["published_at"]
     assert (told["printings"], told["copies"], told["store_name"]) == (1, 3, "Alpha")
+    assert (told["in_stock"], told["shared"]) == (3, 2)
+    assert told["kept_private"] == {
+        "custom": 0, "private": 0, "without_price": 1, "other_language": 0,
+    }  # fmt: skip
     assert told["postage"] == [
         {"value_from": "0.00", "postage": "1.27"},
         {"value_from": "12.00", "postage": "3.20"},

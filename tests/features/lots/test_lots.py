@@ -283,6 +283,56 @@ async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
     assert (await seller.http.patch(f"{path}9", json={"quantity": 1})).status_code == 404
 
 
+async def test_profit_is_told_by_the_rule_that_set_the_price(a_seller):
+    seller = await a_seller()
+    rule = {"name": "High end", "priority": 5, "state": "published"}
+    made = (await seller.post("/api/pricing/rules", json=rule)).json()
+    await seller.import_csv(a_csv(*(a_row(card, market="2.00", price="5.00") for card in (1, 2))))
+    [target] = {card["target_price"] for card in await seller.cards()}
+    assert target not in (None, "5.00")
+    await add(seller, *((card, 9, Decimal("0.50"), date(2026, 7, 1)) for card in (1, 2)))
+    today = clock.now().date()
+    amounts = {"product_amt": 20.0, "shipping_amt": 1.0, "total_amt": 21.0}
+    dates = {"A-1": today, "A-2": today - timedelta(days=40), "A-3": today}
+    # A-1 sold at the rule's price and at one that no rule asked, A-2 before the rule was there; of
+    # A-3 the card is not known.
+    rows = [an_order(number, order_date=f"{day}", **amounts) for number, day in dates.items()]
+    await seller.orders(rows)
+    lines = [("A-1", 1, target), ("A-1", 2, "5.00"), ("A-2", 1, target), ("A-3", 999, "20.00")]
+    await seller.items(
+        [
+            {"order_number": order, "sku_id": card, "quantity": 1, "unit_price": float(price)}
+            for order, card, price in lines
+        ],
+    )
+    span = {"from": f"{today - timedelta(days=60)}", "to": f"{today + timedelta(days=1)}"}
+
+    async def told():
+        found = await earned(seller, "pricing_rule", **span)
+        whole = (await earned(seller, "day", **span))["total"]
+        assert found["total"] == whole
+        return [(row["priced_by"], row["rule"], row["profit"]["pieces"]) for row in found["rows"]]
+
+    # The days are counted by the reader, and then kept.
+    before = await told()
+    assert before == [("rule", "High end", 1), ("no_rule", None, 2), ("unknown", None, 1)]
+    await settle(seller)
+    assert await told() == before
+    owner = await signed_in(seller)
+    page = unescape((await owner.get("/profit")).text)
+    table = re.search(r"Profit by rule.*?</table>", page, re.S)[0]
+    assert f'href="/pricing/rules/{made["id"]}"' in table
+    assert "<bdi>High end</bdi>" in table
+    assert "No rule" in table
+    assert "Unknown" in table
+    asked = {"params": span | {"by": "pricing_rule"}}
+    sheet = (await seller.get("/api/buying/profit.csv", **asked)).text.splitlines()
+    assert sheet[0].startswith("priced_by,rule_id,rule,pieces,costed,")
+    assert f"rule,{made['id']},High end,1,1," in sheet[1]
+    assert (await seller.http.delete(f"/api/pricing/rules/{made['id']}")).is_success
+    assert (await told())[0] == ("rule", None, 1)
+
+
 async def test_a_buy_rule_says_what_its_money_brought(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)

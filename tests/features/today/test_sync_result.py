@@ -17,6 +17,7 @@ from builders import a_csv, a_row, log
 from cardsync import clock
 from cardsync.pricing.rollback.brought import LARGEST, with_more
 from lots_builder import settle
+from notices_builder import a_mail_server, of_service, reaching, reported
 from orders_builder import an_item, an_order
 from rollbacks_builder import a_rule
 
@@ -133,6 +134,35 @@ async def test_it_is_one_click_from_today_and_in_the_notice(a_seller):
     staff = await joined(seller, f"staff-{seller.email}")
     assert (await staff.get(PATH)).status_code == 403
     assert (await staff.get("/api/today")).json()["last_sync"] is None
+
+
+async def test_the_digest_says_what_the_last_sync_brought_as_today_does(a_seller, service, alive):
+    async with a_mail_server() as box:
+        url = f"smtp://127.0.0.1:{box.port}"
+        async with reaching(
+            service, alive, mail_url=url, mail_from="Cards <notices@shop.example>"
+        ) as mailing:
+            seller = of_service(await a_synced_shop(a_seller), mailing)
+            await reported(seller)
+            # Prices that were sent after the sync's end are in the letter, too.
+            body = {
+                "imported_at": clock.rfc3339(clock.now()),
+                "row_count": 1,
+                "file_sha256": "b" * 64,
+                "rows": [{"marketplace_id": 4, "old_price": "3.00", "new_price": "3.25"}],
+            }
+            assert (await seller.post("/api/v1/repricing_events", json=body)).is_success
+            await seller.service.run_jobs()
+            await seller.set(past_due=True)
+            await reported(seller)
+            text = " ".join(box.of(seller.email)[-1].get_content().split())
+            told = (await seller.get("/api/today")).json()["last_sync"]
+    assert (told["raised"], told["lowered"]) == (3, 1)
+    assert (
+        f"The last sync raised 3 prices by ${told['raised_value']} and lowered 1 price by"
+        f" ${told['lowered_value']}."
+    ) in text
+    assert f"/sync/result?cycle={told['id']}" in text
 
 
 async def test_before_the_first_sync_there_is_nothing_and_a_sync_without_prices_says_so(a_seller):

@@ -52,6 +52,13 @@ REASONS: Final = {
     "suspended": "your account is suspended",
     "plan_ended": "your plan has ended",
 }
+# Why a listing is kept private, by the fields of `KeptPrivate`.
+PRIVATE: Final = {
+    "custom": "custom",
+    "private": "by you",
+    "without_price": "without a price",
+    "other_language": "in another language",
+}
 # Rows of the table of rates that are there to be filled in.
 BLANK_ROWS: Final = 2
 
@@ -101,6 +108,12 @@ async def _page(
         inputs=INPUTS,
         labels={each.name: each.label for each in INPUTS},
         reasons=[REASONS[why] for why in found.hidden_because if why in REASONS],
+        private_words=", ".join(
+            f"{reader.number(count)} {words}"
+            for name, words in PRIVATE.items()
+            if (count := getattr(found.kept_private, name))
+        )
+        or "none",
         since={
             name: f"{words[name]} {reader.day(day.astimezone(reader.zone).date())}"
             for name, day in days.items()

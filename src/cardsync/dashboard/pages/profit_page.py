@@ -41,6 +41,7 @@ FACES: Final = {
     "week": ("By week", 84),
     "day": ("By day", 30),
     "game": ("By game", 90),
+    "pricing_rule": ("By rule", 90),
     "rule": ("By buy rule", 365),
     "fees": ("Fees: estimate and report", 90),
     "lots": ("Purchases and cost", 30),
@@ -108,6 +109,7 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
     first = (today.replace(day=1) - timedelta(days=28 * (MONTHS_SHOWN - 1))).replace(day=1)
     async with reading(request) as reads:
         games = await profit.profit(reads, caller, "game", span.first, span.last)
+        rules = await profit.profit(reads, caller, "pricing_rule", span.first, span.last)
         before = await profit.profit(reads, caller, "game", span.first_before, span.last_before)
         months = await profit.profit(reads, caller, "month", first, today)
         sold = await sales_summary.summary(reads, caller, "month", span.first, span.last)
@@ -126,6 +128,7 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
         total=total,
         before=before.total,
         games=games.rows,
+        rules=rules.rows,
         months=[*reversed(months.rows)],
         sold=sold.total,
         gaps=[*map(reader_of(request, caller).month, sold.gaps)],
