@@ -14,7 +14,7 @@ from cardsync.dashboard import page_texts
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 # Data does not stand, lie, come, go or tell; a person says what a thing is not, and not "is no".
 RULED_OUT = {
-    "a verb that data does not have": r"stands?|stood|goes(?! live)|comes|lies|tells|told|shall",
+    "a verb that data does not have": r"stands?|stood|goes(?! (live|below))|comes|lies|tells|told|shall",
     "somebody is told": r"tell (you|us|the desk|how|why|which|when)",
     "is no": r"(?<!there )(?<!There )(is|are) no (?!longer|more)",
     "page": r"(load|open) this page again|page of (cards|orders|shelves)|of now\b",

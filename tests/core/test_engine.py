@@ -913,7 +913,7 @@ def test_a_receipt_with_an_earlier_source_refused_says_why():
         ({}, "The price is already 10.00."),
         ({"market": 120_000}, "The price changes from 10.00 to 12.00."),
         ({"current_price": None}, "The first price is 10.00."),
-        ({"current_price": 100_050}, "The price stays at 10.005: 10.00 is too small a move."),
+        ({"current_price": 100_050}, "The price stays at 10.005: 10.00 is too small a change."),
     ],
 )
 def test_the_last_step_says_what_becomes_of_the_price(card, said):
@@ -947,7 +947,7 @@ def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said)
             {"never_lower": True, "adjust_bp": -500},
             "9.50 is below the current price, and the rule never lowers 10.00.",
         ),
-        ({"adjust_bp": -10_000}, "0.00 is below the marketplace's minimum, 0.01."),
+        ({"adjust_bp": -10_000}, "0.00 is below TCGplayer's minimum, 0.01."),
     ],
 )
 def test_a_bound_is_told_in_words(rule, said):

@@ -18,7 +18,8 @@ READ = {
     " Never  MOVES ": Expectation("never moves"),
     "never under 20.00": Expectation("never under", 200_000),
     "never over $5": Expectation("never over", 50_000),
-    "lands at 4.99": Expectation("lands at", 49_900),
+    "equals 4.99": Expectation("equals", 49_900),
+    "lands at 4.99": Expectation("equals", 49_900),
     "at most +10%": Expectation("at most", 1_000),
     "at most +2.5%": Expectation("at most", 250),
     "at most -10%": Expectation("at most", -1_000),
@@ -48,7 +49,7 @@ EXPECTATIONS = st.one_of(
     st.just(Expectation("never moves")),
     st.builds(
         Expectation,
-        st.sampled_from(["never under", "never over", "lands at"]),
+        st.sampled_from(["never under", "never over", "equals"]),
         st.integers(1, 10**12 - 1),
     ),
     st.builds(Expectation, st.just("at most"), MOVES),
@@ -63,7 +64,7 @@ def fails(expectation: Expectation, now: int | None, then: int | None) -> bool:
             return then is not None and then < expectation.amount
         case "never over":
             return then is not None and then > expectation.amount
-        case "lands at":
+        case "equals":
             return then is not None and then != expectation.amount
     if now is None or then is None:
         return False

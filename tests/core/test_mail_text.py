@@ -28,14 +28,14 @@ def a_letter(*lines: Line, shop: str = "Bea's Cards") -> Letter:
 
 def test_a_letter_says_the_worst_first_and_how_to_end_it():
     mild = Line("info", "2 new orders to pull.", "See the orders", "https://s/orders", None)
-    bad = Line("bad", "The agent is silent.", "See when", "https://s/today", None)
+    bad = Line("bad", "The sync app isn't responding.", "See when", "https://s/today", None)
     mail = read(mail_of(a_letter(mild, bad)))
     assert mail["Subject"] == "Bea's Cards: 2 things to know"
     assert mail["List-Unsubscribe"] == "<https://shop.example/unsubscribe/1>"
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     text = mail.get_content()
-    assert text.index("The agent is silent.") < text.index("2 new orders")
-    assert said(read(mail_of(a_letter(bad)))) == "Bea's Cards: The agent is silent."
+    assert text.index("The sync app isn't responding.") < text.index("2 new orders")
+    assert said(read(mail_of(a_letter(bad)))) == "Bea's Cards: The sync app isn't responding."
 
 
 def test_a_letter_without_anything_to_say_is_none():

@@ -80,7 +80,7 @@ def test_nothing_of_an_address_is_said_but_numbers_and_places(text):
 def test_refusals_are_counted_by_their_kind():
     problems = [errors.NotFound("x"), errors.NotFound("y"), errors.MutexHeld("z")]
     assert sentences(together(*left(problems))) == (
-        "2 no longer need review. 1 could not be decided. The page shows what is holding it."
+        "2 no longer need review. 1 wasn't approved. See why below."
     )
 
 

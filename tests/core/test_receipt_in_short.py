@@ -28,16 +28,16 @@ CASES = {
     "one step, and cents": (
         [market("153.60"), formula("153.60", "152.064"), step("bounds", "152.064", "152.064"),
          step("rounding", "152.064", "152.06"), change("152.06")],
-        InShort([Move("Market", "153.60"), Move("1% under", "152.06")], "Limits did not apply."),
+        InShort([Move("Market", "153.60"), Move("1% under", "152.06")], "No limits applied."),
     ),
     "the market itself": (
         [market("5.00"), formula("5.00", "5.00", 0), change("5.00")],
-        InShort([Move("Market", "5.00")], "Limits did not apply."),
+        InShort([Move("Market", "5.00")], "No limits applied."),
     ),
     "an amount": (
         [market("5.00"), formula("5.00", "5.75", 1000, "0.25"), change("5.75")],
         InShort([Move("Market", "5.00"), Move("10% above, 0.25 more", "5.75")],
-                "Limits did not apply."),
+                "No limits applied."),
     ),
     "the cap": (
         [market("0.93"), formula("0.93", "0.9207"),
@@ -59,8 +59,8 @@ CASES = {
         [market("9.00", None), formula("9.00", "8.91"), step("review", "8.91", None),
          step("change", None, None)],
         InShort([Move("Market", "9.00"), Move("1% under", "8.91"),
-                 Move("kept until you review it", None)],
-                "Limits applied: kept until you review it."),
+                 Move("kept until you approve it", None)],
+                "Limits applied: kept until you approve it."),
     ),
 }  # fmt: skip
 

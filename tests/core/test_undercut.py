@@ -106,9 +106,9 @@ def test_the_step_tells_listing_source_and_age():
     assert (step["lowest_listing"], step["listing_source"]) == ("12.00", "low")
     assert step["listing_observed_at"] == "2026-11-21T08:00:00Z"
     said = told("undercut", low=100_000)["summary"]
-    assert said == "10.00 stays: the lowest listing, 10.00, is not above it."
+    assert said == "The lowest listing (10.00) is not higher, so no change."
     plain = replace(RULE, undercut_up_bp=None)
-    assert told("undercut", plain)["summary"] == "The rule does not rise to the lowest listing."
+    assert told("undercut", plain)["summary"] == "The rule doesn't go up to the lowest listing."
 
 
 @pytest.mark.parametrize("bp", [-1, 5_001])
@@ -171,7 +171,7 @@ def test_the_hard_floor_is_told_only_where_it_is_set():
     assert told("hard_floor") is None
     capped = replace(RULE, cap=Cap(up_bp=1_000, down_bp=1_000))
     step = told("hard_floor", capped, replace(SELLER, hard_floor=120_000))
-    assert step["summary"] == "11.00 is below your hard floor of 12.00."
+    assert step["summary"] == "11.00 is below your minimum price of 12.00."
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,25 @@ from cardsync.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
 CASES = [
     (
         Held("rise", 150_100),
-        "A rise to 15.01 is beyond your limit and waits for your review.",
+        "An increase to 15.01 is over your limit and needs approval.",
     ),
-    (Held("drop", 50_000), "A drop to 5.00 is beyond your limit and waits for your review."),
-    (Held("first_price", 10_000), "Its first price, 1.00, waits for your review."),
+    (Held("drop", 50_000), "A drop to 5.00 is over your limit and needs approval."),
+    (Held("first_price", 10_000), "Its first price, 1.00, needs approval."),
     (
         Held("holdout", 11_000, datetime(2026, 12, 3, tzinfo=UTC)),
-        "It is in its rule's hold-out until 2026-12-03; the rule would ask 1.10.",
+        "It's in its rule's control group until 2026-12-03; the rule would set 1.10.",
     ),
-    (Held("cap"), "Its rule holds moves beyond the cap, so the price stays the same."),
+    (Held("cap"), "The change is bigger than its rule's cap allows, so the price stays the same."),
     (
         Held("cap", 2_900, period="week", stays=False),
-        "Its rule asks 0.29. The weekly cap limits how far the price moves at once.",
+        "Its rule sets 0.29. The weekly cap limits how far the price moves at once.",
     ),
     (
         Held("cap", 2_900, period="sync"),
-        "Its rule asks 0.29, which is beyond the cap per sync, so the price stays the same.",
+        "Its rule sets 0.29, which is beyond the cap per sync, so the price stays the same.",
     ),
     *(
-        (Held("gate", verdict=verdict), f"Its market gate keeps the rule's price. {why}")
+        (Held("gate", verdict=verdict), f"Waiting for market data, so the price stays the same. {why}")
         for verdict, why in GATES.items()
     ),
 ]
@@ -48,9 +48,9 @@ def test_each_reason_has_one_word_on_pages():
     words = {held.reason: HeldShown(held.reason, "", None).word for held, _ in CASES}
     reviewed = dict.fromkeys(("rise", "drop", "first_price"), "needs review")
     assert words == reviewed | {
-        "holdout": "hold-out",
+        "holdout": "control group",
         "cap": "limited by daily cap",
-        "gate": "held by gate",
+        "gate": "waiting for market data",
     }
 
 

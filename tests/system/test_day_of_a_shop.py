@@ -178,7 +178,7 @@ def a_rule_changed(page: Page, shop: Shop) -> None:
     draft = page.locator("#draft")
     draft.get_by_text("Matches", exact=True).wait_for()
     before = draft.inner_text()
-    page.get_by_label("Percent above or under").fill("12")
+    page.get_by_label("Percent above or below").fill("12")
     page.wait_for_function(
         "before => document.getElementById('draft').innerText !== before", arg=before
     )
@@ -187,7 +187,7 @@ def a_rule_changed(page: Page, shop: Shop) -> None:
     page.goto("/pricing/runs")
     with shop.seller.http() as http:
         last = newest_run(http)["id"]
-        page.get_by_role("button", name="Price every card now").click()
+        page.get_by_role("button", name="Reprice now").click()
         eventually(
             lambda: newest_run(http)["id"] > last and newest_run(http)["state"] != "running",
             "the run of the changed rule",
@@ -216,8 +216,8 @@ def a_box_counted(page: Page) -> None:
     seen = page.locator("input[name^=seen-]")
     for n in range(seen.count()):
         seen.nth(n).fill("1" if n == 0 else "2")
-    page.get_by_role("button", name="Record what you saw").click()
-    page.get_by_role("button", name="Finish, unseen cards stay").click()
+    page.get_by_role("button", name="Save counts").click()
+    page.get_by_role("button", name="Finish, keep uncounted cards").click()
     page.get_by_text("settled").first.wait_for()
     figures = page.locator("dl.figures").inner_text()
     assert re.search(r"Wrong\s+1\b", figures), figures

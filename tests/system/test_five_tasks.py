@@ -126,6 +126,6 @@ def test_twenty_cards_are_put_on_a_shelf(browser: Browser, shop: Shop) -> None:
         hand.click(boxes.nth(19), modifiers=["Shift"])
         assert page.locator("tbody input[name=card_ids]:checked").count() == 20
         hand.click(page.locator(".selection").get_by_text("Shelve"))
-        hand.click(page.get_by_role("button", name="Put on the shelf"))
+        hand.click(page.get_by_role("button", name="Assign location"))
         done(page)
         assert hand.count <= 6

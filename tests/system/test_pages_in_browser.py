@@ -259,7 +259,7 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
             page.keyboard.press(key)
         ticked = page.locator("[name=card_ids]:checked")
         assert ticked.count() == 1
-        command(page, "Add the selected to a list")
+        command(page, "Add the selected cards to a list")
         added = page.get_by_role("button", name="Add to list")
         for _ in range(4):  # The menu follows its button.
             page.keyboard.press("Tab")
@@ -395,7 +395,7 @@ def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop)
         page.wait_for_url(re.compile(r"/cards/\d+"))
         why = page.get_by_role("region", name="Why this price")
         assert why.locator("li").count() > 3
-        receipt = why.locator("summary", has_text="As of the last sync")
+        receipt = why.locator("summary", has_text="At last sync")
         for _ in range(80):
             page.keyboard.press("Tab")
             if receipt.evaluate("e => e === document.activeElement"):
@@ -575,7 +575,7 @@ def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: 
         page.get_by_role("button", name="Columns").click()
         labels = page.locator("#columns label")
         labels.nth(3).drag_to(labels.nth(0), target_position={"x": 20, "y": 3})
-        page.get_by_role("button", name="Show these for me").click()
+        page.get_by_role("button", name="Save columns").click()
         page.locator("thead th:nth-child(3)", has_text="Market").wait_for()
 
 
@@ -601,11 +601,11 @@ def test_a_rule_is_written_as_a_sentence_and_its_effect_and_save_stay_in_sight(
         for label, words in (
             ("Name", "Foils over market"),
             ("Cards that match", "is:foil"),
-            ("Percent above or under", "5"),
+            ("Percent above or below", "5"),
         ):
             page.locator("input").and_(page.get_by_label(label, exact=True)).fill(words)
             acts += 1
-        told = page.get_by_text("Cards that match is:foil are priced at 5% above the market price")
+        told = page.get_by_text("Cards that match is:foil: 5% above the market price")
         told.wait_for()
         page.locator("#in-short").get_by_text("up").wait_for()
         inside = """() => [...document.querySelectorAll("#in-short, .save-bar button, #effect")]
@@ -625,11 +625,11 @@ def test_a_rule_is_written_as_a_sentence_and_its_effect_and_save_stay_in_sight(
         settled(page)
         mark = page.locator("#price summary").get_by_text("differs from live")
         assert not mark.is_visible()
-        page.get_by_label("Above or under", exact=True).select_option("under")
+        page.get_by_label("Above or below", exact=True).select_option("under")
         mark.wait_for()
         page.get_by_role("heading", name="Differs from the live rule").wait_for()
         look(page, "a rule that differs from the live one")
-        page.get_by_label("Above or under", exact=True).select_option("above")
+        page.get_by_label("Above or below", exact=True).select_option("above")
         mark.wait_for(state="hidden")
         page.get_by_role("button", name="Delete").click()
         page.wait_for_url(re.compile(r"/pricing(\?|$)"))

@@ -24,7 +24,7 @@ _MARKS = {
     "pl": (_NARROW, ","), "cs": (_NARROW, ","), "sv": (_NARROW, ","), "nb": (_NARROW, ","),
     "fi": (_NARROW, ","), "ru": (_NARROW, ","), "uk": (_NARROW, ","),
 }  # fmt: skip
-_STEPS = ((60, 60, "min"), (3600, 24, "h"), (86_400, 45, "d"))
+_STEPS = ((60, 60, "min", "min"), (3600, 24, "hr", "hr"), (86_400, 45, "day", "days"))
 
 
 # A day or a month that is no part of a time, a number or a name.
@@ -210,11 +210,12 @@ class Reader:
         seconds = (self.now - _moment(moment)).total_seconds()
         past, seconds = seconds >= 0, abs(seconds)
         if seconds < 45:
-            return "just now"
-        for unit, most, name in _STEPS:
+            return "just now" if past else "in a moment"
+        for unit, most, one, many in _STEPS:
             count = round(seconds / unit)
             if count < most:
-                return f"{count} {name} ago" if past else f"in {count} {name}"
+                long = f"{count} {one if count == 1 else many}"
+                return f"{long} ago" if past else f"in {long}"
         return self.day(_moment(moment).astimezone(self.zone).date())
 
 

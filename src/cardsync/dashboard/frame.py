@@ -104,10 +104,10 @@ def sync_line(
     ):
         return SyncLine("busy", _progress(reader, caller, now))
     if seen_at is not None and is_offline(seen_at, now):
-        return SyncLine("bad", f"Agent offline since {reader.clock_time(seen_at)}", seen_at)
+        return SyncLine("bad", f"Sync app offline since {reader.clock_time(seen_at)}", seen_at)
     if state.last_sync_at is not None:
         return SyncLine("good", f"Synced {reader.ago(state.last_sync_at)}", state.last_sync_at)
-    return SyncLine("none", "Not synced yet" if seen_at else "No agent yet")
+    return SyncLine("none", "Not synced yet" if seen_at else "No sync app yet")
 
 
 def _progress(reader: Reader, caller: Caller, now: datetime) -> str:

@@ -21,15 +21,15 @@ UNDER: Final = Decimal(20)
 REASONS: Final = {
     "rise": "Over your limit for increases.",
     "drop": "Over your limit for decreases.",
-    "first_price": "It is the card's first price.",
+    "first_price": "The card's first price.",
 }
 KINDS: Final = {
     "depth_raise": "Others list it for more",
     "sales_anchor": "It sells for more",
     "generic_raise": "The market is higher",
-    "demand_pulse": "It sells faster",
+    "demand_pulse": "Faster sale",
     "stale_stock": "No sale in 90 days",
-    "never_matching_rule": "A rule prices no cards",
+    "never_matching_rule": "A rule matches no cards",
     "rule_scope_drift": "A rule prices different cards than before",
     "missing_floor": "A rule has no floor",
 }

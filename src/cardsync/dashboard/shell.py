@@ -35,8 +35,8 @@ HEADERS = pages.HEADERS | {
 HEADINGS = {
     403: "Not allowed",
     404: "Not found",
-    409: "Something changed in the meantime",
-    422: "This could not be read",
+    409: "Someone else changed this",
+    422: "Something's wrong with this request",
     429: "Too many requests",
     503: "One moment, please",
 }

@@ -33,34 +33,32 @@ class NoticeKind(NamedTuple):
 
 OF_TODAY: Final[dict[Kind, NoticeKind]] = {
     "orders_to_pull": NoticeKind(
-        "Orders close to their shipping deadline, or past it", "Orders", "at_once", "daily"
+        "Orders to pull are due soon or late", "Orders", "at_once", "daily"
     ),
-    "orders_to_ship": NoticeKind(
-        "Pulled orders close to their shipping deadline, or past it", "Orders", "daily", "daily"
-    ),
+    "orders_to_ship": NoticeKind("Pulled orders are due soon or late", "Orders", "daily", "daily"),
     "cards_missing": NoticeKind("A card is missing from a pull", "Orders", "daily", "daily"),
-    "agent_silent": NoticeKind("The agent is silent", "Sync", "at_once", "never"),
-    "your_turn": NoticeKind("The agent waits for a person", "Sync", "at_once", "never"),
+    "agent_silent": NoticeKind("Sync app offline", "Sync", "at_once", "never"),
+    "your_turn": NoticeKind("Sync app needs you", "Sync", "at_once", "never"),
     "sync_failing": NoticeKind("Syncs keep failing", "Sync", "at_once", "never"),
-    "task_failed": NoticeKind("A task of the agent failed", "Sync", "at_once"),
+    "task_failed": NoticeKind("A sync app task failed", "Sync", "at_once"),
     "upload_in_review": NoticeKind("An upload needs review", "Sync", "at_once"),
     "run_in_review": NoticeKind("A pricing run needs review", "Prices", "at_once"),
     "prices_to_review": NoticeKind("Prices need review", "Prices", "daily"),
-    "price_file_to_approve": NoticeKind("A price file waits for approval", "Prices", "daily"),
-    "prices_held": NoticeKind("Prices are held by a cap", "Prices", "daily"),
+    "price_file_to_approve": NoticeKind("A price file needs approval", "Prices", "daily"),
+    "prices_held": NoticeKind("Prices are limited by a cap", "Prices", "daily"),
     "prices_recommended": NoticeKind("Prices are suggested", "Prices", "never"),
-    "rules_broken": NoticeKind("A rule does not do what it says", "Prices", "at_once"),
-    "rules_never_match": NoticeKind("A rule governs no card", "Prices", "never"),
+    "rules_broken": NoticeKind("A rule isn't working as written", "Prices", "at_once"),
+    "rules_never_match": NoticeKind("A rule matches no cards", "Prices", "never"),
     "plans_waiting": NoticeKind("Plans from assistants need approval", "Prices", "daily"),
-    "offers_waiting": NoticeKind("Offers to customers wait for the shop", "Stock", "daily"),
+    "offers_waiting": NoticeKind("Offers to customers need your attention", "Stock", "daily"),
     "offers_expiring": NoticeKind("Offers to customers end within a day", "Stock", "never"),
     "listings_rejected": NoticeKind("New listings were rejected", "Stock", "daily"),
-    "listings_unanswered": NoticeKind("The answer to new listings was lost", "Stock", "daily"),
-    "cards_dropped": NoticeKind("Cards left the stock without a sale", "Stock", "never", "never"),
+    "listings_unanswered": NoticeKind("New listings unconfirmed", "Stock", "daily"),
+    "cards_dropped": NoticeKind("Cards missing without a sale", "Stock", "never", "never"),
     "account_to_be_deleted": NoticeKind("The account will be deleted", "Account", "at_once"),
     "payment_past_due": NoticeKind("A payment is past due", "Account", "at_once"),
     "plan_unpaid": NoticeKind("The account has no paid plan", "Account", "daily"),
-    "consent_missing": NoticeKind("Writing prices is not allowed yet", "Account", "daily"),
+    "consent_missing": NoticeKind("Sending prices to TCGplayer is off", "Account", "daily"),
     "backup_wrong": NoticeKind("A backup failed or is too old", "Account", "at_once"),
     "catalog_old": NoticeKind("A card catalog is old", "Account", "at_once"),
     "auto_sync_paused": NoticeKind("Automatic sync is paused", "Account", "never"),
@@ -72,7 +70,7 @@ OF_EVENTS: Final[dict[Event, NoticeKind]] = {
     "sync_done": NoticeKind("A sync is done", "Sync", "never", "never"),
     "sync_failed": NoticeKind("A sync failed, each time", "Sync", "never", "never"),
     "upload_rejected": NoticeKind("An upload was rejected", "Sync", "at_once"),
-    "webhook_disabled": NoticeKind("A webhook was switched off", "Account", "at_once"),
+    "webhook_disabled": NoticeKind("A webhook was turned off", "Account", "at_once"),
 }
 GROUPS: Final = ("Orders", "Sync", "Prices", "Stock", "Account")
 KINDS: Final[dict[str, NoticeKind]] = {

@@ -48,23 +48,23 @@ _FLAGS: Final[Mapping[str, str]] = {
 _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
         "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",
-        "A listing below {least}, or fewer than three listings, would end this.",
+        "Expires if a listing drops below {least}, or fewer than three are left.",
     ),
     "sales_anchor": (
-        "The median of {sales_30d} sales in thirty days is {median_sale}.",
-        "A median below {least}, or fewer than three sales, would end this.",
+        "The median of {sales_30d} sales in 30 days is {median_sale}.",
+        "Expires if the median drops below {least}, or with fewer than three sales.",
     ),
     "generic_raise": (
         "The market price of the last upload is {market}.",
-        "A market price below {least} would end this.",
+        "Expires if the market price drops below {least}.",
     ),
     "demand_pulse": (
-        "{sales_7d} of the {sales_30d} sales in thirty days were in the last seven.",
-        "This ends after a week with fewer sales than the weeks before it.",
+        "{sales_7d} of {sales_30d} sales in 30 days were in the last seven.",
+        "Expires after a week with fewer sales than before.",
     ),
     "stale_stock": (
         "No copies sold in the last 90 days.",
-        "This ends when one copy sells.",
+        "Clears when one sells.",
     ),
 }
 

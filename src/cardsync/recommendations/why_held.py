@@ -13,29 +13,29 @@ from cardsync.pricing.engine.steps import GATE_PASSED
 from cardsync.pricing.rules.rule_forms import CAPS
 
 SENTENCES: Final[Mapping[str, str]] = {
-    "rise": "A rise to {price} is beyond your limit and waits for your review.",
-    "drop": "A drop to {price} is beyond your limit and waits for your review.",
-    "first_price": "Its first price, {price}, waits for your review.",
-    "holdout": "It is in its rule's hold-out until {until}; the rule would ask {price}.",
-    "cap": "Its rule holds moves beyond the cap, so the price stays the same.",
-    "gate": "Its market gate keeps the rule's price. {why}",
+    "rise": "An increase to {price} is over your limit and needs approval.",
+    "drop": "A drop to {price} is over your limit and needs approval.",
+    "first_price": "Its first price, {price}, needs approval.",
+    "holdout": "It's in its rule's control group until {until}; the rule would set {price}.",
+    "cap": "The change is bigger than its rule's cap allows, so the price stays the same.",
+    "gate": "Waiting for market data, so the price stays the same. {why}",
 }
 # The same of a cap, where the price that the rule asks without it is known.
-LIMITED: Final = "Its rule asks {price}. The {cap} limits how far the price moves at once."
-STUCK: Final = "Its rule asks {price}, which is beyond the {cap}, so the price stays the same."
+LIMITED: Final = "Its rule sets {price}. The {cap} limits how far the price moves at once."
+STUCK: Final = "Its rule sets {price}, which is beyond the {cap}, so the price stays the same."
 # A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing. A
 # cap is named by its period.
 WORDS: Final[Mapping[str, str]] = {
-    "holdout": "hold-out",
-    "gate": "held by gate",
+    "holdout": "control group",
+    "gate": "waiting for market data",
 }
 GATES: Final[Mapping[str, str]] = {
     "market_stale": "The market price was unknown or too old.",
-    "no_listing": "No listing in the same condition was observed.",
+    "no_listing": "No listing in the same condition was found.",
     "listings_stale": "The listings were unknown or too old.",
-    "too_few_listings": "Fewer listings were observed than the rule requires.",
+    "too_few_listings": "There are fewer listings than the rule requires.",
     "sales_stale": "The sales were unknown or too old.",
-    "too_few_sales": "Fewer sales were observed than the rule requires.",
+    "too_few_sales": "There are fewer sales than the rule requires.",
     "buy_out": "The card was bought out within the last four hours.",
 }
 

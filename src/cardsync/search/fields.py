@@ -31,7 +31,7 @@ class QueryError(ValueError):
         offset: int,
         nearest: str | None = None,
     ) -> None:
-        super().__init__(f"{message}; did you mean {nearest}?" if nearest else message)
+        super().__init__(f"{message}. Did you mean {nearest}?" if nearest else message)
         self.offset = offset
         self.nearest = nearest
 
@@ -272,7 +272,7 @@ FIELD_NAMES = (*FIELDS, "not")
 def field_of(name: str, at: int) -> Field:
     field = FIELDS.get(name.lower())
     if field is None:
-        raise QueryError(f"there is no field {name!r}", at, nearest(name, FIELD_NAMES))
+        raise QueryError(f'no filter called "{name}"', at, nearest(name, FIELD_NAMES))
     return field
 
 

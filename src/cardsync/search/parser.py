@@ -147,7 +147,7 @@ class _Parser:
         self._at += 1
         nothing = self._peek() in ("", ")", *DASHES) or self._peek().isspace()
         if nothing or OR.match(self._text, self._at):
-            raise QueryError("there is nothing after this -", start)
+            raise QueryError('put a word after "-"', start)
         return Not(self._atom(), start)
 
     def _atom(self) -> Tree:
@@ -158,7 +158,7 @@ class _Parser:
         if self._peek() == '"':
             text = self._phrase(start)
             if not folded(text):
-                raise QueryError("there is nothing to search for in these quotes", start)
+                raise QueryError("put a word between the quotes", start)
             return Phrase(text, start)
         run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
         op = _OP.search(run)
@@ -171,7 +171,7 @@ class _Parser:
             )
         self._at = start + len(run)
         if not folded(run):
-            raise QueryError("there is nothing to search for in this word", start)
+            raise QueryError("there are no letters or digits to search for", start)
         return Word(run, start)
 
     def _is_word(self, run: str, op: re.Match[str]) -> bool:
@@ -195,7 +195,7 @@ class _Parser:
         self._skip()
         tree = self._query()
         if self._peek() != ")":
-            raise QueryError("there is no ) for this (", start)
+            raise QueryError('this "(" has no ")"', start)
         self._at += 1
         self._depth -= 1
         return tree
@@ -215,7 +215,7 @@ class _Parser:
 
     def _term(self, name: str, op: str, start: int) -> Tree:
         if not name:
-            raise QueryError(f"a field is missing before {op}", start)
+            raise QueryError(f'put a field before "{op}", for example price{op}20', start)
         negated = name.lower() == "not"
         field = FIELDS["is"] if negated else field_of(name, start)
         written = self._values(f"{name}{op}", field.name, start)
@@ -244,7 +244,7 @@ class _Parser:
             return selector
         found = _VALUE.match(self._text, self._at)
         if found is None:
-            raise QueryError(f"a value is missing after {written_name}", start)
+            raise QueryError(f'put a value after "{written_name}"', start)
         self._at = found.end()
         return found.group()
 

@@ -25,41 +25,39 @@ TASKS: Final = {
     "quick_add_listing": "importing new listings",
     "refresh_account": "refreshing the account",
 }
-_IN_BROWSER: Final = (
-    "Do it in the browser window that the agent opened; the agent then continues on its own."
-)
+_IN_BROWSER: Final = "Finish this in the sync app's browser window. Sync then continues."
 # The agent waits for a person at its own computer: what for, and what to do.
 TURNS: Final[dict[TurnKind, tuple[str, str]]] = {
     "sign_in": (
-        "sign in to the marketplace",
+        "sign in to TCGplayer",
         _IN_BROWSER,
     ),
     "second_factor": (
-        "enter the marketplace's second-factor code",
+        "enter TCGplayer's verification code",
         _IN_BROWSER,
     ),
     "captcha": (
-        "solve the marketplace's CAPTCHA",
+        "solve TCGplayer's CAPTCHA",
         _IN_BROWSER,
     ),
     "human": (
-        "do what the marketplace's page asks",
+        "answer what TCGplayer's page asks",
         _IN_BROWSER,
     ),
     "confirm_repair": (
         "confirm a repair",
-        "A marketplace page has changed, and the agent asks on its computer before it changes anything there.",
+        "A TCGplayer page has changed. Confirm on the sync app's computer before sync continues.",
     ),
     "paused": (
-        "resume the agent",
-        "It was paused on its computer, and runs no sync until it is resumed there.",
+        "resume the sync app",
+        "It was paused on its computer. Resume it there to sync again.",
     ),
 }
 PAUSES: Final[dict[Kind, tuple[str, str]]] = {
-    "auto_sync_paused": ("Automatic sync is paused", "Nothing runs until someone requests it."),
+    "auto_sync_paused": ("Automatic sync is paused", "Nothing syncs until you click Sync now."),
     "automatic_pricing_paused": (
         "Automatic pricing is paused",
-        "No price is sent to the marketplace.",
+        "No prices are sent to TCGplayer.",
     ),
 }
 
@@ -69,7 +67,7 @@ def of_agent(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "task_failed",
             "bad",
-            f"The agent's last attempt at {TASKS.get(task.kind, task.kind)} failed",
+            f"The sync app's last attempt at {TASKS.get(task.kind, task.kind)} failed",
             "See what happened",
             FAILED_TASKS,
             task.since,
@@ -80,12 +78,12 @@ def of_agent(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "agent_silent",
             "bad" if facts.now - seen >= SILENT_LONG else "warn",
-            "No word from the agent",
+            "The sync app isn't responding",
             "See when it was last seen",
             "/today#sync",
             seen,
             owner_only=False,
-            detail="It is not running, or it cannot reach this service.",
+            detail="It isn't running, or it can't reach this server.",
         )
     if facts.turn is not None:
         yield _your_turn(facts.turn)
@@ -100,7 +98,7 @@ def of_agent(facts: Facts) -> Iterator[Condition]:
             failed.since,
             count=failed.number,
             owner_only=False,
-            detail="The next one will be later than usual.",
+            detail="The next one starts later than usual.",
         )
 
 
@@ -131,7 +129,7 @@ def of_whole_account(facts: Facts) -> Iterator[Condition]:
             "/settings/data",
             since,
             deadline=due,
-            detail="Everything in it is deleted with it.",
+            detail="All of its data will be deleted.",
         )
     if facts.fresh:
         yield Condition(
@@ -158,7 +156,7 @@ def of_account(facts: Facts) -> Iterator[Condition]:
             "Payment for the plan is past due",
             "See the account",
             "/account",
-            detail="No price is sent to the marketplace until it is paid.",
+            detail="No prices are sent to TCGplayer until it is paid.",
         )
     if facts.unpaid:
         yield Condition(
@@ -168,16 +166,16 @@ def of_account(facts: Facts) -> Iterator[Condition]:
             "See the account",
             "/account",
             facts.unpaid_since,
-            detail="Prices are computed, but none is sent to the marketplace.",
+            detail="You see new prices, but none are sent to TCGplayer.",
         )
     if facts.no_consent:
         yield Condition(
             "consent_missing",
             "warn",
-            "You have not allowed writing prices to the marketplace",
-            "Allow it",
+            "Sending prices to TCGplayer is off",
+            "Turn it on",
             "/settings/sync",
-            detail="No prices are sent there.",
+            detail="No prices are sent.",
         )
     for pause in facts.pauses:
         yield Condition(
@@ -197,14 +195,14 @@ def _old_catalogs(trouble: Trouble) -> Condition:
     return Condition(
         "catalog_old",
         "warn",
-        f"The card catalog of {names[0]} is old"
+        f"The card catalog for {names[0]} is old"
         if alone
         else f"{len(names)} card catalogs from {source} are old",
         "See the catalogs",
         "/operator/catalogs",
         trouble.since,
         count=len(names),
-        detail=f"{'' if alone else ', '.join(names) + '. '}Newer cards find no match."
+        detail=f"{'' if alone else ', '.join(names) + '. '}Newer cards can't be matched."
         f" The last update failed: {trouble.reason.rstrip('.')}.",
         variant=trouble.source,
     )

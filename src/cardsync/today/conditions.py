@@ -199,28 +199,28 @@ def _prices(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "prices_held",
             "warn",
-            f"{prices} held by a cap",
+            f"{prices} limited by a cap",
             "See the cards",
             "/cards?search=is%3Astuck",
             held.since,
             held.money,
             count=held.number,
-            detail="The move is too large for the rule.",
+            detail="The rule allows smaller changes.",
         )
     reviews = facts.reviews
     if reviews.number:
-        prices = counted(reviews.number, "price needs", "prices need")
+        prices = counted(reviews.number, "price change needs", "price changes need")
         yield Condition(
             "prices_to_review",
             "warn",
-            f"{prices} your review",
+            f"{prices} approval",
             "Review",
             REVIEWS,
             reviews.since,
             reviews.money,
             reviews.deadline,
             count=reviews.number,
-            detail="The move is beyond your limits.",
+            detail="They exceed your limits." if reviews.number > 1 else "It exceeds your limits.",
         )
     raises = facts.recommended
     if raises.number:
@@ -234,22 +234,21 @@ def _prices(facts: Facts) -> Iterator[Condition]:
             raises.since,
             raises.money,
             count=raises.number,
-            detail="The evidence is recent sales and listings.",
+            detail="Based on recent sales and listings.",
         )
     file = facts.price_file
     if file is not None:
         change = counted(file.number, "price change", "price changes")
-        waits = "waits" if file.number == 1 else "wait"
         yield Condition(
             "price_file_to_approve",
             "warn",
-            f"{change} {waits} in a price file",
+            f"{change} ready to send",
             "Approve the price file",
             PRICE_FILE,
             file.since,
             file.money,
             count=file.number,
-            detail="The account is in Review Mode.",
+            detail="You're in Review Mode.",
         )
 
 
@@ -260,8 +259,8 @@ def _listings(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "listings_rejected",
             "warn",
-            f"{counted(rejected.number, 'new listing', 'new listings')} {was} rejected by the"
-            " marketplace",
+            f"{counted(rejected.number, 'new listing', 'new listings')} {was} rejected by"
+            " TCGplayer",
             "See why",
             REJECTED,
             rejected.since,
@@ -269,12 +268,11 @@ def _listings(facts: Facts) -> Iterator[Condition]:
             count=rejected.number,
         )
     if lost.number:
-        was = "was" if lost.number == 1 else "were"
         yield Condition(
             "listings_unanswered",
             "warn",
-            f"{counted(lost.number, 'new listing', 'new listings')} {was} sent, but the answer was lost",
-            "Compare with your stock",
+            f"{counted(lost.number, 'new listing', 'new listings')} unconfirmed",
+            "Check them",
             UNANSWERED_PAGE,
             lost.since,
             lost.money,
@@ -313,7 +311,7 @@ def _offers(facts: Facts) -> Iterator[Condition]:
             OFFERS,
             some.since,
             count=some.number,
-            detail="Carts to price, cards to count, to pay or to take into stock.",
+            detail="Carts to price, cards to count, to pay or to add to inventory.",
         )
     ending = facts.offers_expiring
     if ending.number:
@@ -333,22 +331,21 @@ def _offers(facts: Facts) -> Iterator[Condition]:
 def _rules(facts: Facts) -> Iterator[Condition]:
     broken, idle = facts.broken_rules, facts.idle_rules
     if broken:
-        does = "does" if len(broken) == 1 else "do"
+        working = "rule isn't", "rules aren't"
         yield Condition(
             "rules_broken",
             "bad",
-            f"{counted(len(broken), 'rule', 'rules')} {does} not do everything it says",
+            f"{counted(len(broken), *working)} working as written",
             "See what changed",
             RULES,
             count=len(broken),
             detail=f"{_listed(broken)}.",
         )
     if idle:
-        governs = "governs" if len(idle) == 1 else "govern"
         yield Condition(
             "rules_never_match",
             "info",
-            f"{counted(len(idle), 'rule', 'rules')} {governs} no card",
+            f"{counted(len(idle), 'rule matches', 'rules match')} no cards",
             "See what changed",
             RULES,
             facts.idle_since,
@@ -363,7 +360,7 @@ def _stock(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "cards_dropped",
             "info",
-            f"{counted(some.number, 'card', 'cards')} left your stock this week without a sale",
+            f"{counted(some.number, 'card', 'cards')} disappeared this week without a sale",
             "See the cards",
             "/cards?search=is%3Adropped&status=all&sort=updated&direction=desc",
             some.since,

@@ -278,7 +278,7 @@ async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_se
     assert await exported(seller) == (None, 1)
     assert (await explained(seller, 2))[0] == ["product_line_disabled"]
     await seller.service.run_jobs()
-    assert "a change of settings" in (await browser.get("/pricing/runs")).text
+    assert "settings changed" in (await browser.get("/pricing/runs")).text
     await seller.fingerprint_is_right()
     assert await exported(seller) == (None, 1)
     assert await explained(seller, 2) == (["product_line_disabled"], None)

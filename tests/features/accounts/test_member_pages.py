@@ -307,14 +307,14 @@ async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
         await seller.grant(1)
     page = await (await signed_in(seller)).get("/account/credits")
     assert len(elements(page).all("tr")) == 201
-    assert "These are the newest 200." in page.text
+    assert "Showing the latest 200." in page.text
 
 
 @pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("top_up", "shown"),
     [
-        ("", "<p>The operator of this service gives out credits.</p>"),
+        ("", "<p>Ask your administrator for more.</p>"),
         ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
         (
             "https://pay.example/?a=1&b=2",

@@ -143,7 +143,7 @@ async def test_store_credit_and_the_buylist_by_forms(seller):
     assert "Mia Reed" in (await owner.get("/buying/customers", params={"q": "reed"})).text
     saved = await owner.form("/buying/buylist", is_open="true", terms="We buy Magic.")
     assert saved.status_code == 303
-    assert "It is open at" in (await owner.get("/buying/buylist")).text
+    assert "Live at" in (await owner.get("/buying/buylist")).text
 
 
 async def test_a_draft_is_one_form_that_keeps_its_order_and_all_that_was_typed(seller):

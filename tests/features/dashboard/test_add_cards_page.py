@@ -91,7 +91,7 @@ async def test_a_lost_answer_is_settled_row_by_row(a_seller):
     done = await owner.form(f"/add-cards/{id}/settle", listed="true", quantity="1")
     assert done.status_code == 303
     assert (await entry_of(owner, id))["status"] == "listed"
-    assert "Every row is resolved" in (await owner.get("/add-cards/recover")).text
+    assert "All listings are confirmed" in (await owner.get("/add-cards/recover")).text
 
 
 @pytest.mark.parametrize("path", ["", "/publish", "/drafts", "/1/delete", "/1/settle"])

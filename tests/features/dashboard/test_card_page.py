@@ -51,7 +51,7 @@ async def test_it_tells_prices_reasons_match_and_orders(shop):
         await an_item(shop, order, sku_id=1)
     page = await browser.get(f"/cards/{card['id']}")
     assert page.status_code == 200
-    for told in ("Prices side by side", "Market", "$9.00", "in use", "Why this price"):
+    for told in ("Price sources", "Market", "$9.00", "in use", "Why this price"):
         assert told in page.text
     explained = (await browser.get("/api/v1/pricing/explain/1")).json()
     for step in explained["steps"]:
@@ -123,7 +123,7 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
         )
     assert (await browser.form(path, product_id=str(own))).status_code == 303
     assert folded in (await browser.get(f"/cards/{card['id']}")).text
-    assert "No catalog product found" in (await browser.get(path, params={"typed": "zz"})).text
+    assert "No products found" in (await browser.get(path, params={"typed": "zz"})).text
     wrong = await browser.form(path, product_id="none")
     assert wrong.status_code == 422
 
@@ -136,7 +136,7 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     page = await browser.get(path)
     assert 'You</bdi> pinned <span class="money">$7.50</span>' in page.text
     assert (await browser.form(f"{path}/unpin")).status_code == 303
-    assert "Rules do not change a pinned price" in (await browser.get(path)).text
+    assert "Rules don't change a pinned price" in (await browser.get(path)).text
     assert "price: " in (await browser.form(f"{path}/pin", price="0")).text.lower()
 
 
@@ -186,7 +186,7 @@ async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
     card = (await staff.post("/api/contributions", json=body)).json()["id"]
     owner = await signed_in(shop)
     assert (await owner.get(f"/cards/{card}")).status_code == 404
-    assert "Show it to everyone" in (await staff.get(f"/cards/{card}")).text
+    assert "Publish to everyone in the shop" in (await staff.get(f"/cards/{card}")).text
     assert (await staff.form(f"/cards/{card}/publish")).status_code == 303
     assert (await owner.get(f"/cards/{card}")).status_code == 200
 

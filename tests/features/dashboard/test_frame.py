@@ -54,7 +54,7 @@ def state(page):
 async def test_the_header_says_the_sync_as_one_state(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
-    assert state((await browser.get("/cards")).text) == ("none", "No agent yet")
+    assert state((await browser.get("/cards")).text) == ("none", "No sync app yet")
     assert (await seller.post("/api/v1/heartbeat")).status_code == 200
 
     # The process that was called writes it a moment later.
@@ -65,7 +65,7 @@ async def test_the_header_says_the_sync_as_one_state(a_seller):
     page = (await browser.get("/cards")).text
     kind, words = state(page)
     assert kind == "bad", words
-    assert re.fullmatch(r"Agent offline since (\w+ \d+, )?\d+:\d\d [AP]M", words)
+    assert re.fullmatch(r"Sync app offline since (\w+ \d+, )?\d+:\d\d [AP]M", words)
     # A page that stays open asks for the same part of it.
     part = (await browser.get("/sync/state")).text
     assert state(part) == (kind, words)
@@ -94,7 +94,7 @@ async def test_an_address_that_is_no_page_keeps_the_navigation_of_a_member_alone
         page = await browser.http.request(method, address, headers=by_browser)
         assert page.status_code == 404
         assert 'id="nav"' in page.text
-        assert "There is no page at this address." in page.text
+        assert "We can't find that page." in page.text
     async with seller.service.client() as stranger:
         plain = [
             await stranger.get("/nothing", headers=by_browser),

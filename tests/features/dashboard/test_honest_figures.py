@@ -271,7 +271,7 @@ async def test_the_parts_of_a_run_and_of_a_price_file_are_their_totals(a_seller)
     cards, priced, up, down = (
         int(re.search(rf"\b{name} (\d+)", text)[1]) for name in ("Cards", "Priced", "Up", "Down")
     )
-    blocked = re.findall(r": (\d+) cards?", text.partition("Why cards were not priced")[2])
+    blocked = re.findall(r"\((\d+) cards?", text.partition("Not priced")[2])
     assert cards == priced + sum(map(int, blocked)) == 4
     page = (await browser.get("/sync/prices")).text
     text = seen(page)

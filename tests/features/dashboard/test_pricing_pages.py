@@ -63,10 +63,10 @@ async def test_the_rules_stand_in_their_order_with_the_counts_of_the_api(shop):
     assert page.status_code == 200
     assert "<b onclick" not in page.text
     assert html.escape(HOSTILE).replace("&quot;", "&#34;") in page.text
-    assert "Cards that match price&gt;2 are priced at 5% above the market price" in page.text
+    assert "Cards that match price&gt;2: 5% above the market price" in page.text
     analysis = (await browser.get("/api/pricing/rules/analysis")).json()
     [found] = [each for each in analysis["rules"] if each["id"] == rule["id"]]
-    assert f'data-label="Prices">{found["governs"]}</td>' in page.text
+    assert f'data-label="Cards priced">{found["governs"]}</td>' in page.text
     places = [page.text.index(f'data-rule="{each["id"]}"') for each in await rules_of(browser)]
     assert places == sorted(places)
 
@@ -182,8 +182,8 @@ async def test_what_differs_from_the_live_rule_is_marked(shop):
     }
     part = (await browser.form(f"/pricing/draft/{rule['id']}", **fields)).text
     assert "Differs from the live rule" in part
-    assert "<del><bdi>Prices never go below $0.50.</bdi></del>" in part
-    assert "<ins><bdi>Prices never go below $0.75.</bdi></ins>" in part
+    assert "<del><bdi>Never below $0.50.</bdi></del>" in part
+    assert "<ins><bdi>Never below $0.75.</bdi></ins>" in part
     # Without a script, the page that shows the effect marks the field.
     page = (await browser.form(address, action="preview", **fields)).text
     marked = re.findall(r'name="(\w+)"[^>]*class="differs"', page)
@@ -324,7 +324,7 @@ async def test_a_preset_is_chosen(shop):
     assert page.status_code == 200
     assert "Black Lotus" in page.text
     told(await browser.form("/pricing/presets", preset="buy-box"))
-    assert [rule["name"] for rule in await rules_of(browser)] == ["Buy box"]
+    assert [rule["name"] for rule in await rules_of(browser)] == ["Lowest price"]
 
 
 OWNERS = ("/pricing/rules/new", "/pricing/tests", "/pricing/presets")
@@ -524,8 +524,8 @@ async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):
     # The picker finds a card as the page of cards does, with its price to begin with.
     found = (await browser.get("/pricing/pins", params={"find": "Black Lotus"})).text
     assert 'name="number" value="1"' in found
-    assert "No card was found" not in found
-    assert "No card was found" in (await browser.get("/pricing/pins?find=nowhere")).text
+    assert "No cards found" not in found
+    assert "No cards found" in (await browser.get("/pricing/pins?find=nowhere")).text
     told(await browser.form("/pricing/pins", number="2", action="unpin"))
     assert "No pinned prices" in (await browser.get("/pricing/pins")).text
 
@@ -540,7 +540,7 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
         assert f'href="/pricing/runs/{run["id"]}"' in page.text
         for label, count in (("Limited by cap", run["held"]), ("Needs review", run["reviewed"])):
             assert f'data-label="{label}">{count}</td>' in page.text
-        assert f'data-label="New targets">{run["changed"]}</td>' in page.text
+        assert f'data-label="New prices">{run["changed"]}</td>' in page.text
     one = await browser.get(address.split("?")[0])
     assert one.status_code == 200
     assert (await browser.get("/pricing/runs/999999")).status_code == 404

@@ -59,7 +59,7 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
     told = (await browser.get("/api/today")).json()["conditions"]
     condition = next(one for one in told if one["kind"] == "prices_to_review")
     assert (condition["count"], condition["money"]) == (3, "36.00")
-    assert "3 prices need your review" in (await browser.get("/today")).text
+    assert "3 price changes need approval" in (await browser.get("/today")).text
 
 
 async def test_one_price_is_accepted_and_several_are_dismissed(shop):
@@ -91,7 +91,7 @@ async def test_a_snoozed_price_waits_until_its_figures_change(shop):
     seller, _ = shop
     first, *_ = await listed(browser)
     done = await browser.form(PATH, one=f"snoozed {take(first)}")
-    assert "1 price snoozed until the evidence changes." in await after(browser, done)
+    assert "1 price snoozed until the market data changes." in await after(browser, done)
     waits = [one["marketplace_id"] for one in await listed(browser)]
     assert first["marketplace_id"] not in waits
     assert len(waits) == 2
@@ -123,7 +123,9 @@ async def test_all_under_an_amount_are_approved_and_a_large_change_is_confirmed(
     assert (await browser.send("PATCH", "/api/pricing/settings", json=limits)).status_code == 200
     rule = {"name": "Market", "state": "published"}
     assert (await browser.post("/api/pricing/rules", json=rule)).status_code == 201
-    assert "No price that low waits." in await after(browser, await browser.form(f"{PATH}/under"))
+    assert "No prices that low are waiting." in await after(
+        browser, await browser.form(f"{PATH}/under")
+    )
     rows = [a_row(n, price="10.00", market="2.00") for n in (1, 2)]
     await seller.import_csv(a_csv(*rows, a_row(3, price="50.00", market="45.00")))
     assert len(await listed(browser)) == 3
@@ -223,5 +225,5 @@ async def test_a_rule_has_limits_and_a_hold_out_of_its_own(shop):
     assert told["review"] == {"up_bp": 2500, "down_bp": None, "first_price": True}
     assert told["holdout_bp"] == 500
     page = (await browser.get("/pricing")).text
-    assert "A rise of more than 25% and a first price wait for your review." in page
-    assert "5% of the cards, drawn every thirty days, stay at their old price." in page
+    assert "Increases over 25% and first prices need your approval." in page
+    assert "5% of cards, picked every 30 days, keep their old price as a control group." in page

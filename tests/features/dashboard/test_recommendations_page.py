@@ -93,7 +93,7 @@ async def test_all_under_an_amount_are_approved_with_one_button(shop):
     assert "3 prices approved." in (await browser.get(answer.headers["location"])).text
     assert [one["id"] for one in await listed(browser)] == [dear["id"]]
     answer = await browser.form(f"{PATH}/under")
-    assert "No price that low waits." in (await browser.get(answer.headers["location"])).text
+    assert "No prices that low are waiting." in (await browser.get(answer.headers["location"])).text
 
 
 async def test_one_row_is_snoozed_dismissed_or_approved(shop):

@@ -127,14 +127,14 @@ async def test_a_count_is_begun_filled_in_and_settled(shop):
     found = (await browser.get(path, params={"find": "right"})).text
     for card_id in ids.values():
         assert f'type="radio" name="card_id" value="{card_id}"' in found
-    assert "No card was found" in (await browser.get(f"{path}?find=nowhere")).text
+    assert "No cards found" in (await browser.get(f"{path}?find=nowhere")).text
     other = {"card_id": ids[3], "slot": 9, "quantity": 2}
     assert (await browser.form(f"{path}/seen", **other)).status_code == 303
     assert (await browser.http.post(f"{path}/end", data={"action": "keep"})).status_code == 403
     assert (await browser.form(f"{path}/end", action="else")).status_code == 422
     ended = await browser.form(f"{path}/end", action="missing")
     page = (await browser.get(ended.headers["location"])).text
-    assert "Places corrected." in page
+    assert "Locations updated to match your count." in page
     told = (await browser.get(f"/api{path}")).json()
     assert told["state"] == "settled"
     assert f"{told['trust'] * 100:.0f}%" in page
@@ -149,5 +149,5 @@ async def test_a_count_is_cancelled(shop):
     await browser.form(f"{path}/seen", **{f"seen-{ids[2]}-2": "0"})
     ended = await browser.form(f"{path}/end", action="cancel")
     page = await browser.get(ended.headers["location"])
-    assert "Count canceled. Nothing was corrected." in page.text
+    assert "Count canceled. Nothing changed." in page.text
     assert await on_shelf(browser) == {(ids[1], 1): 3, (ids[2], 2): 3}

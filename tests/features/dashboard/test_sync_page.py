@@ -54,7 +54,7 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
     clock.shift(timedelta(minutes=6))
     told = await asked("orders")
     at = Reader("en", zone_of("America/New_York"), clock.now()).exact(seen)
-    assert "The sync app is offline. The sync starts once it is back." in told
+    assert "It starts when the sync app is back online." in told
     page = (await browser.get("/sync")).text
     assert f"The sync app is offline since {at} (6 min ago)" in page
     for page in ("/sync", "/today"):

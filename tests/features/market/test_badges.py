@@ -63,11 +63,11 @@ async def test_a_buy_out_is_told_for_four_hours(listed, observed, product):
     assert (await badge(seller))["bought_out_at"] == after
     browser = await signed_in(seller)
     page = (await browser.get("/cards")).text
-    assert "bought out · <time" in page
-    assert "1 listed" in page
+    assert "Buyout <time" in page
+    assert "1 seller left" in page
     clock.shift(timedelta(hours=2, minutes=1))
     assert (await badge(seller))["bought_out_at"] is None
-    assert "bought out" not in (await browser.get("/cards")).text
+    assert "Buyout" not in (await browser.get("/cards")).text
 
 
 async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
@@ -79,7 +79,7 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     cells = CELLS | {"market": "20.00"}
     await seller.import_csv(a_csv(a_row(1, name=card["product_name"], **cells)))
     one = await badge(seller, card_id=card["id"])
-    told = "A rise to 20.00 is beyond your limit and waits for your review."
+    told = "An increase to 20.00 is over your limit and needs approval."
     assert one["held"] == {"reason": "rise", "message": told, "price": "20.00"}
     order = await an_order(seller, order_date=clock.now().date(), status="Ready to Ship")
     await an_item(seller, order, sku_id=1, unit_price=10)

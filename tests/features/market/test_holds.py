@@ -59,7 +59,7 @@ async def test_a_gate_with_too_few_listings_holds_and_names_its_count(listed, ob
     assert held["gate_verdict"] == {
         "condition_listings": 1,
         "passed": False,
-        "reason": "Fewer listings were observed than the rule requires.",
+        "reason": "There are fewer listings than the rule requires.",
     }
     assert held["observed_at"] == seen
     assert held["buy_out_detected_at"] is None
@@ -90,7 +90,7 @@ async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
     told = "Its market gate keeps the rule's price. "
     assert await gate_of(seller) == (
         "too_few_listings",
-        f"{told}Fewer listings were observed than the rule requires.",
+        f"{told}There are fewer listings than the rule requires.",
     )
     stranger = await listed()
     assert await gate_of(stranger) == (None, None)

@@ -161,7 +161,7 @@ async def test_operators_hear_once_of_catalogs_that_no_renewal_reaches(
     )
     await reported(seller)
     [_, again] = box.of(seller.email)
-    assert "The card catalog of Gundam Card Game is old." in again["Subject"]
+    assert "The card catalog for Gundam Card Game is old." in again["Subject"]
     assert "no worker has looked for a newer one" in again.get_content()
 
 
@@ -378,7 +378,7 @@ async def test_the_page_says_what_is_sent_and_keeps_what_is_chosen(seller, a_sel
     owner = await signed_in(seller)
     page = (await owner.get("/settings/notices")).text
     assert "Choose what is worth an email to you." in page
-    assert "Orders close to their shipping deadline, or past it" in page
+    assert "Orders to pull are due soon or late" in page
     done = await owner.form("/settings/notices", **{"way:sync_done": "daily", "way:x": "daily"})
     assert done.status_code == 303
     kinds = (await owner.get("/api/notices/choices")).json()["kinds"]

@@ -69,7 +69,7 @@ async def test_a_silent_agent_is_reported_once_and_again_after_it_came_back(sell
     assert post.type == "agent_silent"
     data = post.data["data"]
     assert data["severity"] == "warn"
-    assert data["sentence"].startswith("No word from the agent")
+    assert data["sentence"].startswith("The sync app isn't responding")
     assert data["url"] == seller.service.settings.origin + "/today#sync"
     assert secret.startswith("whsec_")
     await calls(seller)

@@ -145,7 +145,7 @@ async def test_a_guard_is_written_in_five_clicks_and_a_rule_is_copied(shop):
     [guard] = [rule for rule in (await shop.get(RULES)).json()["rules"] if "guard" in rule]
     assert (guard["state"], guard["floor_cost_bp"]) == ("published", 1_500)
     page = (await browser.get(f"/pricing/rules/{guard['id']}")).text
-    assert "Prices never go below what the card cost, 15% more." in page
+    assert "Never below cost plus 15%." in page
     listed = (await browser.get("/pricing?counts=1")).text
     rules, _, guards = listed.partition('id="guards"')
     assert "Foils</bdi>" in guards

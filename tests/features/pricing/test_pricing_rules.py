@@ -230,8 +230,8 @@ async def test_a_preset_takes_the_place_of_the_one_before(a_seller):
     seller = await a_seller()
     for preset, name in (
         ("premium", "Premium"),
-        ("move", "Move"),
-        ("buy-box", "Buy box"),
+        ("move", "Sell-through"),
+        ("buy-box", "Lowest price"),
         ("competitive", "Competitive"),
     ):
         answer = await seller.post(f"/api/pricing/presets/{preset}")

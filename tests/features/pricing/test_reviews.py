@@ -130,7 +130,7 @@ async def test_moves_beyond_the_limits_wait_and_all_others_are_exported(shop):
     step = next(one for one in told["steps"] if one["name"] == "review")
     assert (step["input"], step["output"], step["reason"]) == ("15.01", "10.00", "rise")
     assert step["summary"] == (
-        "15.01: a rise beyond your limit of 50% waits for your review, so the price stays at 10.00."
+        "15.01: an increase over your limit of 50% needs approval, so the price stays at 10.00."
     )
     receipt = told["historical_breakdown"]
     assert next(one for one in receipt["steps"] if one["name"] == "review") == step
@@ -474,7 +474,7 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     told = (await seller.get(f"/api/v1/pricing/explain/{one}")).json()
     step = next(step for step in told["steps"] if step["name"] == "holdout")
     assert step["summary"] == (
-        "The card is in the rule's holdout of 20% of its cards,"
+        "The card is in the rule's control group (20% of its cards),"
         " so its price stays at 10.00 until the 30 days end."
     )
     # A second run draws the same cards, and notes none again.

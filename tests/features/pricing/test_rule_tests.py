@@ -258,7 +258,7 @@ async def test_a_test_and_a_publish_at_once_never_leave_a_red_test_behind(seller
 
 EXPECTATIONS = st.sampled_from(
     ["never moves", "never under 1.00", "never over 20.00", "at most +50%", "at most -20%",
-     "lands at 2.00"]
+     "equals 2.00"]
 )  # fmt: skip
 SEARCHES = st.sampled_from(["", "price>20", "price<2", 'name:"Card 1"'])
 SAVES = st.lists(

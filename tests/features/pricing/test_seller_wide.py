@@ -71,7 +71,7 @@ async def test_the_hard_floor_and_the_adder_are_in_force_with_the_next_run(a_sel
     await seller.import_csv(a_csv(*rows))
     assert await targets(seller) == {1: "0.25", 2: "61.27", 3: "49.99"}
     told = await explained(seller, 1)
-    assert step(told, "bounds")["summary"] == "0.10 is below your hard floor of 0.25."
+    assert step(told, "bounds")["summary"] == "0.10 is below your minimum price of 0.25."
     adder = step(await explained(seller, 2), "shipping_adder")
     assert (adder["output"], adder["tracking_threshold"]) == ("61.27", "50.00")
     # The threshold is the seller's.
@@ -95,7 +95,7 @@ async def test_a_sale_does_not_pass_the_hard_floor(a_seller):
     await seller.import_csv(a_csv(a_row(1, market="2.00", low="2.00", price="2.00")))
     assert await targets(seller) == {1: "1.50"}
     said = step(await explained(seller, 1), "hard_floor")["summary"]
-    assert said == "1.00 is below your hard floor of 1.50."
+    assert said == "1.00 is below your minimum price of 1.50."
 
 
 async def test_games_that_only_the_default_rule_selects_are_left_alone(a_seller):

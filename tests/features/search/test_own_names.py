@@ -77,7 +77,7 @@ async def test_a_mistyped_field_is_an_error_until_a_card_has_the_text(a_seller, 
     seller = await a_shop(a_seller, a_row(1, name="Bolt"))
     [error] = (await search(seller, text))["query_errors"]
     assert (error["message"], error["offset"]) == (
-        "there is no field 'prise'; did you mean price?",
+        'no filter called "prise". Did you mean price?',
         text.index("prise"),
     )
     other = await a_shop(a_seller, a_row(1, name=f"A {text}"))

@@ -28,7 +28,7 @@ async def test_a_failed_task_is_told_until_one_of_its_kind_ends_well(a_seller):
     [task] = await claim(seller)
     await end(seller, task, "failed", error={"code": "broken", "message": "it broke"})
     failed = (await told(seller))["task_failed"]
-    assert failed["sentence"] == "The agent's last attempt at fetching new orders failed."
+    assert failed["sentence"] == "The sync app's last attempt at fetching new orders failed."
     assert failed["since"] is not None
     await queue(seller, "refresh_orders")
     [task] = await claim(seller)
@@ -80,14 +80,14 @@ async def test_what_the_agent_waits_for_is_told_until_it_is_gone(a_seller, servi
     await beat(seller, your_turn="sign_in", your_turn_host="market.example")
     turn = (await told(seller))["your_turn"]
     assert turn["severity"] == "bad"
-    assert turn["sentence"].startswith("Your turn: sign in to the marketplace (market.example). ")
+    assert turn["sentence"].startswith("Your turn: sign in to TCGplayer (market.example). ")
     assert "your_turn" in await told(staff)
     page = (await owner.get("/today")).text
-    assert "Your turn: sign in to the marketplace (market.example)" in page
+    assert "Your turn: sign in to TCGplayer (market.example)" in page
     await beat(seller, your_turn="second_factor")
-    assert "second-factor code." in (await told(seller))["your_turn"]["sentence"]
+    assert "verification code." in (await told(seller))["your_turn"]["sentence"]
     await beat(seller, your_turn="human")
-    assert "what the marketplace's page asks" in (await told(seller))["your_turn"]["sentence"]
+    assert "what TCGplayer's page asks" in (await told(seller))["your_turn"]["sentence"]
     await beat(seller, your_turn=None)
     assert "your_turn" not in await told(seller)
     assert "Your turn" not in (await owner.get("/today")).text

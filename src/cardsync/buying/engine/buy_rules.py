@@ -247,7 +247,7 @@ BUY_PRESETS: Final[dict[BuyPresetName, BuyRule]] = {
     "standard": _PRESET,
     "hungry": replace(
         _PRESET,
-        name="Hungry",
+        name="Aggressive",
         bands=(
             Band(0, 4_500, 5_500),
             Band(50_000, 6_000, 7_000),

@@ -40,7 +40,7 @@ FIRST: Final = 5
 # A test looks at so many cards, in the order of their ids.
 _CARDS_AT_MOST: Final = 20_000
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
-_WORTH: Final = ("never under", "never over", "lands at")
+_WORTH: Final = ("never under", "never over", "equals")
 _CARDS: Final = f"""
     SELECT min(c.id), c.product_id, c.printing, c.language FROM card c
      WHERE c.seller_id = :seller AND {ON_SALE} AND NOT c.custom AND ({{where}})
@@ -97,7 +97,7 @@ def _expectation(value: Any) -> str:
         raise ValueError("must be a text")
     found = read_expectation(value)
     if found.kind not in _WORTH:
-        raise ValueError("must be one of: never under 2.00, never over 5.00, lands at 4.99")
+        raise ValueError("must be one of: never under 2.00, never over 5.00, equals 4.99")
     return found.text
 
 

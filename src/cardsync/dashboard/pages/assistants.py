@@ -71,9 +71,9 @@ async def _page(
         connected=connected,
         used=used,
         shares=[
-            ("This hour, the largest price move", used.card_hour_bp, loss.HOUR_CARD_BP),
-            ("This hour, value of the changed cards", used.hour_value_bp, loss.HOUR_TOUCHED_BP),
-            ("Today, the largest price move", used.card_day_bp, loss.DAY_CARD_BP),
+            ("Largest price change this hour", used.card_hour_bp, loss.HOUR_CARD_BP),
+            ("Value changed this hour", used.hour_value_bp, loss.HOUR_TOUCHED_BP),
+            ("Largest price change today", used.card_day_bp, loss.DAY_CARD_BP),
         ],
         week=dollars(used.week_units),
         week_budget=dollars(used.week_budget_units),

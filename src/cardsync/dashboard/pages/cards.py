@@ -67,7 +67,7 @@ FILTERS = (
     ("is:underpriced", "Under target"),
     ("is:overpriced", "Over target"),
     ("is:unpriced", "No price"),
-    ("is:unshelved", "Unassigned"),
+    ("is:unshelved", "No location"),
     ("is:custom", "Custom"),
     ("unsold>90", "No sale in 90 days"),
     ("-has:cost", "Cost unknown"),
@@ -85,7 +85,7 @@ VIEWS = (
     ("", "All"),
     ("is:underpriced", "Under target"),
     ("is:overpriced", "Over target"),
-    ("is:unshelved", "Unassigned"),
+    ("is:unshelved", "No location"),
     ("price>=50", "Over $50"),
     ("unsold>90", "No sale in 90 days"),
 )

@@ -36,4 +36,4 @@ def admitting_browsers(app: ASGIApp) -> ASGIApp:
 
 @route("/{address:path}", http_method=list(HttpMethod), opt=BY_FORM, status_code=200)
 async def no_page(address: str) -> None:
-    raise errors.NotFound("there is no page at this address")
+    raise errors.NotFound("we can't find that page")

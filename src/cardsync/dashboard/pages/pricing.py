@@ -54,9 +54,12 @@ TABS: Final = (
 )
 MEANT: Final = {
     "premium": "5% above market, and never lowered: for rare cards and patient sellers.",
-    "competitive": "1% under market, and never lowered: the usual choice.",
-    "move": "At the lowest listing, and lower the longer a card stays unsold: for stock you want to move.",
-    "buy-box": "2% under the lowest price with shipping: to be the cheapest offer.",
+    "competitive": "1% below market, and never lowered: the usual choice.",
+    "move": (
+        "At the lowest listing, and lower the longer a card doesn't sell: for stock you want to"
+        " move."
+    ),
+    "buy-box": "2% below the lowest price with shipping: to be the cheapest listing.",
 }
 # The cap of each preset.
 CAPS: Final = {preset: cap_in_words(to_json(rule)) for preset, rule in PRESETS.items()}

@@ -28,13 +28,13 @@ from cardsync.pricing.runs.shown import run_body
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Words for the cause of a run.
 CAUSES: Final[dict[RunTrigger, str]] = {
-    "sync": "a sync",
-    "manual": "a request",
-    "settings": "a change of settings",
-    "sale_started": "a promotion started",
-    "sale_ended": "a promotion ended",
-    "recommendation": "an approved suggestion",
-    "review": "an approved review",
+    "sync": "sync",
+    "manual": "request",
+    "settings": "settings changed",
+    "sale_started": "promotion started",
+    "sale_ended": "promotion ended",
+    "recommendation": "approved suggestion",
+    "review": "approved price",
 }
 
 

@@ -54,57 +54,50 @@ SCOPES: Final = (
     ("games_with_rules", "Only games with a rule other than the default"),
 )
 MODES: Final = (
-    ("review", "Wait for review"),
-    ("automatic", "Apply high-confidence suggestions"),
+    ("review", "Ask me first"),
+    ("automatic", "Apply high-confidence ones automatically"),
 )
 INPUTS: Final = (
     Input(
         "hard_floor",
-        "Hard floor",
+        "Minimum price ($)",
         "maybe",
-        "In dollars. No rule, cap or promotion sets a lower price.",
+        "No rule or promotion goes below this. Leave blank for no minimum.",
     ),
     Input("repricing_scope", "Games to price", "select", choices=SCOPES),
     Input(
         "shipping_adder",
-        "Added for tracked shipping",
+        "Added for tracked shipping ($)",
         "maybe",
-        "In dollars, for prices at or above the tracking threshold (Settings, Shop).",
+        "Added to prices that require tracking (Settings, Shop). Leave blank to add nothing.",
     ),
     Input(
         "review_up_bp",
-        "Review increases over",
+        "Review increases over (%)",
         "bp",
-        "In percent. A larger increase needs review. Empty: none do.",
+        "Leave blank to skip review.",
     ),
     Input(
         "review_down_bp",
-        "Review drops over",
+        "Review drops over (%)",
         "bp",
-        "In percent. A larger drop needs review. Empty: none do.",
+        "Leave blank to skip review.",
     ),
     Input("review_first_price", "A card's first price needs review", "check"),
-    Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
+    Input("minimum_move", "Smallest change ($)", "text", "Skip changes smaller than this."),
     Input(
         "minimum_cap_step",
-        "Smallest step of a cap",
+        "Smallest daily limit ($)",
         "text",
-        "In dollars. A daily cap always allows a change of at least this much.",
+        "A daily cap always allows a change of at least this much.",
     ),
-    Input(
-        "max_age_hours",
-        "Oldest market data",
-        "text",
-        "In hours. Older data is not used for pricing.",
-    ),
-    Input("recommendations", "Suggested prices", "select", choices=MODES),
+    Input("max_age_hours", "Ignore market data older than (hours)", "text"),
+    Input("recommendations", "Suggestions", "select", choices=MODES),
     Input("fee_level", "Fee level", "select", choices=LEVELS),
-    Input("direct_program", "This store is in the Direct program", "check"),
-    Input("direct_minimum", "Minimum Direct price", "text", "In dollars."),
-    Input(
-        "default_rule_enabled", "The default rule prices cards that no other rule matches", "check"
-    ),
-    Input("attribution_logging", "Keep receipts for each run's prices", "check"),
+    Input("direct_program", "This store is in TCGplayer Direct", "check"),
+    Input("direct_minimum", "Minimum Direct price ($)", "text"),
+    Input("default_rule_enabled", "Use the default rule for everything else", "check"),
+    Input("attribution_logging", "Save how each price was calculated", "check"),
 )
 NAMES: Final = [each.name for each in INPUTS]
 LABELS: Final = {each.name: each.label for each in INPUTS}

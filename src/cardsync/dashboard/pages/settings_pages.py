@@ -61,12 +61,12 @@ class Input:
 
 
 SHOP: Final = (
-    Input("store_name", "Store name", hint="As buyers know it."),
+    Input("store_name", "Store name", hint="Your store name on TCGplayer."),
     Input(
         "time_zone",
         "Time zone",
         "zone",
-        "For example America/New_York. Times are shown in this zone.",
+        "For example America/New_York. All times are in this zone.",
     ),
     Input(
         "ship_within_days",
@@ -74,30 +74,31 @@ SHOP: Final = (
         hint="Business days, for example 3. Today warns you before they run out.",
     ),
     Input(
-        "tracking_threshold", "Ship with tracking from", hint="An order total, for example 50.00."
+        "tracking_threshold",
+        "Require tracking at ($)",
+        hint="Orders from this total up ship with tracking. For example 50.00.",
     ),
     Input(
         "loss_budget",
-        "Weekly loss budget",
-        hint="What assistants and keys may take off your listed value in a week without your"
-        " approval, like 50.00. Empty for 5% of it.",
+        "Weekly limit for automatic price cuts ($)",
+        hint="Above this, you approve. Leave blank for 5% of your listed value.",
     ),
     Input(
         "costing",
         "Cost method",
         "select",
         "Used to calculate profit.",
-        (("fifo", "Oldest lot first"), ("average", "Average of the lots bought by then")),
+        (("fifo", "First in, first out (FIFO)"), ("average", "Average cost")),
     ),
-    Input("letter_postage", "Plain envelope postage", hint="What you pay for one, like 0.73."),
-    Input("parcel_postage", "Postage with tracking", hint="What you pay for it, like 4.50."),
-    Input("supplies", "Supplies of an order", hint="Sleeves, envelope, label, like 0.25."),
-    Input("direct_program", "This store is in the Direct program", "check"),
+    Input("letter_postage", "Stamp cost per envelope ($)", hint="For example 0.73."),
+    Input("parcel_postage", "Tracked shipping per order ($)", hint="For example 4.50."),
+    Input("supplies", "Supplies per order ($)", hint="Sleeves, envelope, label. For example 0.25."),
+    Input("direct_program", "This store is in TCGplayer Direct", "check"),
     Input(
         "staff_see_revenue",
-        "Staff can see what the shop earns",
+        "Staff can see sales and profit",
         "check",
-        "Sales, stock value and what customers have spent. If off, only owners see them.",
+        "Sales, stock value and what customers spent. If off, only owners see them.",
     ),
 )
 SYNC: Final = (
@@ -105,13 +106,16 @@ SYNC: Final = (
         "sync_mode",
         "Mode",
         "select",
-        "In Review Mode, prices are computed and shown, and you approve each upload.",
-        (("full", "Full: prices are uploaded"), ("read_only", "Review Mode: you approve first")),
+        "In Review Mode, you see every new price and approve each price file.",
+        (
+            ("full", "Full: new prices are sent automatically"),
+            ("read_only", "Review Mode: you approve first"),
+        ),
     ),
     Input(
         "sync_interval_minutes",
         "Minutes between syncs",
-        hint="30 or more. Empty uses the installation's interval.",
+        hint="30 or more. Leave blank for the default.",
     ),
     Input(
         "quiet_hours",
@@ -119,18 +123,18 @@ SYNC: Final = (
         hint="No sync starts during these hours. For example 22:00-06:00.",
     ),
     Input("auto_sync_paused", "Pause automatic syncs", "check"),
-    Input("automatic_pricing_paused", "Pause price uploads", "check"),
+    Input("automatic_pricing_paused", "Pause sending prices", "check"),
     Input(
         "planner_opt_in",
-        "Let the planner choose when to sync",
+        "Smart sync schedule",
         "check",
-        "It syncs more often when a lot sells, and less when nothing changes.",
+        "Syncs more often when a lot sells, and less often when nothing changes.",
     ),
     Input(
         "write_consent",
-        "Allow writing prices to the marketplace",
+        "Send prices to TCGplayer",
         "check",
-        "If off, nothing is uploaded.",
+        "If off, nothing is sent.",
     ),
 )
 INPUTS: Final = {"shop": SHOP, "sync": SYNC}

@@ -407,7 +407,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
     ),
     "move": replace(
         _PRESET,
-        name="Move",
+        name="Sell-through",
         price_source="low",
         fallback_sources=("market",),
         stale=Stale(after_days=60, step_bp=500, every_days=7, limit_bp=4_000),
@@ -415,7 +415,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
     ),
     "buy-box": replace(
         _PRESET,
-        name="Buy box",
+        name="Lowest price",
         price_source="low_with_shipping",
         fallback_sources=("low", "market"),
         adjust_bp=-200,

@@ -24,10 +24,10 @@ SOURCES: Final = {
 _BOUNDS: Final = {
     "floor": "the rule's floor",
     "cost_floor": "the rule's floor by cost",
-    "hard_floor": "your hard floor",
+    "hard_floor": "your minimum price",
     "ceiling": "the rule's ceiling",
     "never_lower": "never lowered",
-    "marketplace_minimum": "the marketplace's minimum",
+    "marketplace_minimum": "TCGplayer's minimum",
     "largest_price": "the largest price",
     "guard_floor": "a guard's floor",
     "guard_ceiling": "a guard's ceiling",
@@ -36,14 +36,14 @@ _WORDS: Final = {
     "shipping_adder": "shipping added",
     "market_gate": "under the lowest listing",
     "undercut": "up to just under the lowest listing",
-    "sale": "sale",
-    "hard_floor": "your hard floor",
+    "sale": "promotion",
+    "hard_floor": "your minimum price",
     "direct_minimum": "the Direct minimum",
     "fee_gap": "out of the fee gap",
     "rounding": "rounded",
-    "holdout": "kept by the hold-out",
-    "review": "kept until you review it",
-    "change": "kept, too small a change",
+    "holdout": "kept in the control group",
+    "review": "kept until you approve it",
+    "change": "too small a change",
 }
 # These keep a price from where the formula would have put it.
 _LIMITS: Final = ("bounds", "cap", "hard_floor", "direct_minimum", "holdout", "review")
@@ -100,7 +100,7 @@ def in_short(steps: Sequence[Step]) -> InShort | None:
         moves.append(Move(_words(step), step["output"]))
         if step["name"] in _LIMITS:
             limits.append(moves[-1].words)
-    said = f"Limits applied: {', '.join(limits)}." if limits else "Limits did not apply."
+    said = f"Limits applied: {', '.join(limits)}." if limits else "No limits applied."
     return InShort(moves, said)
 
 

@@ -31,7 +31,7 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
             f"{dollars_or_none(before)} is {_of_guard(row, bound, run)}, {dollars_or_none(after)}."
         )
     if rule.floor_cost_bp is not None and row.get("cost") is None:
-        said += " What the card cost is unknown, so the rule's floor by cost does not apply."
+        said += " The card's cost is unknown, so the rule's floor by cost doesn't apply."
     own = {
         "floor": dollars_or_none(rule.floor),
         "floor_cost_bp": rule.floor_cost_bp,
@@ -73,10 +73,10 @@ def _cost_floor(row: Row, rule: Rule) -> int | None:
 _BOUNDS: Final = {
     "floor": "below the rule's floor of",
     "cost_floor": "below the rule's floor by cost,",
-    "hard_floor": "below your hard floor of",
+    "hard_floor": "below your minimum price of",
     "ceiling": "above the rule's ceiling of",
     "never_lower": "below the current price, and the rule never lowers",
-    "marketplace_minimum": "below the marketplace's minimum,",
+    "marketplace_minimum": "below TCGplayer's minimum,",
     "largest_price": "above the highest possible price,",
     # The sentence names the guard.
     "guard_floor": "",
@@ -114,7 +114,7 @@ def cap_step(
         way = "above" if before > limit else "below"
         said = (
             f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)}"
-            f" {_WHEN[cap.period]}; the rule asks {dollars_or_none(before)}."
+            f" {_WHEN[cap.period]}; the rule sets {dollars_or_none(before)}."
         )
     step, start = run.seller.minimum_cap_step, row["period_start_price"]
     if limit is not None and step and abs(limit - start) == step:
@@ -179,13 +179,13 @@ def hard_floor_step(
         of_guard = _of_guard(row, "guard_floor", run)
         return f"{dollars_or_none(before)} is {of_guard}, {dollars_or_none(after)}.", own
     if run.seller.hard_floor is None:
-        return "No hard floor is set.", own
+        return "No minimum price is set.", own
     if after > before:
         return (
-            f"{dollars_or_none(before)} is below your hard floor of {dollars_or_none(after)}.",
+            f"{dollars_or_none(before)} is below your minimum price of {dollars_or_none(after)}.",
             own,
         )
-    return f"{dollars_or_none(after)} is not below your hard floor.", own
+    return f"{dollars_or_none(after)} is not below your minimum price.", own
 
 
 def direct_step(
@@ -201,9 +201,9 @@ def direct_step(
         "direct_minimum": dollars_or_none(run.seller.direct_minimum),
     }
     if not eligible:
-        return "The card is not Direct-eligible.", own
+        return "Not eligible for TCGplayer Direct.", own
     if after > before:
-        return f"A Direct card is priced at {dollars_or_none(after)} or more.", own
+        return f"A card in Direct is priced at {dollars_or_none(after)} or more.", own
     return f"{dollars_or_none(after)} is not below the Direct minimum.", own
 
 
@@ -288,17 +288,20 @@ def holdout_step(
 ) -> Step:
     own: dict[str, object] = {"group": row["holdout"]}
     if row["holdout"] == "held":
-        said = f"The card is in the rule's holdout of {percent(rule.holdout_bp or 0)} of its cards, so its price stays at {dollars_or_none(after)} until the 30 days end."
+        said = (
+            f"The card is in the rule's control group ({percent(rule.holdout_bp or 0)} of its"
+            f" cards), so its price stays at {dollars_or_none(after)} until the 30 days end."
+        )
     elif row["holdout"] == "twin":
-        said = "The card follows the rule, and the holdout is compared with it."
+        said = "The card follows the rule, and the control group is compared with it."
     else:
-        said = "The card is not in the rule's holdout."
+        said = "The card is not in the rule's control group."
     return said, own
 
 
 _REVIEWED: Final = {
-    "rise": "a rise beyond your limit of {} waits for your review, so the price stays at {}.",
-    "drop": "a drop beyond your limit of {} waits for your review, so the price stays at {}.",
+    "rise": "an increase over your limit of {} needs approval, so the price stays at {}.",
+    "drop": "a drop over your limit of {} needs approval, so the price stays at {}.",
 }
 
 
@@ -345,7 +348,7 @@ def change_step(
         if current
         else f"The first price is {target}."
     )
-    kept = f"The price stays at {current}: {dollars_or_none(before)} is too small a move."
+    kept = f"The price stays at {current}: {dollars_or_none(before)} is too small a change."
     same = f"The price is already {current}." if current else "The card has no price yet."
     said = moved if row["changed"] else same if before == after else kept
     return said, {"changed": row["changed"]}

@@ -123,7 +123,7 @@ def input_shown(name: str, value: Any) -> Any:
 def _eligibility_step(row: Row) -> dict[str, object]:
     codes = blocker_codes(row["blockers"])
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
-    said = f"The card keeps its price: {reasons}." if codes else "Nothing blocks the card."
+    said = f"The card keeps its price: {reasons}." if codes else "This card can be priced."
     return _step(
         "eligibility",
         row["current_price"],
@@ -146,7 +146,10 @@ def _rule_step(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
         else "No published rule matches the card."
     )
     if rule and rule.broken:
-        said = f"The query of rule “{rule.name}” could not be read, so every card that no earlier rule prices keeps its price."
+        said = (
+            f"The search of rule “{rule.name}” doesn't work, so every card that no earlier rule"
+            " prices keeps its price."
+        )
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
 
@@ -188,8 +191,8 @@ _REASONS: Final = {
     "too_old": "too old",
     "too_few_sales": "based on too few sales",
     "sales_too_old": "based on sales too long ago",
-    "evidence_too_old": "based on evidence fetched too long ago",
-    "future_evidence": "based on evidence with a time in the future",
+    "evidence_too_old": "based on data fetched too long ago",
+    "future_evidence": "based on data with a time in the future",
 }
 
 
@@ -259,9 +262,9 @@ def _gate_step(
         "verdict": verdict,
     }
     if verdict is None:
-        return "The rule has no market gate.", own
+        return "No market check.", own
     if verdict == "taken":
-        return f"The evidence allows undercutting the lowest listing: {aggressive}.", own
+        return f"The market allows undercutting the lowest listing: {aggressive}.", own
     return f"{dollars_or_none(after)} stays: {_VERDICTS[verdict]}.", own
 
 
@@ -272,7 +275,7 @@ _VERDICTS: Final = {
     "too_few_listings": "there are too few listings",
     "sales_stale": "the sales data is too old",
     "too_few_sales": "there are too few sales",
-    "buy_out": "a buy-out was seen in the last four hours",
+    "buy_out": "a buyout was seen in the last four hours",
     "not_lower": "undercutting the lowest listing would not lower the price",
 }
 
@@ -295,18 +298,18 @@ def _undercut_step(
         "verdict": verdict,
     }
     if verdict is None:
-        return "The rule does not rise to the lowest listing.", own
+        return "The rule doesn't go up to the lowest listing.", own
     if verdict == "taken":
         said = f"The lowest listing, {lowest}, is above {dollars_or_none(before)}: {percent(rule.undercut_up_bp or 0)} under it is {dollars_or_none(after)}."
         return said, own
-    return f"{dollars_or_none(after)} stays: {_UNDERCUTS[verdict].format(lowest=lowest)}.", own
+    return f"{_UNDERCUTS[verdict].format(lowest=lowest)}, so no change.", own
 
 
 _UNDERCUTS: Final = {
-    "no_listing": "there is no recent listing from another seller",
-    "not_above": "the lowest listing, {lowest}, is not above it",
-    "buy_out": "a buy-out was seen in the last four hours",
-    "not_higher": "a price just under the lowest listing, {lowest}, would be no higher",
+    "no_listing": "There is no recent listing from another seller",
+    "not_above": "The lowest listing ({lowest}) is not higher",
+    "buy_out": "A buyout was seen in the last four hours",
+    "not_higher": "A price just under the lowest listing ({lowest}) would be no higher",
 }
 
 

@@ -17,11 +17,11 @@ import polars as pl
 from cardsync.money import dollars, percent, read_amount, to_units
 from cardsync.pricing.engine.rules import WHOLE_BP
 
-Kind = Literal["never moves", "never under", "never over", "lands at", "at most"]
+Kind = Literal["never moves", "never under", "never over", "equals", "at most"]
 # A move beyond 10,000 % is no move that a test bounds.
 _MOST_BP: Final = 100 * WHOLE_BP
 _MONEY: Final = re.compile(
-    r"(never under|never over|lands at) \$?(\d{1,8}(?:\.\d{1,4})?)", re.ASCII
+    r"(never under|never over|lands at|equals) \$?(\d{1,8}(?:\.\d{1,4})?)", re.ASCII
 )
 _MOVE: Final = re.compile(r"at most ([+-]) ?(\d{1,5}(?:\.\d{1,2})?) ?%", re.ASCII)
 
@@ -54,7 +54,7 @@ class Expectation(NamedTuple):
             "never moves": lambda: now.ne_missing(then),
             "never under": lambda: then < self.amount,
             "never over": lambda: then > self.amount,
-            "lands at": lambda: then != self.amount,
+            "equals": lambda: then != self.amount,
             "at most": lambda: _beyond(now, then, self.amount),
         }[self.kind]()
         return failed.fill_null(False)
@@ -73,13 +73,14 @@ def read_expectation(text: str) -> Expectation:
     if found := _MONEY.fullmatch(words):
         with suppress(ValueError):
             if amount := to_units(read_amount(found[2])):
-                return Expectation(found[1], amount)  # type: ignore[arg-type]
+                kind = "equals" if found[1] == "lands at" else found[1]
+                return Expectation(kind, amount)  # type: ignore[arg-type]
     if found := _MOVE.fullmatch(words):
         bp = int((Decimal(found[2]) * 100).quantize(Decimal(1), ROUND_DOWN))
         least, most = (1, _MOST_BP) if found[1] == "+" else (1, WHOLE_BP)
         if least <= bp <= most:
             return Expectation("at most", bp if found[1] == "+" else -bp)
     raise BadExpectation(
-        "must be one of: never moves, never under 20.00, never over 100.00, lands at 4.99,"
+        "must be one of: never moves, never under 20.00, never over 100.00, equals 4.99,"
         " at most +10%, at most -10%"
     )

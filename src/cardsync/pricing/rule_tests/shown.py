@@ -9,7 +9,7 @@ from cardsync.pricing.models import RuleTest
 
 
 class RuleTestShown(msgspec.Struct):
-    """`expectation` is one of: never moves, never under 20.00, never over 100.00, lands at 4.99, at
+    """`expectation` is one of: never moves, never under 20.00, never over 100.00, equals 4.99, at
     most +10%, at most -10%.
     """
 

@@ -20,7 +20,7 @@ SOURCES: Final = {
     "low": "the lowest listing",
     "low_with_shipping": "the lowest price with shipping",
     "direct_low": "the lowest Direct price",
-    "sales_anchor": "the sales anchor",
+    "sales_anchor": "recent sales",
     "current": "your price",
 }
 ROUNDINGS: Final = {
@@ -30,8 +30,8 @@ ROUNDINGS: Final = {
     "x49_x99": "to end in .49 or .99",
 }
 PERIODS: Final = {"sync": "sync", "day": "day", "week": "week"}
-SIDES: Final = {"under": "under", "above": "above"}
-MODES: Final = {"clamp": "is cut to the limit", "hold": "leaves the price as it is"}
+SIDES: Final = {"under": "below", "above": "above"}
+MODES: Final = {"clamp": "stops at the limit", "hold": "keeps the old price"}
 # The names of a cap by its period.
 CAPS: Final = {"sync": "cap per sync", "day": "daily cap", "week": "weekly cap"}
 _FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
@@ -63,43 +63,40 @@ def _sentences(rule: RuleJson) -> list[str]:
     query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
     if rule.get("guard"):
-        return [f"{which} are guarded, whichever rule prices them.", *_bounds(rule)]
-    first = f"{which} are priced at {_asked(rule)}."
-    return [first, *_bounds(rule), *_limits(rule)]
+        return [f"{which}, whichever rule prices them:", *_bounds(rule)]
+    return [f"{which}: {_asked(rule)}.", *_bounds(rule), *_limits(rule)]
 
 
 def _asked(rule: RuleJson) -> str:
     bp = int(rule.get("adjust_bp") or 0)
     amount = str(rule.get("adjust_amount") or "0")
     source = SOURCES[rule["price_source"]]
-    text = source if bp == 0 else f"{percent(abs(bp))} {'above' if bp > 0 else 'under'} {source}"
+    text = source if bp == 0 else f"{percent(abs(bp))} {'above' if bp > 0 else 'below'} {source}"
     if Decimal(amount):
         more = not amount.startswith("-")
-        text += f", and ${amount.lstrip('-')} {'more' if more else 'less'}"
+        text += f", {'plus' if more else 'minus'} ${amount.lstrip('-')}"
     others = [SOURCES[name] for name in rule["fallback_sources"] if name != rule["price_source"]]
-    return f"{text} (if that is unknown, {', then '.join(others)})" if others else text
+    return f"{text} (if unavailable, {', then '.join(others)})" if others else text
 
 
 def _bounds(rule: RuleJson) -> list[str]:
     sentences = []
     if rule.get("floor") is not None:
-        sentences.append(f"Prices never go below ${rule['floor']}.")
+        sentences.append(f"Never below ${rule['floor']}.")
     if (bp := rule.get("floor_cost_bp")) is not None:
-        side = "more" if bp >= 0 else "less"
+        side = "plus" if bp >= 0 else "minus"
         sentences.append(
-            f"Prices never go below what the card cost, {percent(abs(bp))} {side}."
-            if bp
-            else "Prices never go below what the card cost."
+            f"Never below cost {side} {percent(abs(bp))}." if bp else "Never below cost."
         )
     if rule.get("ceiling") is not None:
-        sentences.append(f"Prices never go above ${rule['ceiling']}.")
+        sentences.append(f"Never above ${rule['ceiling']}.")
     if rule.get("never_lower"):
         sentences.append("Prices are never lowered.")
     if (stale := rule.get("stale")) is not None:
         sentences.append(
-            f"After {stale['after_days']} days without a sale the price falls by"
+            f"After {stale['after_days']} days without a sale, prices drop"
             f" {percent(stale['step_bp'])} every {stale['every_days']} days,"
-            f" at most by {percent(stale['limit_bp'])}."
+            f" at most {percent(stale['limit_bp'])}."
         )
     return sentences
 
@@ -109,28 +106,31 @@ def _limits(rule: RuleJson) -> list[str]:
     if (cap := rule.get("cap")) is not None:
         if ways := _ways(cap):
             more = (
-                "larger moves are held" if cap["mode"] == "hold" else "larger moves are cut to that"
+                "bigger changes keep the old price"
+                if cap["mode"] == "hold"
+                else "bigger changes stop at the limit"
             )
-            sentences.append(f"A price moves at most {ways} per {PERIODS[cap['period']]}; {more}.")
+            sentences.append(f"Prices move at most {ways} per {PERIODS[cap['period']]}; {more}.")
         if (small := cap.get("small")) is not None:
             sentences.append(
                 f"Cards below ${small['below']} move at most {_ways(small)} per"
                 f" {PERIODS[cap['period']]}."
             )
     if rule.get("velocity_boost_enabled"):
-        sentences.append("Fast sellers are priced higher.")
+        sentences.append("Cards that sell fast are priced higher.")
     if (up := rule.get("undercut_up_bp")) is not None:
-        under = f"{percent(up)} under it" if up else "its price"
-        sentences.append(f"If the lowest listing is higher, they rise to {under}.")
+        under = f"{percent(up)} below it" if up else "its price"
+        sentences.append(f"If the lowest listing is higher, prices go up to {under}.")
     if rule.get("market_gate") is not None:
         sentences.append("The lowest listing is undercut only if enough copies sell.")
     if rule.get("fee_gap_adjustment"):
-        sentences.append("Prices in a fee gap move out of it.")
+        sentences.append("Prices skip amounts where a higher fee would pay you less.")
     if (review := rule.get("review")) is not None:
         sentences.append(_reviewed(review))
     if (held := rule.get("holdout_bp")) is not None:
         sentences.append(
-            f"{percent(held)} of the cards, drawn every thirty days, stay at their old price."
+            f"{percent(held)} of cards, picked every 30 days, keep their old price as a control"
+            " group."
         )
     if rule["rounding"] != "cent":
         sentences.append(f"Prices are rounded {ROUNDINGS[rule['rounding']]}.")
@@ -163,16 +163,15 @@ def _limit(limits: RuleJson) -> str:
 
 def _reviewed(review: RuleJson) -> str:
     ways = [
-        f"a {word} of more than {percent(review[name])}"
-        for name, word in (("up_bp", "rise"), ("down_bp", "drop"))
+        f"{word} over {percent(review[name])}"
+        for name, word in (("up_bp", "increases"), ("down_bp", "drops"))
         if review[name] is not None
     ]
-    ways += ["a first price"] if review["first_price"] else []
+    ways += ["first prices"] if review["first_price"] else []
     if not ways:
-        return "No price needs your review."
+        return "No price needs your approval."
     said = " and ".join(ways)
-    verb = "waits" if len(ways) == 1 else "wait"
-    return f"{said[0].upper()}{said[1:]} {verb} for your review."
+    return f"{said[0].upper()}{said[1:]} need your approval."
 
 
 def percent_field(bp: int) -> str:
