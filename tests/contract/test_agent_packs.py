@@ -277,7 +277,7 @@ def test_a_memory_that_cannot_be_read_stops_the_step_and_says_what_to_do(compute
 
 def test_a_pack_of_the_program_that_cannot_be_read_is_named(computer):
     (computer.program / MARKET / "pack.json").write_text("{}")
-    with pytest.raises(NoPack, match=r"pack\.json that came with the agent cannot be used"):
+    with pytest.raises(NoPack, match=r"pack\.json that came with the sync app cannot be used"):
         computer.version()
 
 

@@ -32,7 +32,7 @@ PUT = "PUT /objects/syncs/u1/1.csv"
 
 
 def unable(step: str) -> tuple[str, str]:
-    return "skipped", f"this agent can't {step.replace('_', ' ')} yet"
+    return "skipped", f"this sync app can't {step.replace('_', ' ')} yet"
 
 
 # Kinds and plans

@@ -170,7 +170,7 @@ def test_other_commands_find_their_shop_in_the_settings(
         (["run", "--key", "x"], "", "a settings file names its own"),
         (["run"], 'adapter = "browser"\n', "needs a table [shop.first.browser]"),
         (["pause", "tomorrow"], "", "a pause is 1h, 4h, 24h or on"),
-        (["status", "--folder", "."], "", "no agent has worked in"),
+        (["status", "--folder", "."], "", "no sync app has worked in"),
         (["logs", "-f"], "[shop.b]\nserver = 'http://x'\nfolder = 'b'\n", "name it with --shop"),
         (["setup"], "", "needs a terminal"),
     ],

@@ -13,8 +13,17 @@ from cardsync.dashboard import page_texts
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 # Data does not stand, lie, come, go or tell; a person says what a thing is not, and not "is no".
+# What programs read of the API, and what the operator's terminal shows.
+NOT_FOR_SELLERS = (
+    "web/field_words.py",
+    "derived/",
+    "releases/",
+    "workflows/",
+    "moving/",
+    "market/",
+)
 RULED_OUT = {
-    "a verb that data does not have": r"stands?|stood|goes(?! (live|below))|comes|lies|tells|told|shall",
+    "a verb that data does not have": r"stands?|stood|goes(?! (live|below|from))|comes|lies|tells|told|shall",
     "somebody is told": r"tell (you|us|the desk|how|why|which|when)",
     "is no": r"(?<!there )(?<!There )(is|are) no (?!longer|more)",
     "page": r"(load|open) this page again|page of (cards|orders|shelves)|of now\b",
@@ -24,6 +33,10 @@ RULED_OUT = {
         r"|[Bb]ehaviour|[Ll]icence|[Oo]rganis\w+|[Rr]ecognis\w+|[Cc]entre|[Cc]heque|[Ww]hilst"
     ),
     "another name of a price or a state": r"^(Then|Next price|On the marketplace|[Gg]one)$",
+    "the sync app's name": r"(?<!cardsync-)[Aa]gents?('s)?",
+    "the marketplace's name": r"[Tt]he marketplace('s)?|your marketplace",
+    "leave blank to": r"Empty(:| for| uses| if)|Optional\. Blank|[Ll]eave it empty",
+    "turned on or off": r"[Ss]witch(ed)? (on|off)",
     "a game's name": r"Pokemon|Yugioh|Yu-Gi-Oh(?!!)|flesh_and_blood|Magic the Gathering|MTG",
 }
 
@@ -35,8 +48,8 @@ def texts() -> list[page_texts.PageText]:
 
 def of_glossary() -> list[str]:
     """The phrases of the glossary's last columns: a single word may mean another thing elsewhere."""
-    rows = (line.split("|") for line in GLOSSARY.read_text().splitlines() if line.count("|") == 4)
-    cells = (re.sub(r"\(.*?\)", "", cells[3]) for cells in rows)
+    rows = (line.split("|") for line in GLOSSARY.read_text().splitlines() if line.count("|") == 5)
+    cells = (re.sub(r"\(.*?\)", "", cells[4]) for cells in rows)
     phrases = (part.strip() for cell in cells for part in re.split("[,;]", cell))
     return [one for one in phrases if " " in one and not re.match("for |which ", one)]
 
@@ -45,7 +58,7 @@ def having(pattern: str, texts: list[page_texts.PageText]) -> list[str]:
     return [
         f"{one.file}:{one.line} {one.text}"
         for one in texts
-        if re.search(rf"\b({pattern})\b", one.text)
+        if not one.file.startswith(NOT_FOR_SELLERS) and re.search(rf"\b({pattern})\b", one.text)
     ]
 
 

@@ -14,7 +14,12 @@ from cardsync.activity.entry_words import (
     value_words,
 )
 
-NAMES = {"member 3": "Agatha", "key 12": "shop agent", "token 7": "a script"}
+NAMES = {
+    "member 3": "Agatha",
+    "key 12": "shop agent",
+    "token 7": "a script",
+    "buying customer 5": "Karl",
+}
 
 
 @pytest.mark.parametrize(
@@ -26,8 +31,8 @@ NAMES = {"member 3": "Agatha", "key 12": "shop agent", "token 7": "a script"}
         ("key", "An API key"),
         ("token 7", "Token “a script”"),
         ("link 9", "A phone"),
-        ("operator", "The operator"),
-        ("sweep", "The system"),
+        ("operator", "Administrator"),
+        ("sweep", "cardsync"),
         ("something else", "something else"),
     ],
 )
@@ -38,13 +43,15 @@ def test_an_actor_is_told_by_name(actor, told):
 @pytest.mark.parametrize(
     ("summary", "told"),
     [
-        ("network_consent=true, sync_mode=read_only", 'Network consent: on, sync mode: review'),
+        ("network_consent=true, sync_mode=read_only", 'Network consent: on, sync mode: Review Mode'),
         ("store_name=, quiet_hours=22:00-06:00", "Store name: none, quiet hours: 22:00-06:00"),
         ("member 3 is owner", "Agatha is owner"),
         ("passkey 2 of member 4 removed", "Passkey 2 of member 4 removed"),
         ("rule 5 “my_rule=true” changed: adjust_bp, never_lower", "Rule 5 “my_rule=true” changed: adjust, never lower"),
         ("list 'member 3'", "List 'member 3'"),
         ("task 8: refresh_orders", "Task 8: refresh orders"),
+        ("buying customer 5", "Karl"),
+        ("postage_steps=0:1.27,20:4.50, network_consent=true", "Shipping: $1.27, $4.50 from $20, network consent: on"),
         ("", ""),
     ],
 )  # fmt: skip
@@ -73,4 +80,4 @@ def test_a_value_is_told_as_a_person_would(name, value, told):
 def test_each_action_has_words_and_an_area():
     assert {action.partition(".")[0] for action in ACTIONS} == set(AREAS)
     assert action_words("shelf.painted_red") == "Shelf: painted red"
-    assert field_words("write_consent") == "consent to write to the marketplace"
+    assert field_words("write_consent") == "send prices to TCGplayer"

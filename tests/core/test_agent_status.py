@@ -70,7 +70,7 @@ def test_the_lines_say_polls_trouble_and_the_last_end() -> None:
     events: Events = [
         *BEGUN,
         ("cycle_finished", "sync done after 3 s", {}),
-        ("update_available", "version 2 of the agent is available", {}),
+        ("update_available", "version 2 of the sync app is available", {}),
         ("retrying", "heartbeat: it cannot be reached; next try in 4 s", {}),
     ]
     status = after(folded(events), "connected", "", AT, {"sync_mode": "read_only"})
@@ -80,7 +80,7 @@ def test_the_lines_say_polls_trouble_and_the_last_end() -> None:
         "trouble: it cannot be reached",
         "the server answered 10 s ago (sync mode read_only)",
         "last: sync done after 3 s (10 s ago)",
-        "version 2 of the agent is available",
+        "version 2 of the sync app is available",
     ]
 
 

@@ -393,40 +393,40 @@ PULL = [
 SHIPPING = ["Order #", "FirstName", "LastName", "PostalCode", "Order Date", "Shipping Method"]
 ELSEWHERE = [
     (inventory, APP, "this is the TCGplayer app's collection export: put it under Collections"),
-    (inventory, TABLES[orders][0], "this is the marketplace's order list: put it into the agent's"),
-    (inventory, PULL, "this is a pull sheet: put it into the agent's inbox"),
+    (inventory, TABLES[orders][0], "this is TCGplayer's order list: put it into the sync app's"),
+    (inventory, PULL, "this is a pull sheet: put it into the sync app's inbox"),
     (
         inventory,
         SHIPPING,
-        "this is the marketplace's shipping export: put it into the agent's inbox",
+        "this is TCGplayer's shipping export: put it into the sync app's inbox",
     ),
     (
         lots,
         TABLES[inventory][0],
-        "this is the marketplace's pricing export: put it under Inventory",
+        "this is TCGplayer's pricing export: put it under Inventory",
     ),
     (lots, APP, "this is the TCGplayer app's collection export: put it under Collections"),
-    (lots, PULL, "this is a pull sheet: put it into the agent's inbox"),
-    (payments, TABLES[inventory][0], "this is the marketplace's pricing export: put it under"),
-    (payments, TABLES[orders][0], "this is the marketplace's order list: put it into the agent's"),
+    (lots, PULL, "this is a pull sheet: put it into the sync app's inbox"),
+    (payments, TABLES[inventory][0], "this is TCGplayer's pricing export: put it under"),
+    (payments, TABLES[orders][0], "this is TCGplayer's order list: put it into the sync app's"),
     (
         collection,
         TABLES[orders][0],
-        "this is the marketplace's order list: put it into the agent's",
+        "this is TCGplayer's order list: put it into the sync app's",
     ),
-    (collection, PULL, "this is a pull sheet: put it into the agent's inbox"),
-    (collection, SHIPPING, "this is the marketplace's shipping export: put it into the agent's"),
+    (collection, PULL, "this is a pull sheet: put it into the sync app's inbox"),
+    (collection, SHIPPING, "this is TCGplayer's shipping export: put it into the sync app's"),
     (
         order_rows,
         TABLES[inventory][0],
-        "this is the marketplace's pricing export: put it under Inv",
+        "this is TCGplayer's pricing export: put it under Inv",
     ),
     (order_rows, APP, "this is the TCGplayer app's collection export: put it under Collections"),
     (order_rows, TABLES[collection][0], "this is ManaBox's collection export: put it under Coll"),
     (
         order_rows,
         TABLES[orders][0],
-        "this is the marketplace's order list: put it into the agent's",
+        "this is TCGplayer's order list: put it into the sync app's",
     ),
 ]
 

@@ -33,7 +33,10 @@ CASES = [
         "Its rule sets 0.29, which is beyond the cap per sync, so the price stays the same.",
     ),
     *(
-        (Held("gate", verdict=verdict), f"Waiting for market data, so the price stays the same. {why}")
+        (
+            Held("gate", verdict=verdict),
+            f"Waiting for market data, so the price stays the same. {why}",
+        )
         for verdict, why in GATES.items()
     ),
 ]

@@ -225,7 +225,7 @@ def test_a_workflow_is_recorded_and_can_be_performed(site: Site, tmp_path: Path)
         runner = Runner(browser, site, tmp_path)
         outcome = runner.run(made, {"month": "Pokemon", "date_from": "Pikachu"})
         assert outcome.file("sales_report").read_bytes() == CSV
-        assert "the agent has no moon here" in said
+        assert "the sync app has no moon here" in said
         assert list(pack.misnamed(made)) == []
     finally:
         browser.quit()

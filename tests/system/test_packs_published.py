@@ -1,4 +1,4 @@
-"""A workflow pack from the operator's command to the agent's folder, and its withdrawal: the real
+"""A workflow pack from the operator's command to the sync app's folder, and its withdrawal: the real
 server, the agent's own client, nothing between them but HTTP.
 """
 

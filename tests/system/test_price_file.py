@@ -53,7 +53,7 @@ def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path)
     (tmp_path / "export.csv").write_bytes(a_csv(*rows))
     ran = price(tmp_path / "export.csv", out := tmp_path / "out.csv")
     assert [row["TCGplayer Id"] for row in read_csv(out.read_bytes())] == ["2"]
-    assert "has the same ID and the marketplace would refuse the file: 1\n" in ran.stdout
+    assert "has the same ID and TCGplayer would refuse the file: 1\n" in ran.stdout
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class CardFailures:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as trouble:
             raise StateProblem(
-                f"The agent cannot read {self._file}: {trouble}; delete it to let all cards go on."
+                f"The sync app cannot read {self._file}: {trouble}; delete it to let all cards go on."
             ) from trouble
 
     def paused(self) -> frozenset[int]:

@@ -73,7 +73,9 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
     refused = read_rejected(arguments.rejected or (), prices)
     failures = _failures_beside(file)
     if refused and failures is None:
-        raise UsageProblem("--rejected needs the file in exports/ or outbox/ of the agent's folder")
+        raise UsageProblem(
+            "--rejected needs the file in exports/ or outbox/ of the sync app's folder"
+        )
     client = Client(*server_and_key(arguments, file))
     try:
         paused: frozenset[int] = frozenset()
@@ -126,7 +128,7 @@ def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
     """Show the cards that the marketplace refused, or let paused ones go on."""
     home = (folder := one_folder(arguments)) / HOME
     if not home.is_dir():
-        raise UsageProblem(f"{arguments.folder or folder} is no folder of an agent")
+        raise UsageProblem(f"{arguments.folder or folder} is no folder of a sync app")
     failures = CardFailures(home)
     if arguments.resume is None:
         for id, failure in sorted(failures.all().items()):

@@ -39,23 +39,21 @@ PRICING_COLUMNS: Final = (
     "TCGplayer Id", "Product Name", "Condition", "Total Quantity", "TCG Marketplace Price",
 )  # fmt: skip
 COLLECTIONS: Final = "put it under Collections"
-_AGENT: Final = "put it into the agent's inbox"
+_AGENT: Final = "put it into the sync app's inbox"
 APP_EXPORT: Final = _kind(
     "the TCGplayer app's collection export", COLLECTIONS,
     "Product ID", "Product Name", "Condition", "Printing", "Add to Quantity",
 )  # fmt: skip
-PRICING: Final = _kind(
-    "the marketplace's pricing export", "put it under Inventory", *PRICING_COLUMNS
-)
+PRICING: Final = _kind("TCGplayer's pricing export", "put it under Inventory", *PRICING_COLUMNS)
 ORDER_LIST: Final = _kind(
-    "the marketplace's order list", _AGENT, "Order #", "Order Date", "Status", "Total Amt"
+    "TCGplayer's order list", _AGENT, "Order #", "Order Date", "Status", "Total Amt"
 )
 PULL_SHEET: Final = _kind(
     "a pull sheet", _AGENT, "Product Line", "Product Name", "Condition", "Set", "Quantity",
     "Main Photo URL",
 )  # fmt: skip
 SHIPPING: Final = _kind(
-    "the marketplace's shipping export", _AGENT, "Order #", "Shipping Method", "PostalCode"
+    "TCGplayer's shipping export", _AGENT, "Order #", "Shipping Method", "PostalCode"
 )
 # The order is that of recognition: the app's export has the columns of a pricing export, too.
 KINDS: Final = (APP_EXPORT, PRICING, SHIPPING, ORDER_LIST, PULL_SHEET)

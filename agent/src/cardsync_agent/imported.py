@@ -131,7 +131,7 @@ def _entry(kind: str, number: str, prices: PriceFile) -> int:
     if not (number.isascii() and number.isdigit() and int(number) in known):
         raise NoPriceFile(
             f"--rejected {kind}-{number[:40]}: the file has no such {kind} of new listings;"
-            " take the whole file, of exports/ in the agent's folder"
+            " take the whole file, of exports/ in the sync app's folder"
         )
     return known[int(number)]
 

@@ -183,7 +183,9 @@ class Agent:
                 return 1
             self._check_rest()
             if self._watch.review and self._store.memory.cycle is not None:
-                self._say("problem", "an earlier sync is unfinished: the agent's next run ends it")
+                self._say(
+                    "problem", "an earlier sync is unfinished: the sync app's next run ends it"
+                )
                 return 0
             self._honour(heartbeat)
             status = self._resume(heartbeat)
@@ -256,7 +258,7 @@ class Agent:
         # The outcomes of repairs are reported as soon as the server answers, before the next cycle.
         self._repairs.send_waiting()
         if heartbeat.force_update:
-            text = "this version of the agent must be updated before it may sync again"
+            text = "this version of the sync app must be updated before it may sync again"
             self._tell("update_required", text, latest_version=heartbeat.latest_version)
         return heartbeat
 
@@ -306,9 +308,9 @@ class Agent:
         decision = self._ask()
         if decision.action == "sync" and decision.plan_error:
             # No lock was taken, so there is no cycle to run or to report.
-            hint = "update the agent, or ask for a kind of sync that it can do, such as pricing"
+            hint = "update the sync app, or ask for a kind of sync that it can do, such as pricing"
             text = (
-                "waiting: the server has no plan that this agent can do"
+                "waiting: the server has no plan that this sync app can do"
                 f" ({decision.plan_error}); {hint}"
             )
             self._tell("plan_refused", text, error=decision.plan_error)

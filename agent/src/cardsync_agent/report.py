@@ -62,7 +62,7 @@ def report_of(cycle: Cycle, platform: str) -> dict[str, object]:
 
 
 def cannot(steps: list[str]) -> str:
-    return f"this agent can't {', '.join(step.replace('_', ' ') for step in steps)} yet"
+    return f"this sync app can't {', '.join(step.replace('_', ' ') for step in steps)} yet"
 
 
 def trouble_of(cycle: Cycle) -> str | None:
@@ -86,7 +86,7 @@ def line_of(cycle: Cycle) -> str:
     trouble = trouble_of(cycle)
     if cycle.status == "partial" and not is_problem(cycle):
         parts = [
-            ("what this agent can't do yet", cycle.unable),
+            ("what this sync app can't do yet", cycle.unable),
             ("what there was no file for", _missed(cycle)),
         ]
         return f"sync done {after}, save for " + " and ".join(

@@ -245,7 +245,7 @@ class Store:
             durable.write(self._file, json.dumps(body, indent=1).encode())
         except OSError as trouble:
             raise StateProblem(
-                f"The agent cannot write its journal {self._file}: {trouble}."
+                f"The sync app cannot write its journal {self._file}: {trouble}."
             ) from trouble
 
     def _load(self) -> Memory:
@@ -263,7 +263,7 @@ class Store:
             return _new_memory()
         except OSError as trouble:
             raise StateProblem(
-                f"The agent cannot read its journal {self._file}: {trouble}."
+                f"The sync app cannot read its journal {self._file}: {trouble}."
             ) from trouble
 
 
@@ -273,7 +273,7 @@ def make_home(folder: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as trouble:
-        raise StateProblem(f"The agent cannot use the folder {folder}: {trouble}.") from trouble
+        raise StateProblem(f"The sync app cannot use the folder {folder}: {trouble}.") from trouble
     return home
 
 

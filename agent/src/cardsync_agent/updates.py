@@ -72,7 +72,7 @@ class Updates:
         if not heartbeat.update_available:
             return
         version = heartbeat.latest_version
-        text = f"version {version or 'newer than this'} of the agent is available"
+        text = f"version {version or 'newer than this'} of the sync app is available"
         self._tell("update_available", text, latest_version=version)
         if self._policy.keys and self._policy.fetches:
             self._pursue(heartbeat.offer or Offer())
@@ -124,7 +124,7 @@ class Updates:
             file = self._check_placed(release, target)
         self._remember_placed(release.sha256)
         self._handed = target
-        text = f"version {release.version} of the agent is ready to install in {target}"
+        text = f"version {release.version} of the sync app is ready to install in {target}"
         self._tell(
             "update_ready",
             text,

@@ -36,8 +36,8 @@ def add_workflow_commands(
         commands,
         _repairs,
         "repairs",
-        help="show what the agent found in place of lost buttons, and say what is right",
-        description="Show what the agent found in place of lost buttons, and say what is right."
+        help="show what the sync app found in place of lost buttons, and say what is right",
+        description="Show what the sync app found in place of lost buttons, and say what is right."
         " A button that changes something is used only after you confirm it.",
     )
     add_agents_folder(repairs, required=True)
@@ -84,7 +84,7 @@ def _add_record(
     what = record.add_mutually_exclusive_group(required=True)
     what.add_argument("--workflow", choices=WORKFLOWS, metavar="NAME")
     what.add_argument(
-        "--your-turn", choices=get_args(TurnKind), help="a page at which the agent waits for you"
+        "--your-turn", choices=get_args(TurnKind), help="a page at which the sync app waits for you"
     )
     record.add_argument(
         "--locale", default="en-US", help="the language of its pages; default en-US"
@@ -183,7 +183,7 @@ def _browser() -> Found:
 def _repairs(arguments: argparse.Namespace, say: Reporter) -> int:
     home = Path(arguments.folder).expanduser().resolve() / HOME
     if not home.is_dir():
-        raise UsageProblem(f"{arguments.folder} is no folder of an agent")
+        raise UsageProblem(f"{arguments.folder} is no folder of a sync app")
     kept = KeptRepairs(home)
     if arguments.confirm is None and arguments.wrong is None:
         for one in kept.all():

@@ -15,12 +15,15 @@ from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.activity.entry_words import WHO
 from cardsync.activity.feed_filter import Wanted
+from cardsync.buying.store_credit.models import BuyingCustomer
 
-_NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken | OAuthGrant]]] = {
+_Named = type[Member | ApiKey | AccessToken | OAuthGrant | BuyingCustomer]
+_NAMED: Final[Mapping[str, _Named]] = {
     "member": Member,
     "key": ApiKey,
     "token": AccessToken,
     "grant": OAuthGrant,
+    "buying customer": BuyingCustomer,
 }
 
 
@@ -76,14 +79,14 @@ async def newest_by_others(
 
 
 async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
-    """Return the names of the seller's members, API keys, tokens and grants that texts name, such as
-    `member 3`.
+    """Return the names of the seller's members, API keys, tokens, grants and buying customers that
+    texts name, such as `member 3`.
     """
     named = {found.groups() for text in texts for found in WHO.finditer(text)}
     names: dict[str, str] = {}
     for kind, table in _NAMED.items():
         ids = [int(number) for of, number in named if of == kind]
-        if ids:
+        if ids and (kind != "buying customer" or caller.sees_buyers):
             mine = (table.seller_id == caller.seller_id) & table.id.in_(ids)
             rows = await session.execute(select(table.id, table.name).where(mine))
             names |= {f"{kind} {id}": name for id, name in rows if name}

@@ -212,7 +212,10 @@ async def _hand_out(
     ]
 
 
-EXPIRED = {"code": "claim_expired", "message": "no agent reported the task's outcome in time"}
+EXPIRED = {
+    "code": "claim_expired",
+    "message": "the sync app did not report the task's outcome in time",
+}
 
 
 async def end_claim(

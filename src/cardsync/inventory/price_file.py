@@ -138,7 +138,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
         yield f"{totals.reviewed:,} move beyond your review limits, so they stay as they are"
     if not shared.is_empty():
         ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
-        yield f"left out, because a custom listing has the same ID and the marketplace would refuse the file: {ids}"
+        yield f"left out, because a custom listing has the same ID and TCGplayer would refuse the file: {ids}"
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
         yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
@@ -166,7 +166,7 @@ def left_out(run: Run) -> Iterator[str]:
     """
     for rule in run.rules:
         if rule not in run.live and rule not in run.guards:
-            why = "a draft" if rule.state == "draft" else "switched off"
+            why = "a draft" if rule.state == "draft" else "turned off"
             yield f"  rule “{rule.name}” is {why} and prices nothing"
     for sale in run.sales:
         if sale not in run.active_sales:

@@ -92,7 +92,7 @@ _SOONEST: Final = """
       JOIN webhook w ON w.seller_id = :seller AND w.id = d.webhook_id
      WHERE d.seller_id = :seller AND d.state = 'waiting'
 """
-SWITCHED_OFF: Final = "the webhook was switched off"
+SWITCHED_OFF: Final = "the webhook was turned off"
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ async def _switch_off(
         "webhook_disabled",
         f"webhook_disabled:{claimed.webhook_id}:{claimed.message_id}",
         "bad",
-        f"Webhook {claimed.webhook_id} was switched off, because {reason}.",
+        f"Webhook {claimed.webhook_id} was turned off, because {reason}.",
         "See the webhook",
         f"/settings/webhooks/{claimed.webhook_id}",
         values["now"],

@@ -21,6 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.notify import notify
 from cardsync.database.session import run
 from cardsync.orders import pull_sessions
+from cardsync.plurals import counted
 from cardsync.pulling.progress import Mark, Outcome
 from cardsync.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
 
@@ -70,10 +71,9 @@ async def record(
         await session.execute(text(_TAKE_BACK), {"seller": seller_id, "session": link.session_id})
         await _release(session, seller_id, link, [m for m, _ in marks if m.id in new])
         await _carry_on(session, caller, link, queue, [m for m, _ in marks if m.id in new], now)
-        count = f"{len(new)} mark{'s' if len(new) > 1 else ''}"
+        cards = counted(len(new), "card", "cards")
         games = "all games" if link.product_line is None else link.product_line or "other"
-        summary = f"{count} from a phone on {games} in pull session"
-        action_summary = f"{summary} {link.session_id}"
+        action_summary = f"phone: {cards} marked ({games}, pull {link.session_id})"
         note(session, caller, "pull_queue.marked", action_summary, now, after={"marks": len(new)})
         await notify(session, pull_sessions.PULLS, f"{seller_id}:{link.session_id}")
     return queue

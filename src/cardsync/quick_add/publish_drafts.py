@@ -44,7 +44,7 @@ async def publish(
             raise errors.NotFound(f"ids[{place}]: there is no quick-add entry {entry_id}")
         if entry.status == "rejected":
             raise errors.NotADraft(
-                f"ids[{place}]: the marketplace rejected entry {entry_id}; change it first"
+                f"ids[{place}]: TCGplayer rejected entry {entry_id}; change it first"
             )
         if entry.status != "draft":
             continue

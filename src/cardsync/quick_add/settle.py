@@ -77,7 +77,7 @@ async def acknowledge(
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
         end(entry, "listed", _AGENT, now)
-    return await _note_settled(session, seller_id, done, "listed", "listed by the marketplace", now)
+    return await _note_settled(session, seller_id, done, "listed", "listed by TCGplayer", now)
 
 
 async def reject(
@@ -92,9 +92,7 @@ async def reject(
     for entry in done:
         end(entry, "rejected", _AGENT, now)
         entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason given"
-    return await _note_settled(
-        session, seller_id, done, "rejected", "rejected by the marketplace", now
-    )
+    return await _note_settled(session, seller_id, done, "rejected", "rejected by TCGplayer", now)
 
 
 async def not_sent(

@@ -72,7 +72,7 @@ def _reasons(box: BoxFacts, now: datetime) -> list[str]:
     reasons = [_worth(box), _seen(box, _days(box, now))]
     if box.dropped:
         gone = "1 copy is" if box.dropped == 1 else f"{box.dropped} copies are"
-        reasons.append(f"{gone} gone from the marketplace without a sale.")
+        reasons.append(f"{gone} missing from TCGplayer without a sale.")
     return reasons
 
 

@@ -89,7 +89,7 @@ async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime)
     if cycle is None:
         raise errors.NoSyncInProgress
     cycle.status = "cancelled"
-    text_of_it = "the sync was canceled; the agent stops before its next batch of prices"
+    text_of_it = "the sync was canceled; the sync app stops before its next batch of prices"
     note(session, caller, "sync.cancelled", text_of_it, now)
 
 

@@ -94,7 +94,7 @@ async def test_an_address_that_is_no_page_keeps_the_navigation_of_a_member_alone
         page = await browser.http.request(method, address, headers=by_browser)
         assert page.status_code == 404
         assert 'id="nav"' in page.text
-        assert "We can't find that page." in page.text
+        assert "We can&#39;t find that page." in page.text
     async with seller.service.client() as stranger:
         plain = [
             await stranger.get("/nothing", headers=by_browser),

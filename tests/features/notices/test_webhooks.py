@@ -218,7 +218,7 @@ async def test_a_receiver_that_is_gone_is_switched_off_at_once(seller, receiver)
         assert (webhook["on"], webhook["off_why"]) == (False, "gone")
         [post] = other.got
         assert post.type == "webhook_disabled"
-        assert f"Webhook {id} was switched off" in post.data["data"]["sentence"]
+        assert f"Webhook {id} was turned off" in post.data["data"]["sentence"]
 
 
 async def test_a_redirect_is_not_followed(seller, receiver):
@@ -339,7 +339,7 @@ async def test_a_webhook_that_is_off_or_deleted_gets_nothing(seller, receiver):
     await reported(seller)
     assert receiver.got == []
     [row] = await deliveries(owner, id)
-    assert row["error"] == "the webhook was switched off"
+    assert row["error"] == "the webhook was turned off"
     assert (await owner.send("DELETE", f"/api/webhooks/{id}")).json() == {"deleted": True}
     assert (await owner.get(f"/api/webhooks/{id}/deliveries")).status_code == 404
     await sent(seller)

@@ -159,7 +159,7 @@ async def test_boxes_are_suggested_by_value_time_and_drops_without_a_sale(shop):
     assert found[1]["reasons"] == [
         "Holds $6.00 worth of cards.",
         "The box has never been counted.",
-        "3 copies are gone from the marketplace without a sale.",
+        "3 copies are missing from TCGplayer without a sale.",
     ]
     await settled(browser, await begun(browser))
     again = (await browser.get("/api/counts/suggested?limit=2")).json()["boxes"]

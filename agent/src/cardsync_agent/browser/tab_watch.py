@@ -86,7 +86,7 @@ class TabWatch:
             self.leave()
             raise ForeignOrigin(
                 f"the page leads to {origin_of(foreign) or shown(foreign)}, which is no address of"
-                " this marketplace; the agent left it"
+                " this marketplace; the sync app left it"
             )
         if self._document is not None:
             _judge(self._document)

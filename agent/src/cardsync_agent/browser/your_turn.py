@@ -81,7 +81,9 @@ class Turns:
         ends = clock.monotonic() + self._pace.turn_most
         while not _safely(page, is_over):
             if clock.monotonic() > ends:
-                raise YourTurnMissed(f"{turn}; the agent waited {clock.span(self._pace.turn_most)}")
+                raise YourTurnMissed(
+                    f"{turn}; the sync app waited {clock.span(self._pace.turn_most)}"
+                )
             self._pause(self._pace.turn_look)
             _let_happen(page)
             new = _safely(page, lambda: self.now(page))

@@ -157,7 +157,7 @@ def _marketplace(shop: Shop) -> list[Look]:
     try:
         adapter = adapter_of(shop)
     except UsageProblem as problem:
-        return [look("marketplace", f"{problem}; update the agent")]
+        return [look("marketplace", f"{problem}; update the sync app")]
     if shop.browser is None or shop.adapter != "browser":
         return [ok("marketplace", f"files by the folder {shop.folder}"), *adapter.looks(shop)]
     return [_browser(shop.browser.path), _session(shop), *adapter.looks(shop)]
@@ -165,7 +165,7 @@ def _marketplace(shop: Shop) -> list[Look]:
 
 def _browser(given: Path | None) -> Look:
     if find_spec("playwright") is None:
-        text = "the agent's part for it is missing: install `cardsync-agent[browser]`"
+        text = "the sync app's part for it is missing: install `cardsync-agent[browser]`"
         return look("browser", text)
     if given is not None and not given.exists():
         return look("browser", f"{given} is not there: correct `path` in the settings")
@@ -213,7 +213,7 @@ def _running(shop: Shop) -> Look:
         return note("running", text)
     status = read_status(shop.home)
     pid = f" (process {status.pid}, version {status.version})" if status else ""
-    return ok("running", f"an agent works in the folder{pid}")
+    return ok("running", f"a sync app works in the folder{pid}")
 
 
 def _rest(shop: Shop) -> list[Look]:

@@ -125,10 +125,10 @@ def _print(line: str) -> None:
 
 
 def add(commands: Commands) -> None:
-    status = new_command(commands, _status, "status", help="say what the agent does now")
+    status = new_command(commands, _status, "status", help="say what the sync app does now")
     add_shops(status)
     status.add_argument("--json", action="store_true", help="for programs")
-    logs = new_command(commands, _logs, "logs", help="show the agent's own log")
+    logs = new_command(commands, _logs, "logs", help="show the sync app's own log")
     add_shops(logs)
     logs.add_argument("-n", type=_count, default=30, metavar="N", help="so many lines (30)")
     logs.add_argument("-f", "--follow", action="store_true", help="and those that follow")

@@ -76,7 +76,7 @@ def add_only_shop(command: argparse.ArgumentParser) -> None:
 
 
 def add_agents_folder(command: argparse.ArgumentParser, *, required: bool = False) -> None:
-    command.add_argument("--folder", required=required, metavar="DIR", help="the agent's folder")
+    command.add_argument("--folder", required=required, metavar="DIR", help="the sync app's folder")
 
 
 def add_shops(command: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def add_shops(command: argparse.ArgumentParser) -> None:
     add_config(command)
     add_only_shop(command)
     command.add_argument(
-        "--folder", metavar="DIR", help="the folder of an agent without a settings file"
+        "--folder", metavar="DIR", help="the folder of a sync app without a settings file"
     )
 
 
@@ -152,7 +152,7 @@ def shops_of_options(arguments: argparse.Namespace) -> list[Shop]:
     if arguments.folder:
         folder = folder_of(arguments.folder)
         if not (folder / HOME).is_dir():
-            raise UsageProblem(f"no agent has worked in {folder}")
+            raise UsageProblem(f"no sync app has worked in {folder}")
         return [Shop(name="", server="", folder=folder)]
     settings = settings_of_options(arguments)
     return [settings.shop(arguments.shop)] if arguments.shop else list(settings.shops)

@@ -125,7 +125,7 @@ def _command(arguments: argparse.Namespace, _: Reporter) -> int:
 
 def _install(config: Path) -> int:
     plan = install(config)
-    _print(f"The agent is installed as a service and started ({plan.file}). {plan.hint}")
+    _print(f"The sync app is installed as a service and started ({plan.file}). {plan.hint}")
     return 0
 
 
@@ -155,8 +155,8 @@ def add(commands: Commands) -> None:
         commands,
         _command,
         "service",
-        help="start the agent with your sign-in: install, remove or status",
-        description="Let this computer start the agent whenever you sign in.",
+        help="start the sync app with your sign-in: install, remove or status",
+        description="Let this computer start the sync app whenever you sign in.",
     )
     for_people(service)
     service.add_argument("action", choices=("install", "remove", "status"))

@@ -86,7 +86,7 @@ def systemd_unit(words: Sequence[str]) -> str:
     """
     return f"""\
 [Unit]
-Description=cardsync agent: carries files between the marketplace and the cardsync server
+Description=cardsync sync app: carries files between the marketplace and the cardsync server
 After=graphical-session.target
 
 [Service]

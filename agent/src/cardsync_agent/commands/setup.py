@@ -44,7 +44,7 @@ FOLDER = "~/cards"
 FIRST_NAME = "cards"
 MEANINGS = {
     "folder": "you save the marketplace's exports in a folder, and import the price files",
-    "browser": "the agent does it in a browser of its own, in which you sign in once",
+    "browser": "the sync app does it in a browser of its own, in which you sign in once",
 }
 
 
@@ -201,7 +201,7 @@ def _ask_marketplace(
 def _ask_which(ask: Questions, default: str, known: list[str]) -> str:
     def check(text: str) -> str:
         if text not in known:
-            raise UsageProblem(f"the agent knows these marketplaces: {', '.join(known)}")
+            raise UsageProblem(f"the sync app knows these marketplaces: {', '.join(known)}")
         return text
 
     if known == [default]:
@@ -227,7 +227,7 @@ def _ask_quiet(arguments: argparse.Namespace, ask: Questions, before: Shop | Non
 
 def _first_run(arguments: argparse.Namespace, shop: Shop, say: Reporter) -> None:
     if is_locked(shop.folder):
-        _print(f"An agent works in {shop.folder}: start it again, so that it reads the settings.")
+        _print(f"A sync app works in {shop.folder}: start it again, so that it reads the settings.")
         return
     adapter = adapter_of(shop)
     if adapter.sign_in is not None and not arguments.no_sign_in:
@@ -240,7 +240,9 @@ def _first_run(arguments: argparse.Namespace, shop: Shop, say: Reporter) -> None
     if arguments.no_dry_run:
         return
     if shop.adapter == "folder" and not _has_files(shop):
-        _print(f"Save your marketplace's exports in {shop.folder / 'inbox'}; the agent finds them.")
+        _print(
+            f"Save your marketplace's exports in {shop.folder / 'inbox'}; the sync app finds them."
+        )
         return
     _print("A first run in Review Mode: nothing is changed at your marketplace.")
     for line in dry_run(shop, say):
@@ -259,16 +261,16 @@ def _offer_service(arguments: argparse.Namespace, config: Path) -> None:
         _print("Next: `cardsync-agent service install` starts the service with these settings.")
         return
     ask = Questions(asks=not arguments.yes)
-    if ask.asks and ask.agree("Start the agent now, and whenever you sign in"):
+    if ask.asks and ask.agree("Start the sync app now, and whenever you sign in"):
         try:
             plan = service.install(config)
         except service.ServiceProblem as problem:
             _print(f"That is not possible here: {problem}.")
         else:
-            _print(f"The agent runs. {plan.hint}")
+            _print(f"The sync app runs. {plan.hint}")
             return
     _print(
-        "Next: `cardsync-agent run` starts the agent, `cardsync-agent service install` starts it"
+        "Next: `cardsync-agent run` starts the sync app, `cardsync-agent service install` starts it"
     )
     _print("      with your sign-in, and `cardsync-agent doctor` checks everything.")
 

@@ -91,7 +91,7 @@ def adapter_of(shop: Shop) -> Adapter:
     """Return the shop's adapter. Raises UsageProblem if this agent was built without it."""
     if (adapter := ADAPTERS.get(shop.adapter)) is None:
         raise UsageProblem(
-            f"this version of the agent has no adapter {shop.adapter!r}; it has "
+            f"this version of the sync app has no adapter {shop.adapter!r}; it has "
             + ", ".join(ADAPTERS)
         )
     return adapter

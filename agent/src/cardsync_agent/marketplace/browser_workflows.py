@@ -198,6 +198,6 @@ class Unfinished(StepFailed):
 def to_record(pack: Pack, workflow: str, folder: Path) -> str:
     """Return what a person must do before the workflow can be used."""
     return (
-        "nobody has shown the agent this yet: run `cardsync-agent record --marketplace"
+        "nobody has shown the sync app this yet: run `cardsync-agent record --marketplace"
         f" {pack.marketplace} --workflow {workflow} --folder {folder}`"
     )

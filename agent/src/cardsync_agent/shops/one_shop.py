@@ -97,7 +97,7 @@ def open_store(shop: Shop, say: Reporter) -> Store:
             (shop.folder / name).mkdir(exist_ok=True)
     except OSError as trouble:
         raise StateProblem(
-            f"The agent cannot use the folder {shop.folder}: {trouble}."
+            f"The sync app cannot use the folder {shop.folder}: {trouble}."
         ) from trouble
     store = Store(shop.folder)
     if store.set_aside:

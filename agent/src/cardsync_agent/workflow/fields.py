@@ -87,7 +87,7 @@ def refuse_secret(seen: Seen, name: str) -> None:
     """Raise PasswordField for a field that is not the agent's to fill."""
     if asks_for_secret(seen):
         raise PasswordField(
-            f"{name.replace('_', ' ')} asks for a password or a code; the agent never writes one"
+            f"{name.replace('_', ' ')} asks for a password or a code; the sync app never writes one"
         )
 
 
@@ -95,7 +95,7 @@ def refuse_frame(seen: Seen, name: str) -> None:
     """Raise ForeignOrigin for an element whose click a page within the page would get."""
     if seen.frame:
         raise ForeignOrigin(
-            f"{name.replace('_', ' ')} holds a page of its own; the agent presses nothing in it"
+            f"{name.replace('_', ' ')} holds a page of its own; the sync app presses nothing in it"
         )
 
 

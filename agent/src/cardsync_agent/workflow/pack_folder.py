@@ -28,7 +28,9 @@ from cardsync_agent.workflow.signed_pack import Wanted, trusted
 
 MEMORY: Final = "memory.json"
 PACKS_VARIABLE: Final = "CARDSYNC_AGENT_PACKS"
-_CANNOT_READ: Final = "the agent cannot read {file}, where it keeps which packs it has used: {why}"
+_CANNOT_READ: Final = (
+    "the sync app cannot read {file}, where it keeps which packs it has used: {why}"
+)
 
 
 class NoPack(StepFailed):
@@ -164,7 +166,9 @@ class PackFolder:
         name = _name(marketplace, locale)
         if name not in self._shipped:
             files = sorted(self._of_program.glob(f"{marketplace}/pack*.json"))
-            self._shipped[name] = _first_of(files, "that came with the agent", marketplace, locale)
+            self._shipped[name] = _first_of(
+                files, "that came with the sync app", marketplace, locale
+            )
         return self._shipped[name]
 
     def _recorded_pack(self, marketplace: str, locale: str) -> Pack | None:

@@ -376,7 +376,7 @@ class _Run:
             where = origin_of(seen.leads_to)
             self.watch.leave()
             raise ForeignOrigin(
-                f"the page leads to {where}, which is no address of this marketplace; the agent"
+                f"the page leads to {where}, which is no address of this marketplace; the sync app"
                 " left it"
             )
 
@@ -446,7 +446,7 @@ class _Run:
         status = self.watch.status()
         answer = f" (the marketplace answered {status})" if status and status >= 400 else ""
         if self.watch.asked:
-            answer += "; the page asked a question, which the agent answered with no"
+            answer += "; the page asked a question, which the sync app answered with no"
         raise StepNotDone(f"{problem}, {step.then.within} s after {step.name}{answer}")
 
     def _unmet(self, step: pack.Step) -> str | None:
@@ -483,7 +483,7 @@ class _Run:
             self.tools.turns.wait(self.page, turn)
         if self.changed:
             raise Interrupted(
-                f"the marketplace wanted you ({turn.to_do}) after {self.at} had begun; the agent"
+                f"the marketplace wanted you ({turn.to_do}) after {self.at} had begun; the sync app"
                 " looks at what was done before it goes on"
             )
 

@@ -344,7 +344,7 @@ class Recorder:
             name = self._named(f"{what}: {', '.join(known)}", usual)
             if name in known:
                 return name
-            self._write(f"the agent has no {name} here")
+            self._write(f"the sync app has no {name} here")
         return known[0]
 
     def _named(self, what: str, usual: str) -> str:

@@ -95,4 +95,6 @@ def _verbs(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _needs_newer(verbs: list[str]) -> str:
-    return f"it has steps that this agent does not know ({', '.join(verbs)}); update the agent"
+    return (
+        f"it has steps that this sync app does not know ({', '.join(verbs)}); update the sync app"
+    )

@@ -67,11 +67,11 @@ TASK_NAMES: Final = dict(ASKED) | {
 # Why a price file is empty, for people.
 EMPTY: Final = {
     "no_updates": "No price changes right now.",
-    "not_entitled": "This account's plan does not include price uploads.",
-    "consent_missing": "Allow writing prices to the marketplace in Settings, Sync.",
-    "past_due": "A payment is due. Price uploads resume once it is paid.",
+    "not_entitled": "Your plan doesn't include sending prices.",
+    "consent_missing": "Turn on “Send prices to TCGplayer” in Settings, Sync.",
+    "past_due": "A payment is due. Prices are sent again once it's paid.",
     "apply_in_progress": "The sync app is sending prices to TCGplayer right now.",
-    "automatic_pricing_paused": "Price uploads are paused in Settings, Sync.",
+    "automatic_pricing_paused": "Sending prices is paused in Settings, Sync.",
     "awaiting_review": "A pricing run needs your review first.",
     "rollback_preparing": "A rollback is being prepared.",
     "drafts_only": "Only draft rules would change a price.",
@@ -100,7 +100,7 @@ def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> 
 PHASES = {
     "idle": "Up to date",
     "requested": "Sync requested",
-    "collecting": "Fetching from the marketplace",
+    "collecting": "Fetching from TCGplayer",
     "queued": "Upload received",
     "importing": "Importing cards",
     "repricing": "Pricing cards",

@@ -26,9 +26,9 @@ from cardsync.settings import Settings
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {
-    "gone": "Switched off: its receiver answered that it is gone.",
-    "failing": "Switched off: every delivery failed for three days.",
-    "owner": "Switched off.",
+    "gone": "Turned off: its receiver answered that it is gone.",
+    "failing": "Turned off: every delivery failed for three days.",
+    "owner": "Turned off.",
 }
 _LABELS: Final = {kind: each.label for kind, each in KINDS.items()} | {TEST: "Test"}
 

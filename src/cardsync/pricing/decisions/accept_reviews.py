@@ -96,12 +96,13 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
 
 
 def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
-    of = "price under review" if len(done.rows) == 1 else "prices under review"
+    of = "price" if len(done.rows) == 1 else "prices"
+    did = "approved" if answer == "accepted" else answer
     cards = sorted(done.rows)
     undo: dict[str, Any] = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
     if answer == "accepted":
         undo["was"] = [_kept(done.known[number]) for number in cards]
-    return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {answer}", undo)
+    return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {did}", undo)
 
 
 async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: datetime) -> None:

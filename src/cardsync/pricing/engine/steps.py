@@ -35,7 +35,7 @@ from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unref
 BLOCKERS: Final[dict[str, str]] = {
     "automatic_pricing_paused": "Automatic pricing is paused.",
     "pinned": "The price is pinned.",
-    "product_line_disabled": "Its product line is switched off for pricing.",
+    "product_line_disabled": "Its game is turned off.",
     "no_rule": "No published rule matches it.",
     "rule_broken": "The search of a rule that might match it could not be read.",
     "no_usable_reference": "None of the rule's price sources is available and recent enough.",

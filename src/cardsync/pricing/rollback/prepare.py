@@ -80,7 +80,7 @@ async def failure_of(session: AsyncSession, rollback: PriceRollback) -> dict[str
         AgentTask.payload["rollback_id"].as_integer() == rollback.id,
     )
     failed = (await session.execute(query.limit(1))).first()
-    otherwise = {"code": "task_failed", "message": "the agent could not import the file"}
+    otherwise = {"code": "task_failed", "message": "the sync app could not import the file"}
     return None if failed is None else failed.error or otherwise
 
 
