@@ -46,7 +46,7 @@ async def test_the_only_owner_backs_up_and_others_do_not(
         asked_backup.write(tmp_path, "offered")
         assert (await owner.get(API)).json()["waits"] is False
         feed = (await owner.get("/activity")).text
-        assert feed.count("Backup asked for") >= 1
+        assert feed.count("Backup requested") >= 1
 
 
 async def test_an_operator_asks_too(a_seller, service, alive, tmp_path):
