@@ -118,3 +118,27 @@ def test_a_status_has_the_spelling_of_the_pages():
     assert READER.status("Cancelled") == "Canceled"
     assert READER.status("cancelled") == "canceled"
     assert READER.status("Completed - Paid") == "Completed - Paid"
+
+
+@pytest.mark.parametrize(
+    ("deadline", "shown"),
+    [
+        ("2026-07-01T00:22:00Z", "22 min left"),
+        ("2026-07-01T05:00:00Z", "5 hr left"),
+        ("2026-07-02T05:00:00Z", "29 hr left"),
+        ("2026-07-04T12:00:00Z", "by Saturday"),
+        ("2026-07-09T12:00:00Z", "by July 9"),
+        ("2026-06-30T23:30:00Z", "30 min late"),
+        ("2026-06-30T20:00:00Z", "4 hr late"),
+        ("2026-06-26T12:00:00Z", "5 days late"),
+    ],
+)
+def test_a_deadline_says_how_long_there_is(deadline, shown):
+    assert READER.left(deadline) == shown
+
+
+def test_amounts_and_months_of_a_chart_are_short():
+    assert [READER.round(amount) for amount in ("1000", "2.5", "-50", "0")] == [
+        "$1,000", "$2.50", "−$50", "$0",
+    ]  # fmt: skip
+    assert READER.short_month(date(2026, 11, 1)) == "Nov 2026"

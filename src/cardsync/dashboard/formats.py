@@ -15,6 +15,9 @@ from zoneinfo import ZoneInfo
 from cardsync import clock
 
 UNKNOWN = "–"
+# A deadline nearer than so many seconds is told in hours, one in less than a week by its weekday.
+_SHORTLY: Final = 48 * 3600
+_WEEK: Final = 7
 _CENT = Decimal("0.01")
 # The marks between thousands and before decimals, by language; English is the rule.
 _NARROW = "\u202f"
@@ -194,14 +197,28 @@ class Reader:
         """Return a status as it is shown: the marketplace and the API may write `Cancelled`."""
         return status.replace("ncelled", "nceled")
 
-    def clock_time(self, moment: datetime) -> str:
+    def clock_time(self, moment: datetime | str) -> str:
         """Return the time of day, and the day before it unless that is today."""
-        local, today = moment.astimezone(self.zone), self.now.astimezone(self.zone).date()
+        local, today = _moment(moment).astimezone(self.zone), self.now.astimezone(self.zone).date()
         time = f"{local.hour % 12 or 12}:{local:%M %p}"
         if local.date() == today:
             return time
         year = "" if local.year == today.year else f", {local.year}"
         return f"{local:%B} {local.day}{year}, {time}"
+
+    def left(self, deadline: datetime | str) -> str:
+        """Return how long there is until a deadline: 22 min left, 5 hr left, by Friday, 3 hr late."""
+        moment = _moment(deadline)
+        seconds = (moment - self.now).total_seconds()
+        minutes, hours = round(abs(seconds) / 60), round(abs(seconds) / 3600)
+        if abs(seconds) >= _SHORTLY:
+            local = moment.astimezone(self.zone)
+            days = (local.date() - self.now.astimezone(self.zone).date()).days
+            if seconds < 0:
+                return f"{-days} days late"
+            return f"by {local:%A}" if days < _WEEK else f"by {local:%B} {local.day}"
+        span = f"{minutes} min" if minutes < 60 else f"{hours} hr"
+        return f"{span} left" if seconds >= 0 else f"{span} late"
 
     def ago(self, moment: datetime | str | None) -> str:
         """Return how long ago, or in how long, something is."""

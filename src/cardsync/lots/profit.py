@@ -130,7 +130,7 @@ async def sums_by(
     by: Key,
     values: Mapping[str, Any],
 ) -> list[tuple[Any, ...]]:
-    """Return the sums of each day, game or pricing rule of the span, with the days that are out of date."""
+    """Return the sums of each day, game or rule of the span, with the days that are out of date."""
     kept, days = await reading.together([KEPT.format(by=by), LIVE_DAYS], values)
     counted = []
     if days:

@@ -90,6 +90,14 @@ def facts_of(
     )
 
 
+def next_sync_at(caller: Caller, now: datetime, settings: Settings) -> datetime | None:
+    """Return when the next sync begins; None while automatic syncs are paused."""
+    facts = facts_of(caller, caller.state, None, now, settings)
+    if facts.requested_kind is not None:
+        return now
+    return None if facts.auto_sync_paused else facts.next_due_at or now
+
+
 def holds_lock(state: SellerState | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from cardsync import clock, errors
@@ -45,6 +45,13 @@ EVENTS: Final = """
                                 WHERE o.seller_id = :seller AND NOT o.placeholder
                                   AND o.sync_cycle_id = e.sync_cycle_id))
      ORDER BY e.id
+"""
+_FILES: Final = """
+    SELECT e.imported_at, e.outcome, e.row_count, e.brought, e.rejected,
+           (SELECT c.id FROM sync_cycle c
+             WHERE c.seller_id = :seller AND c.sync_cycle_id = e.sync_cycle_id
+               AND NOT c.placeholder)
+      FROM repricing_event e WHERE e.seller_id = :seller ORDER BY e.id DESC LIMIT :most
 """
 _ORDERS: Final = f"""
     SELECT count(*), coalesce(sum({TOTAL}), 0) FROM orders
@@ -164,6 +171,33 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
     values = {"seller": caller.seller_id, "name": name, "started": started, "next": following}
     _, raised, up, lowered, down = moves_of(await reading.rows(EVENTS, values))
     return SyncBrought(id, raised, amount(up), lowered, amount(down))
+
+
+class PriceFile(NamedTuple):
+    """A file of prices that the sync app sent, or could not: `worth` is what it added to the listed
+    value, `refused` how many of its prices were refused.
+    """
+
+    sent_at: datetime
+    outcome: str
+    prices: int
+    raised: int
+    lowered: int
+    worth: Decimal
+    refused: int
+    cycle_id: int | None
+
+
+async def price_files(reading: Reading, caller: Caller, most: int) -> list[PriceFile]:
+    """Return the last files of prices, the newest first. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    found = await reading.rows(_FILES, {"seller": caller.seller_id, "most": most})
+    files = []
+    for at, outcome, prices, brought, rejected, cycle in found:
+        _, raised, up, lowered, down = moves_of([(outcome, prices, 0, brought, rejected)])
+        refused = len(rejected or ())
+        files.append(PriceFile(at, outcome, prices, raised, lowered, up - down, refused, cycle))
+    return files
 
 
 def moves_of(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:

@@ -16,7 +16,7 @@ from cardsync.pricing.files.price_updates import run_waits
 from cardsync.settings import Settings
 from cardsync.sync.cooldown import meets, remaining_seconds
 from cardsync.sync.last_seen import LastSeen
-from cardsync.sync.poll import facts_of
+from cardsync.sync.poll import next_sync_at
 from cardsync.sync.shown import PhaseProgress
 from cardsync.sync.status import SyncStatus, status_of
 from cardsync.today.conditions import conditions
@@ -70,16 +70,9 @@ def _sync(
         status.sync_mode,
         state.requested_kind,
         rfc3339_or_none(state.last_sync_at),
-        rfc3339_or_none(_next(caller, now, settings)),
+        rfc3339_or_none(next_sync_at(caller, now, settings)),
         rfc3339_or_none(seen_at),
         meets(remaining, metering=metering, paid=caller.entitlements(now).paid),
         remaining,
         account.credit_balance if metering else None,
     )
-
-
-def _next(caller: Caller, now: datetime, settings: Settings) -> datetime | None:
-    facts = facts_of(caller, caller.state, None, now, settings)
-    if facts.requested_kind is not None:
-        return now
-    return None if facts.auto_sync_paused else facts.next_due_at or now

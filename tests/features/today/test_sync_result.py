@@ -131,6 +131,12 @@ async def test_it_is_one_click_from_today_and_in_the_notice(a_seller):
     ):
         assert said in text, said
     assert (await owner.get("/sync/result?cycle=999999")).status_code == 404
+    page = (await owner.get("/sync")).text
+    files = re.search(r'aria-label="Price files".*?</table>', page, re.S)[0]
+    cells = [" ".join(re.sub(r"<[^>]*>", " ", cell).split())
+             for cell in re.findall(r"<td.*?</td>", files, re.S)]  # fmt: skip
+    assert cells[:5] == ["3", "2", "1", "▼ falls by $0.50", "Sent 1 refused"]
+    assert "Schedule" in page
     staff = await joined(seller, f"staff-{seller.email}")
     assert (await staff.get(PATH)).status_code == 403
     assert (await staff.get("/api/today")).json()["last_sync"] is None

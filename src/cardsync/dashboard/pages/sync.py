@@ -43,14 +43,18 @@ from cardsync.sync import cancel, cooldown, past_cycles
 from cardsync.sync import manual_request as requests
 from cardsync.sync.cycles_shown import cycle_body
 from cardsync.sync.last_seen import LastSeen, is_offline
+from cardsync.sync.poll import next_sync_at
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
+from cardsync.today.sync_result import price_files
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import reading
 
 TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TASKS_SHOWN: Final = 20
 CYCLES_SHOWN: Final = 5
+FILES_SHOWN: Final = 5
 KIND_NAMES: Final = {"full": "Everything", "pricing": "Inventory and prices"}
 ROWS_SHOWN: Final = 500
 ASKED: Final = (
@@ -163,7 +167,7 @@ async def sync_page(
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
-    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": [], "cycles": []}
+    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
         cycles, _ = await past_cycles.page_of_cycles(session, caller, 1, CYCLES_SHOWN)
@@ -172,6 +176,8 @@ async def sync_page(
             "shown_tasks": await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now),
             "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
         }
+        async with reading(request) as reads:
+            values["files"] = await price_files(reads, caller, FILES_SHOWN)
     return show(
         request,
         caller,
@@ -184,6 +190,9 @@ async def sync_page(
         task_names=TASK_NAMES,
         asked=ASKED,
         allowed=caller.entitlements(now),
+        next_at=next_sync_at(caller, now, settings),
+        interval=caller.account.sync_interval_minutes or settings.sync_interval_minutes,
+        account=caller.account,
         unanswered=len(await settle.pending(session, caller, now)),
     )
 
