@@ -136,6 +136,7 @@ TABLE = """
     operator session  POST /api/operator/backups
     operator session  GET /api/operator/catalogs
     operator session  POST /api/operator/catalogs
+    operator session  PATCH /api/operator/catalogs
     operator session  POST /api/operator/catalogs/back
     operator session  POST /api/operator/catalogs/files
     operator session  GET /api/operator/installation

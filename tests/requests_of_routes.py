@@ -18,6 +18,7 @@ ROUTES = {
 BODIES = {
     "POST /api/v1/tasks": {"kind": "refresh_orders"},
     "POST /api/operator/catalogs": {"games": ["magic"]},
+    "PATCH /api/operator/catalogs": {"tell_when_old": True},
     "POST /api/operator/catalogs/back": {"game": "magic"},
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},

@@ -508,13 +508,15 @@ def catalog_list(as_json: bool) -> None:
     """List the games with their catalogs: source, date, counts and license."""
     from cardsync import clock
     from cardsync.catalog.overview import CatalogShown, listed_lines, overview
+    from cardsync.catalog.update_times import updates_of
     from cardsync.processes.command_line import settings_with, with_database
 
     settings = settings_with()
 
     async def read(database: Database) -> list[CatalogShown]:
         async with database.shared() as session:
-            return await overview(session, clock.now(), settings.catalog_renewal_days)
+            days = (await updates_of(session, settings)).days
+            return await overview(session, clock.now(), days)
 
     found = with_database(read, settings)
     if as_json:

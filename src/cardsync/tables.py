@@ -89,6 +89,7 @@ WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
     "catalog_name",
     "catalog_set",
     "catalog_typo",
+    "catalog_updates",
     "catalog_word",
     "identity_seal",
     "installation_operator",

@@ -192,6 +192,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/operator/backups"),
         ("GET", "/api/operator/catalogs"),
         ("POST", "/api/operator/catalogs"),
+        ("PATCH", "/api/operator/catalogs"),
         ("POST", "/api/operator/catalogs/back"),
         ("POST", "/api/operator/catalogs/files"),
         ("GET", "/api/members"),
@@ -778,6 +779,7 @@ OWN_REFUSALS = {
     ("PATCH", "/api/operator/sellers/{seller_id}"): {**READS_JSON, 404: {"not_found"}},
     ("POST", "/api/operator/backups"): {404: {"not_found"}},
     ("POST", "/api/operator/catalogs"): READS_JSON,
+    ("PATCH", "/api/operator/catalogs"): READS_JSON,
     ("POST", "/api/operator/catalogs/back"): READS_JSON,
     ("POST", "/api/operator/catalogs/files"): {
         413: {"payload_too_large"}, 422: {"invalid_payload"},

@@ -25,8 +25,9 @@ def of(age, game="magic", source="scryfall", failure=None):
     [
         (14 * DAY, 7, False, False),
         (14 * DAY + timedelta(seconds=1), 7, True, True),
-        (2 * DAY, 1, False, False),
-        (3 * DAY, 1, True, True),
+        # A week at least: a source may be away for some nights.
+        (7 * DAY, 1, False, False),
+        (8 * DAY, 1, True, True),
         # Nothing renews it, and nobody asked for that: the page alone says so.
         (29 * DAY, 0, False, False),
         (31 * DAY, 0, True, False),

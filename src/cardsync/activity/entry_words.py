@@ -89,6 +89,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "operator.backup_asked": "Backup requested",
     "operator.catalog_back_asked": "Last catalog version requested",
     "operator.catalog_file_added": "Catalog file added",
+    "operator.catalog_updates_changed": "Catalog updates changed",
     "operator.catalogs_asked": "Catalogs requested",
     "operator.seller_changed": "Account changed by the administrator",
     "order.dismissed": "Order skipped in pulls",

@@ -21,6 +21,7 @@ from cardsync.catalog.load_catalog import load
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.declared import Source
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.catalog.update_times import updates_of
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, open_store
@@ -85,7 +86,9 @@ async def _go_back(
         gone = isinstance(e, ObjectMissing)
         reason = "it is no longer kept" if gone else " ".join(str(e).split())[:300]
         raise ForGood(f"going back to {name} failed: {reason}") from e
-    now, days = clock.now(), settings.catalog_renewal_days
+    async with database.shared() as session:
+        days = (await updates_of(session, settings)).days
+    now = clock.now()
     next_at = now + timedelta(days=days) if days else None
     if await install_state.went_back(database, held, earlier, now, next_at):
         await kept_versions.drop(store, held, earlier.kept)

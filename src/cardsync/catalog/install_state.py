@@ -388,9 +388,10 @@ async def add_file(session: AsyncSession, place: str, size: int, now: datetime) 
     await run(session, _ADD, values)
 
 
-async def due(session: AsyncSession, now: datetime, renewal_days: int) -> list[Due]:
-    """Return what a worker has to install, to renew or to take back now, with the files to load."""
-    before = now - timedelta(days=renewal_days) if renewal_days else None
+async def due(session: AsyncSession, now: datetime, before: datetime | None) -> list[Due]:
+    """Return what a worker has to install, to renew or to take back now, with the files to load.
+    Installed catalogs that were checked before `before` are to be renewed.
+    """
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
     return [Due(*row) for row in rows if row.source in BY_NAME or row.game == ANY_GAME]
 

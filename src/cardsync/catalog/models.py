@@ -1,6 +1,6 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, `catalog_install`, and what is derived for searches: names, sets, words and
-their shortened forms for typos.
+rows), `catalog_import`, `catalog_install`, `catalog_updates`, and what is derived for searches: names,
+sets, words and their shortened forms for typos.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallInteger, Text, text
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import FALSE, NOW, Base, Moment
+from cardsync.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
 class Product(Base):
@@ -175,3 +175,15 @@ class CatalogInstall(Base):
     # The version in use before, and the one that a person went back from (`install_state.Version`).
     earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+
+class CatalogUpdates(Base):
+    """One row: the zone in which catalogs are updated every night, null where the installation's
+    setting decides; and whether an old one is told.
+    """
+
+    __tablename__ = "catalog_updates"
+    __table_args__ = (CheckConstraint("id = 1", name="id"),)
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, server_default="1")
+    night_zone: Mapped[str | None] = mapped_column(Text)
+    tells: Mapped[bool] = mapped_column(server_default=TRUE)

@@ -19,6 +19,7 @@ from cardsync.catalog.go_back import go_back
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.catalog.update_times import updates_of
 from cardsync.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
@@ -57,9 +58,10 @@ async def renew_due(work: Work) -> int:
 
 
 async def _due(work: Work) -> list[install_state.Due]:
-    days = work.settings.catalog_renewal_days
+    now = clock.now()
     async with work.database.shared() as session:
-        return await install_state.due(session, clock.now(), days)
+        updates = await updates_of(session, work.settings)
+        return await install_state.due(session, now, updates.due_before(now))
 
 
 def _quiet(line: str) -> None:

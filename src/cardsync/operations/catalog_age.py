@@ -10,11 +10,13 @@ from typing import Final, NamedTuple
 
 INSTALLED: Final = """
     SELECT game, source, checked_at, failed_at, failure,
-           CAST(refused ->> 'since' AS timestamptz) AS left_at
+           CAST(refused ->> 'since' AS timestamptz) AS left_at,
+           EXISTS (SELECT FROM catalog_updates WHERE night_zone IS NOT NULL) AS nightly
       FROM catalog_install WHERE game <> ''
 """
 # A source may be away for some days, and no shop misses anything.
 _RENEWALS_MISSED: Final = 2
+_LEAST: Final = timedelta(days=7)
 _NOBODY_LOOKED: Final = "no worker has looked for a newer one"
 # Where nothing renews them, a page says so after so long, and nobody is troubled.
 _UNRENEWED: Final = timedelta(days=30)
@@ -31,6 +33,7 @@ class Dated(NamedTuple):
     failed_at: datetime | None
     failure: str | None
     left_at: datetime | None = None
+    nightly: bool = False
 
 
 class Trouble(NamedTuple):
@@ -42,11 +45,16 @@ class Trouble(NamedTuple):
     reason: str
 
 
+def old_after(renewal_days: int) -> timedelta:
+    """Return after how long a catalog is old."""
+    if not renewal_days:
+        return _UNRENEWED
+    return max(timedelta(days=_RENEWALS_MISSED * renewal_days), _LEAST)
+
+
 def old_at(checked_at: datetime, renewal_days: int) -> datetime:
     """Return when a catalog becomes old."""
-    return checked_at + (
-        timedelta(days=_RENEWALS_MISSED * renewal_days) if renewal_days else _UNRENEWED
-    )
+    return checked_at + old_after(renewal_days)
 
 
 def is_old(checked_at: datetime, now: datetime, renewal_days: int) -> bool:
@@ -57,11 +65,12 @@ def is_late(one: Dated, now: datetime, renewal_days: int) -> bool:
     """Return whether the renewals of an installed catalog have failed for so long that a person has
     to look. Where a person turned renewals off, none has failed.
     """
-    return (
-        renewal_days > 0
-        and one.checked_at is not None
-        and is_old(one.checked_at, now, renewal_days)
-    )
+    days = _days(one, renewal_days)
+    return days > 0 and one.checked_at is not None and is_old(one.checked_at, now, days)
+
+
+def _days(one: Dated, renewal_days: int) -> int:
+    return 1 if one.nightly else renewal_days
 
 
 def troubles(found: Sequence[Dated], now: datetime, renewal_days: int) -> list[Trouble]:
@@ -74,7 +83,7 @@ def troubles(found: Sequence[Dated], now: datetime, renewal_days: int) -> list[T
         Trouble(
             source,
             tuple(one.game for one in some),
-            min(old_at(one.checked_at, renewal_days) for one in some if one.checked_at),
+            min(old_at(one.checked_at, _days(one, renewal_days)) for one in some if one.checked_at),
             next((one.failure for one in some if one.failure), _NOBODY_LOOKED),
         )
         for source, some in sorted(late.items())

@@ -206,7 +206,7 @@ def _catalogs(settings: Settings) -> Iterator[Line]:
     """Say which games have a catalog, how old it is, and what went wrong with the newest try."""
     assert settings.database_url is not None
     with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
-        named = connection.execute("SELECT to_regclass('catalog_install')").fetchone()
+        named = connection.execute("SELECT to_regclass('catalog_updates')").fetchone()
         if named == (None,):
             return
         held = connection.execute(_HELD_GAMES).fetchall()

@@ -24,7 +24,9 @@ from cardsync.catalog.add_catalog_file import key_of, name_of
 from cardsync.catalog.overview import AddedFile, CatalogShown, added_files, overview
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
+from cardsync.catalog.update_times import choose, updates_of
 from cardsync.database.session import Database
+from cardsync.operations.catalog_age import old_after
 from cardsync.settings import Settings
 from cardsync.storage import Store, spool_body
 
@@ -58,6 +60,12 @@ class CatalogsShown(msgspec.Struct):
     """The games of your own shop"""
     renewal_days: int
     """The days after which workers look for something newer; 0: never"""
+    nightly: bool
+    """They look every night at 4:00 AM, in the zone of the shop that chose it"""
+    tell_when_old: bool
+    """An old catalog is a notice"""
+    old_after_days: int
+    """The days after which a catalog is old"""
 
 
 async def may_install(session: AsyncSession, caller: Caller) -> bool:
@@ -85,13 +93,46 @@ async def read_catalogs(
 ) -> CatalogsShown:
     """Raises OperatorRequired."""
     await need_installer(session, caller)
-    days = settings.catalog_renewal_days
+    updates = await updates_of(session, settings)
     return CatalogsShown(
-        await overview(session, now, days),
+        await overview(session, now, updates.days),
         await added_files(session, now),
         await listed(session, caller),
-        days,
+        updates.days,
+        updates.zone is not None,
+        updates.tells,
+        old_after(updates.days).days,
     )
+
+
+async def change_updates(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    *,
+    nightly: bool | None = None,
+    tells: bool | None = None,
+) -> bool:
+    """Choose when catalogs are updated, and whether an old one is told; None leaves it as it is.
+    Return whether something changed. Raises OperatorRequired.
+    """
+    await need_installer(session, caller)
+    was = await updates_of(session, settings)
+    zone = caller.account.time_zone if nightly else None
+    kept = nightly is None or nightly == (was.zone is not None)
+    wanted = was._replace(
+        zone=was.zone if kept else zone, tells=was.tells if tells is None else tells
+    )
+    if wanted == was:
+        return False
+    await choose(session, wanted.zone, wanted.tells)
+    when = "every night" if wanted.zone else "as the installation's setting says"
+    told = "" if wanted.tells else "; an old one is not told"
+    summary = f"catalogs are updated {when}{told}"
+    note(session, caller, "operator.catalog_updates_changed", summary, now)
+    await session.flush()
+    return True
 
 
 async def ask_for(
@@ -199,10 +240,9 @@ async def without_catalog(
 ) -> NoCatalog | None:
     """Return the games of the caller's shop that no catalog describes; None where each has one."""
     kept = {one.game: one for one in await listed(session, caller)}
+    days = (await updates_of(session, settings)).days
     missing = [
-        one
-        for one in await overview(session, now, settings.catalog_renewal_days)
-        if one.game in kept and not one.printings
+        one for one in await overview(session, now, days) if one.game in kept and not one.printings
     ]
     if not missing:
         return None

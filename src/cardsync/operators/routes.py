@@ -150,6 +150,38 @@ async def install_catalogs(
     return await catalog_installs.read_catalogs(session, caller, now, settings)
 
 
+class CatalogUpdatesChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Only the fields that are given change."""
+
+    nightly: bool | UnsetType = UNSET
+    """Update every night at 4:00 AM, in your shop's zone; false: as the setting says"""
+    tell_when_old: bool | UnsetType = UNSET
+    """Report a catalog that is old"""
+
+
+@patch(
+    "/catalogs",
+    opt=WRITES,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY),
+)
+async def change_catalog_updates(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: CatalogUpdatesChange,
+) -> CatalogsShown:
+    """Choose whether catalogs are updated every night, and whether an old one is reported. The owner
+    of the only shop may, too.
+    """
+    now = clock.now()
+    nightly = None if data.nightly is UNSET else data.nightly
+    tells = None if data.tell_when_old is UNSET else data.tell_when_old
+    await catalog_installs.change_updates(
+        session, caller, settings, now, nightly=nightly, tells=tells
+    )
+    return await catalog_installs.read_catalogs(session, caller, now, settings)
+
+
 class CatalogToGoBack(msgspec.Struct, forbid_unknown_fields=True):
     game: str
     """The game whose catalog goes back"""
@@ -222,6 +254,7 @@ router = Router(
         ask_for_backup,
         list_catalogs,
         install_catalogs,
+        change_catalog_updates,
         go_back_to_catalog,
         add_catalog_file,
     ],

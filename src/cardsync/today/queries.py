@@ -174,9 +174,10 @@ _BACKUPS = f"""
 # And of its catalogs, which the owner of the only shop decides about, too.
 _CATALOGS = f"""
     SELECT installed.* FROM ({INSTALLED}) installed
-     WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
-                    WHERE m.seller_id = :seller)
-        OR {ONE_SHOP}
+     WHERE (EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
+                     WHERE m.seller_id = :seller)
+            OR {ONE_SHOP})
+       AND NOT EXISTS (SELECT FROM catalog_updates WHERE NOT tells)
      ORDER BY game, source
 """
 _UPLOADED = "SELECT EXISTS (SELECT FROM upload WHERE seller_id = :seller)"

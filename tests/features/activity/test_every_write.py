@@ -48,6 +48,7 @@ EXEMPT = {
     "POST /api/buying/preview": READS_ONLY,
     "POST /api/buying/rule_tests/check": READS_ONLY,
     "POST /api/operator/catalogs": CATALOGS,
+    "PATCH /api/operator/catalogs": CATALOGS,
     "POST /api/operator/catalogs/back": CATALOGS,
     "POST /api/operator/catalogs/files": CATALOGS,
 }

@@ -36,18 +36,23 @@ async def work(service, tmp_path, monkeypatch):
     """
     monkeypatch.setattr(source_files, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(source_files, "_AGAIN_SECONDS", ())
-    await _sql(service, "DELETE FROM catalog_install")
+    await _nothing_installed(service)
     with a_catalog_site() as site:
         given = {"data_dir": tmp_path, "catalog_mirror": site.address}
         made = replace(service.work, settings=service.settings.model_copy(update=given))
         object.__setattr__(made, "site", site)
         yield made
-    await _sql(service, "DELETE FROM catalog_install")
+    await _nothing_installed(service)
 
 
 async def _sql(service, statement):
     async with service.database.shared() as session:
         await session.execute(text(statement))
+
+
+async def _nothing_installed(service):
+    for table in ("catalog_install", "catalog_updates"):
+        await _sql(service, f"DELETE FROM {table}")
 
 
 async def an_operator(a_seller):
@@ -150,7 +155,7 @@ async def test_an_operator_goes_back_to_the_last_version(service, a_seller, work
     assert f"Go back to the last version: {THIRD_LABEL}" in page
     done = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
     page = " ".join((await browser.get(done.headers["location"])).text.split())
-    assert "A worker loads the last version within the next minutes" in page
+    assert "We load the last version in a few minutes" in page
     assert f"Going back to the last version of {THIRD_LABEL}" in page
     # Asked for again, nothing more waits.
     again = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
@@ -402,4 +407,45 @@ async def test_a_worker_that_dies_with_a_file_is_followed_by_another(
 
 async def _due(service):
     async with service.database.shared() as session:
-        return await install_state.due(session, clock.now(), 7)
+        return await install_state.due(session, clock.now(), None)
+
+
+async def test_catalogs_are_updated_every_night_and_an_old_one_is_told_where_that_is_chosen(
+    a_seller, work, service
+):
+    seller, browser = await an_operator(a_seller)
+    await seller.set(time_zone="America/New_York")
+    work.site.has_groups(CATEGORY, (7, "Rising", ["1,One,81,7,UA01-001,C,Normal"]))
+    await browser.form(PATH, game=GAME, source="tcgcsv")
+    assert await renew_due(work) == 1
+    age = "UPDATE catalog_install SET checked_at = checked_at - interval '{} hours'"
+    await _sql(service, age.format(30))
+    assert await renew_due(work) == 0
+    page = (await browser.get(PATH)).text
+    assert "They are updated every 7 days now." in page
+    assert "Tell me when one is older than 14 days" in page
+    done = await browser.form(f"{PATH}/updates", nightly="true", tell="true")
+    page = (await browser.get(done.headers["location"])).text
+    assert re.search(r'name="nightly"[^>]*checked', page)
+    assert "Tell me when one is older than 7 days" in page
+    assert await renew_due(work) == 1
+    assert await renew_due(work) == 0
+
+    async def told():
+        found = (await browser.get("/api/today")).json()["conditions"]
+        return [one["kind"] for one in found].count("catalog_old")
+
+    await _sql(service, age.format(24 * 6))
+    assert await told() == 0
+    await _sql(service, age.format(24 * 2))
+    assert await told() == 1
+    answer = await browser.send("PATCH", "/api/operator/catalogs", json={"tell_when_old": False})
+    shown = answer.json()
+    assert (shown["nightly"], shown["tell_when_old"], shown["old_after_days"]) == (True, False, 7)
+    assert await told() == 0
+    same = await browser.form(f"{PATH}/updates", nightly="true")
+    assert "Nothing changed." in (await browser.get(same.headers["location"])).text
+    answer = await browser.send("PATCH", "/api/operator/catalogs", json={"nightly": False})
+    assert (answer.json()["nightly"], answer.json()["renewal_days"]) == (False, 7)
+    feed = (await browser.get("/api/v1/agent/activity")).json()["activity"]
+    assert feed[0]["action"] == "operator.catalog_updates_changed"

@@ -75,7 +75,7 @@ async def _shown(
         renewed=[one.game for one in rows if one.installed_at and not one.refused],
         busy=[one for one in rows if one.state in _BUSY],
         busy_files=[one for one in found.files if one.state in _BUSY],
-        renewal_days=found.renewal_days,
+        found=found,
     )
 
 
@@ -91,6 +91,18 @@ async def install_by_form(caller: Caller, form: Form, session: AsyncSession) -> 
     asked = await catalog_installs.ask_for(session, caller, form.all("game"), source, clock.now())
     done = message("catalogs_asked", asked) if asked else message("same")
     return back_to(form["back"] or PATH, done)
+
+
+@post_form(f"{PATH}/updates")
+async def change_by_form(
+    caller: Caller, form: Form, session: AsyncSession, settings: Settings
+) -> Response[str]:
+    """Choose when catalogs are updated, and whether an old one is told."""
+    now, on = clock.now(), {name: bool(form[name]) for name in ("nightly", "tell")}
+    changed = await catalog_installs.change_updates(
+        session, caller, settings, now, nightly=on["nightly"], tells=on["tell"]
+    )
+    return back_to(PATH, message("saved" if changed else "same"))
 
 
 @post_form(f"{PATH}/back")
@@ -128,4 +140,4 @@ async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
         yield piece
 
 
-ROUTES: Final = [catalogs_page, install_by_form, go_back_by_form, add_by_form]
+ROUTES: Final = [catalogs_page, install_by_form, change_by_form, go_back_by_form, add_by_form]
