@@ -27,6 +27,7 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 FOREVER = "public, max-age=31536000, immutable"
+FAVICON = "public, max-age=86400"
 SMALLEST_PACKED = 600
 
 
@@ -67,6 +68,13 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
 def asset_url(name: str) -> str | None:
     """Return the address of a file of `static`; None for one that `make setup` did not bring."""
     return _assets()[1].get(name)
+
+
+@get("/favicon.ico", include_in_schema=False, status_code=301)
+async def favicon() -> Response[bytes]:
+    """Lead to our mark what asks for an icon by itself: a page names it in its head."""
+    headers = {"Location": asset_url("mark.svg") or "", "Cache-Control": FAVICON}
+    return Response(b"", media_type="image/svg+xml", headers=headers)
 
 
 def text_of(name: str) -> str | None:

@@ -10,7 +10,7 @@ from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
 from cardsync.buying.buylist.visitors import admitting_visitors
 from cardsync.buying.offers.customer_link import admitting_customers
 from cardsync.buying.offers.offer_links import PATH as OFFERS
-from cardsync.dashboard.assets import static_file
+from cardsync.dashboard.assets import favicon, static_file
 from cardsync.dashboard.form_handlers import keeping_typed
 from cardsync.dashboard.frame import framing
 from cardsync.dashboard.pages import (
@@ -178,7 +178,11 @@ phones = Router(
 )
 offers = Router(
     path=OFFERS,
-    route_handlers=[customer_offer.offer_page, customer_offer.answer_by_form],
+    route_handlers=[
+        customer_offer.offer_page,
+        customer_offer.offer_picture,
+        customer_offer.answer_by_form,
+    ],
     middleware=[admitting_customers],
     exception_handlers={errors.Problem: customer_offer.refused},
     include_in_schema=False,
@@ -186,7 +190,11 @@ offers = Router(
 )
 visitors = Router(
     path=BUYLIST,
-    route_handlers=[public_buylist.buylist_page, public_buylist.send_by_form],
+    route_handlers=[
+        public_buylist.buylist_page,
+        public_buylist.buylist_picture,
+        public_buylist.send_by_form,
+    ],
     middleware=[admitting_visitors],
     exception_handlers={errors.Problem: public_buylist.refused},
     include_in_schema=False,
@@ -201,4 +209,4 @@ elsewhere = Router(
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )
-files = static_file
+files = Router(path="/", route_handlers=[static_file, favicon], include_in_schema=False)

@@ -160,6 +160,37 @@ async def test_an_offer_goes_from_a_collection_into_stock(shop, products):
     ]  # fmt: skip
 
 
+async def test_what_a_file_says_is_not_asked(a_seller, service, tmp_path):
+    """Two printings of a card, each as Normal and as Foil. Where set and number are said, a Normal
+    card is found; where only the name is, no Foil is offered for it.
+    """
+    name = f"Quiet Praetor {uuid.uuid4().hex[:6]}"
+    cards = [
+        {"product_name": name, "number": number, "finish": finish}
+        for number in ("107", "290")
+        for finish in ("Normal", "Foil")
+    ]
+    products = await a_catalog(service, tmp_path, *cards)
+    shop = await a_seller(lines=["magic"])
+    head = "Name,Set code,Set name,Collector number,Foil,Rarity,Quantity,ManaBox ID,Scryfall ID"
+    code = products.set_code
+    data = [
+        f"{head},Purchase price,Misprint,Altered,Condition,Language,Purchase price currency",
+        f"{name},{code},{products.set_name},107,normal,mythic,1,1,,,false,false,near_mint,en,USD",
+        f"{name},,,,normal,mythic,1,1,,,false,false,near_mint,en,USD",
+        f"{name},,,,foil,mythic,1,1,,,false,false,near_mint,en,USD",
+    ]
+    found = await brought(shop, "\n".join(data).encode())
+    assert (found["matched"], found["waiting"]) == (1, 2), found
+    path = f"/api/buying/collections/{found['id']}/waiting"
+    waiting = (await shop.get(path)).json()["rows"]
+    offered = [{(x["number"], x["finish"]) for x in row["candidates"]} for row in waiting]
+    assert offered == [
+        {("107", "Normal"), ("290", "Normal")},
+        {("107", "Foil"), ("290", "Foil")},
+    ]
+
+
 async def test_the_same_file_is_one_collection_whoever_brings_it_at_once(shop, products):
     data = a_file(products)
     answers = await asyncio.gather(

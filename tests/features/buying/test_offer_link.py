@@ -56,6 +56,33 @@ async def test_a_customer_accepts_on_a_phone(seller):
     assert [line["accepted"] for line in told["lines"]] == [True, False]
 
 
+async def test_a_customer_sees_pictures_and_what_each_way_of_paying_brings(seller):
+    lines = (await want(seller), await want(seller, "Bolt 10", 2))
+    offer, path = await with_link(seller, *lines)
+    async with seller.service.client() as phone:
+        page = (await phone.get(path)).text
+        assert f">${offer['totals']['credit']} store credit<" in page
+        assert f">${offer['totals']['cash']} cash<" in page
+        ways = re.findall(r'name="way" value="(\w+)"( checked)?', page)
+        assert [way for way, _ in ways] == ["credit", "cash", "split"]
+        assert [way for way, chosen in ways if chosen] == ["credit"]
+        pictures = re.findall(rf'src="({path}/img/[0-9]+/small)"', page)
+        assert len(pictures) == len(offer["lines"])
+        assert (await phone.get(pictures[0])).status_code == 200
+        assert "Sell your cards" not in page
+        opened = await seller.http.patch("/api/buying/buylist", json={"is_open": True})
+        assert opened.status_code == 200
+        assert f'href="/buylist/{seller.id}"' in (await phone.get(path)).text
+
+
+async def test_an_offer_in_cash_alone_asks_for_no_credit(seller):
+    _, path = await with_link(seller, await want(seller, cash_each="3.10"))
+    async with seller.service.client() as phone:
+        page = (await phone.get(path)).text
+    assert re.findall(r'name="way" value="(\w+)"', page) == ["cash"]
+    assert "cash only" in page
+
+
 async def test_a_customer_answers_a_page_of_a_long_offer(seller, monkeypatch):
     monkeypatch.setattr(customer_offer, "LINES_SHOWN", 1)
     offer, path = await with_link(seller)

@@ -10,7 +10,8 @@ from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import limits
 from cardsync.dashboard.pages import offer_desk
-from offers_builder import a_customer, buys, done, drafted, want
+from cards_builder import a_place
+from offers_builder import a_customer, buys, done, drafted, step, want
 
 
 @pytest.fixture
@@ -143,7 +144,8 @@ async def test_store_credit_and_the_buylist_by_forms(seller):
     assert "Mia Reed" in (await owner.get("/buying/customers", params={"q": "reed"})).text
     saved = await owner.form("/buying/buylist", is_open="true", terms="We buy Magic.")
     assert saved.status_code == 303
-    assert "Live at" in (await owner.get("/buying/buylist")).text
+    page = (await owner.get("/buying/buylist")).text
+    assert ("<bdi>Live</bdi>" in page, f"/buylist/{seller.id}" in page) == (True, True)
 
 
 async def test_a_draft_is_one_form_that_keeps_its_order_and_all_that_was_typed(seller):
@@ -185,3 +187,73 @@ async def test_a_draft_is_one_form_that_keeps_its_order_and_all_that_was_typed(s
     sent = (await seller.get(f"/api{path}")).json()
     assert (sent["state"], sent["lines"][0]["cash_each"]) == ("offered", "2.00")
     assert sent["lines"][0]["copies"] == 1
+
+
+async def test_the_desk_looks_for_the_customers_answer_and_gets_nothing_before_it(seller):
+    """What is typed beside it stays: the page changes only once the offer has."""
+    owner = await signed_in(seller)
+    offer = await done(seller, await drafted(seller), "offer")
+    path = f"/buying/offers/{offer['id']}"
+    page = (await owner.get(path)).text
+    [asked] = re.findall(r'id="desk"[^>]*\s+data-hx-get="([^"]+)"', page)
+    quiet = await owner.get(asked)
+    assert (quiet.status_code, quiet.text) == (204, "")
+    link = (await step(seller, offer, "link")).json()["url"]
+    form = {"revision": offer["revision"], "answer": "yes", "way": "credit"}
+    lines = [str(line["id"]) for line in offer["lines"]]
+    async with seller.service.client() as phone:
+        answer = await phone.post(
+            link.removeprefix(seller.service.settings.origin), data=form | {"line": lines}
+        )
+    assert answer.status_code == 303, answer.text
+    told = await owner.get(asked)
+    assert told.status_code == 200
+    assert f"accepted for ${offer['totals']['credit']} in store credit" in " ".join(
+        told.text.split()
+    )
+    assert "data-hx-get" not in re.search(r'<div id="desk"[^>]*>', told.text)[0]
+
+
+async def test_drafts_of_an_offer_have_the_place_of_their_card_or_the_next_free_ones(seller):
+    """A shop without shelves has none; each can be changed or left for later on Add cards."""
+    owner = await signed_in(seller)
+    offer = await drafted(seller, await want(seller, copies=1))
+    for name, body in {"offer": {}, "accept": {"way": "cash"}, "receive": {}, "pay": {}}.items():
+        offer = await done(seller, offer, name, **body)
+    await done(seller, offer, "stock")
+    [none] = (await seller.get("/api/quick_add")).json()["entries"]
+    assert (none["box"], none["slot"]) == (None, None)
+    [ten, twenty] = sorted(await seller.cards(), key=lambda card: card["product_name"])
+    await a_place(seller, ten["id"], 3, 7, 2)
+    other = {"condition": "HP", "copies": 1}
+    offer = await drafted(
+        seller,
+        await want(seller, "Bolt 10", 1),
+        await want(seller, "Bolt 20", **other),
+        await want(seller, "Bolt 10", **other),
+    )
+    for name, body in {"offer": {}, "accept": {"way": "cash"}, "receive": {}, "pay": {}}.items():
+        offer = await done(seller, offer, name, **body)
+    await done(seller, offer, "stock")
+    entries = (await seller.get("/api/quick_add")).json()["entries"]
+    places = {
+        (one["product_name"], one["condition"]): f"{one['box']}-{one['slot']}"
+        for one in entries
+        if one["id"] != none["id"]
+    }
+    assert places == {
+        ("Bolt 10", "NM"): "3-7",
+        ("Bolt 20", "HP"): "3-8",
+        ("Bolt 10", "HP"): "3-9",
+    }
+    rows = {f"quantity:{one['id']}": "1" for one in entries}
+    rows |= {f"price:{one['id']}": one["price"] or "" for one in entries}
+    rows |= {f"cost:{one['id']}": one["cost"] or "" for one in entries}
+    typed = {f"place:{one['id']}": "" for one in entries} | {f"place:{none['id']}": "4-2"}
+    saved = await owner.form("/add-cards/drafts", **rows, **typed)
+    assert saved.status_code == 303, saved.text
+    again = (await seller.get("/api/quick_add")).json()["entries"]
+    assert [(one["box"], one["slot"]) for one in again if one["box"]] == [(4, 2)]
+    page = (await owner.get("/add-cards", params={"status": "draft"})).text
+    assert f'name="place:{none["id"]}"' in page
+    assert 'value="4-2"' in page

@@ -71,7 +71,8 @@ async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd)
         found = await visitor.get(path, params={"q": f"{word} bolt"})
         assert "Bolt 10" in found.text
         assert "Bolt 20" in found.text
-        assert found.text.count('<th scope="row">') == 10
+        assert found.text.count('<option value="LP">LP,') == 2
+        assert all(f'id="card-{at}"' in found.text for at in (1, 2))
         [first, *_] = re.findall(r'name="(copies:\d+:\d+)"', found.text)
         chosen = {first: "3", first.replace("copies", "condition"): "LP", "q": word}
         filled = await visitor.get(path, params=chosen)
@@ -80,6 +81,7 @@ async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd)
         form = {"cart": cart[0], "name": "Zed Zimmer", "contact": "zed@example.invalid"}
         missing = await visitor.post(path, data=form | {"contact": " "})
         assert missing.status_code == 422
+        assert 'value="Zed Zimmer"' in missing.text
         sent = await visitor.post(path, data=form | {"note": "on Friday"})
         assert sent.status_code == 303
         assert "Your cart is sent" in (await visitor.get(sent.headers["Location"])).text
@@ -96,6 +98,55 @@ async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd)
     assert [(x["copies"], x["condition"]) for x in offer["lines"]] == [(3, "LP")]
     assert (await done(seller, offer, "offer"))["state"] == "offered"
     assert "Zed" not in capfd.readouterr().err
+
+
+async def test_it_shows_the_dearest_cards_before_anything_is_typed(seller, word):
+    """With their pictures, and what each brings; a card that only this shop knows is nobody's."""
+    bolts = [a_row(id, name=f"{word} Bolt {id}", market=f"{id}.00") for id in (10, 20)]
+    await seller.import_csv(a_csv(*bolts, a_row(99, name=f"{word} Own", market="500.00")))
+    path = await opened(seller, terms="Cash on Fridays.")
+    async with seller.service.client() as visitor:
+        page = (await visitor.get(path)).text
+        assert page.index(f"{word} Bolt 20") < page.index(f"{word} Bolt 10")
+        assert f"{word} Own" not in page
+        assert '<section class="sheet" id="terms">' in page
+        [picture, *_] = re.findall(rf'src="({path}/img/[0-9]+/medium)"', page)
+        drawn = await visitor.get(picture)
+        assert (drawn.status_code, drawn.headers["Content-Type"]) == (200, "image/svg+xml")
+        assert (await visitor.get(f"{path}/img/1/huge")).status_code == 404
+        assert (await visitor.get("/buylist/999999999/img/1/small")).status_code == 404
+        games = (await visitor.get(path, params={"game": "pokemon"})).text
+        assert f"{word} Bolt" not in games
+
+
+async def test_a_line_of_several_prices_leaves_the_cart_at_once(seller, word):
+    """A rule with room for some copies makes two lines of them; one cross takes both away."""
+    [rule] = (await seller.get("/api/buying/rules")).json()["rules"]
+    limit = await seller.http.patch(f"/api/buying/rules/{rule['id']}", json={"most_copies": 4})
+    assert limit.status_code == 200, limit.text
+    path = await opened(seller)
+    [card, other] = await seller.cards()
+    carts = [f"{card['product_id']}-NM-0-9", f"{other['product_id']}-NM-0-1"]
+    async with seller.service.client() as visitor:
+        page = (await visitor.get(path, params={"cart": carts})).text
+        assert page.count('class="cart-lines"') == 1
+        crosses = re.findall(r'class="button plain square" href="([^"]+)"', page)
+        assert len(crosses) == 2
+        left = (await visitor.get(crosses[0].replace("&amp;", "&"))).text
+        assert set(re.findall(r'name="cart" value="([^"]+)"', left)) == {carts[1]}
+
+
+async def test_no_page_of_strangers_lacks_an_icon(seller):
+    """A browser asks for one by itself where the page names none."""
+    path = await opened(seller)
+    async with seller.service.client() as visitor:
+        for page in (path, "/o/1-1-x", "/p/1-1-x", "/sign-in"):
+            named = re.search(r'<link rel="icon" href="([^"]+)"', (await visitor.get(page)).text)
+            assert named, page
+            assert (await visitor.get(named[1])).status_code == 200
+        led = await visitor.get("/favicon.ico")
+        assert led.status_code == 301
+        assert (await visitor.get(led.headers["Location"])).status_code == 200
 
 
 async def test_foils_of_a_product_without_a_finish_are_sold_as_well(
@@ -148,7 +199,7 @@ async def test_a_cart_of_cards_that_the_shop_does_not_buy_is_shown_and_sent(sell
     cart = f"{card['product_id']}-NM-0-1"
     async with seller.service.client() as visitor:
         page = await visitor.get(path, params={"cart": cart})
-        assert (page.status_code, "not bought" in page.text) == (200, True)
+        assert (page.status_code, "not buying" in page.text) == (200, True)
         form = {"cart": cart, "name": "A", "contact": "b"}
         assert (await visitor.post(path, data=form)).status_code == 303
 

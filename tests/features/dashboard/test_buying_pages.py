@@ -4,6 +4,9 @@ columns its owner names.
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+
 from browsers import signed_in
 from builders import a_csv, a_row
 from buying_builder import a_catalog, a_moxfield_file, brought, collection
@@ -13,16 +16,32 @@ RULE = {
     "query": "rarity:rare",
     "base": "market",
     "state": "published",
-    "bands": "0 40% 50%\n5.00: 50 60",
-    "bulk": "0.05 0.06 Rare, magic\n0.01 0.01",
-    "bulk_below": "1.00",
+    "bands.from": ["0", "$5.00", ""],
+    "bands.cash": ["40%", "50", ""],
+    "bands.credit": ["50%", "60", ""],
+    "bulk.cash": ["0.05", "0.01", ""],
+    "bulk.credit": ["0.06", "0.01", ""],
+    "bulk.rarity": ["Rare", "", ""],
+    "bulk.game": ["magic", "", ""],
+    "bulk_below": "$1.00",
     "grade_NM": "100",
     "grade_LP": "85",
-    "stock_steps": "4 10%",
-    "days_steps": "90 12.5%",
+    "stock_steps.from": ["4", ""],
+    "stock_steps.less": ["10%", ""],
+    "days_steps.from": ["90"],
+    "days_steps.less": ["12.5%"],
     "most_copies": "8",
     "offer_cash": "30.00",
 }
+
+
+def rows_of(page, table):
+    """The texts of a table's rows, as the page shows them."""
+    body = re.search(rf'id="{table}">.*?</table>', page, re.DOTALL)[0]
+    columns = defaultdict(list)
+    for cell, text in re.findall(rf'name="{table}\.(\w+)" value="([^"]*)"', body):
+        columns[cell].append(text)
+    return list(zip(*columns.values(), strict=True))
 
 
 async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, service, tmp_path):
@@ -42,8 +61,8 @@ async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, s
     assert "New buy rule" in (await owner.get("/buying/rules/new")).text
     effect = await owner.form("/buying/rules/effect", rule_id="0", **RULE)
     assert (effect.status_code, "$19.50" in effect.text) == (200, True), effect.text[-600:]
-    wrong = await owner.form("/buying/rules/effect", **RULE | {"bands": "often"})
-    assert "each line is a price and two percentages" in wrong.text
+    wrong = await owner.form("/buying/rules/effect", **RULE | {"bands.cash": ["often", "", ""]})
+    assert "Tier 1: cash: &#39;often&#39; is not a percentage" in wrong.text
     saved = await owner.form("/buying/rules/0", **RULE)
     assert saved.status_code == 303, saved.text[-600:]
     [rule] = (await owner.get("/api/buying/rules")).json()["rules"]
@@ -51,7 +70,22 @@ async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, s
     assert rule["bulk"][0] == {"cash": "0.05", "credit": "0.06", "rarity": "Rare", "game": "magic"}
     assert rule["conditions"] == {"NM": 10_000, "LP": 8_500}
     page = (await owner.get(f"/buying/rules/{rule['id']}")).text
-    assert "90 12.5%" in page
+    assert rows_of(page, "bands") == [("0.00", "40%", "50%"), ("5.00", "50%", "60%"), ("", "", "")]
+    assert rows_of(page, "days_steps") == [("90", "12.5%"), ("", "")]
+    assert 'value="draft">Unpublish' in page
+    # A row is taken away, and a blank one added, without a script; nothing is saved by that.
+    fewer = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="drop:bands:0")
+    assert rows_of(fewer.text, "bands") == [("$5.00", "50", "60"), ("", "", "")]
+    assert "Tier: the first band must begin at 0" in fewer.text
+    preview = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="preview")
+    assert "Copies with this change" in preview.text
+    assert (await owner.get("/api/buying/rules")).json()["rules"] == [rule]
+    unpublished = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="draft")
+    assert unpublished.status_code == 303
+    [draft] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert draft["state"] == "draft"
+    published = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="publish")
+    assert published.status_code == 303
     later = RULE | {"priority": "70", "enabled": "no"}
     assert (await owner.form(f"/buying/rules/{rule['id']}", **later)).status_code == 303
     [moved] = (await owner.get("/api/buying/rules")).json()["rules"]

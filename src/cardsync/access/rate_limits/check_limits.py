@@ -72,9 +72,12 @@ class RateLimits:
         """Admit one request of the phones that share a link; its ids are those of a kind."""
         await self._admit(scope, self._of_bearer(scope, f"{kind}{link_id}", opt))
 
-    async def admit_visitor(self, scope: Scope) -> None:
-        """Admit one request of a stranger to a shop's public buylist, by address."""
-        await self._admit(scope, self._look_at(scope, self._client(scope), Group.BUYLIST))
+    async def admit_visitor(self, scope: Scope, opt: Mapping[str, Any]) -> None:
+        """Admit one request of a stranger to a shop's public buylist, by address. The pictures that
+        a page brings count by themselves.
+        """
+        group = Group.PICTURES if group_of(opt) is Group.PICTURES else Group.BUYLIST
+        await self._admit(scope, self._look_at(scope, self._client(scope), group))
 
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
         """Refuse a request if this key, valid a moment ago, has nothing left anyway. Raises

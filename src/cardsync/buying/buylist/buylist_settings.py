@@ -19,10 +19,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
 from cardsync.buying.buylist.models import PublicBuylist
 from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.shown import Shop
 from cardsync.buying.owners_word import must_bind_shop
 
-PATH: Final = "/buylist"
+PATH: Final = BUYLIST
 KIND: Final = "buylist.changed"
 
 

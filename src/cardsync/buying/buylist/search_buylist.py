@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
@@ -25,6 +26,20 @@ from cardsync.catalog.printings import printings_of
 from cardsync.money import dollars_or_none
 from cardsync.quick_add.shown import Product
 from cardsync.quick_add.type_ahead import products_like
+
+# A provisional product is made of one shop's row, which is nobody else's business.
+_DEAREST: Final = """
+    WITH own AS MATERIALIZED (
+        SELECT product_id, max(market) AS worth FROM card
+         WHERE seller_id = :seller AND NOT gone AND NOT custom AND market IS NOT NULL
+           AND condition IS NOT NULL AND product_line = ANY (CAST(:games AS text[]))
+         GROUP BY product_id)
+    SELECT p.id, p.game, p.product_name, p.set_name, p.set_code, p.number, p.rarity, p.finish,
+           p.language, p.marketplace_product_id
+      FROM own JOIN product p ON p.id = own.product_id
+     WHERE NOT p.provisional
+     ORDER BY own.worth DESC, p.id LIMIT :most
+"""
 
 
 class Price(NamedTuple):
@@ -44,7 +59,26 @@ class BuylistRow(NamedTuple):
 async def search_buylist(
     session: AsyncSession, caller: Caller, typed: str, game: str | None, now: datetime
 ) -> list[BuylistRow]:
-    found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
+    """Return what was typed. Where nothing is, return the dearest cards that are bought, which the
+    shop sells itself.
+    """
+    if typed.strip():
+        found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
+        return await _valued(session, caller, found, now)
+    rows = await _valued(session, caller, await _dearest(session, caller, game), now)
+    return [row for row in rows if row.prices][: limits.BUYLIST_ROWS]
+
+
+async def _dearest(session: AsyncSession, caller: Caller, game: str | None) -> list[Product]:
+    games = [line for line in caller.account.product_lines if game in (None, line)]
+    most = 2 * limits.BUYLIST_ROWS
+    named = {"seller": caller.seller_id, "games": games, "most": most}
+    return [Product(*row) for row in await session.execute(text(_DEAREST), named)]
+
+
+async def _valued(
+    session: AsyncSession, caller: Caller, found: Sequence[Product], now: datetime
+) -> list[BuylistRow]:
     if not found:
         return []
     offered = [(product, printing) for product in found for printing in _printings(product)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from cardsync import errors
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.shown import Shop
 from cardsync.database import seller_slots
 from cardsync.database.session import Database
@@ -35,14 +36,14 @@ async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:
     if account.suspended:
         raise errors.NotFound("this shop has no public buylist")
     identity = Identity(seller_id, "link", 0, role="staff", sees_buyers=False)
-    return Caller(identity, account, state), Shop(name, terms)
+    return Caller(identity, account, state), Shop(name, terms, f"{BUYLIST}/{seller_id}")
 
 
 def admitting_visitors(app: ASGIApp) -> ASGIApp:
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["litestar_app"].state
         limited: RateLimits = state.rate_limits
-        await limited.admit_visitor(scope)
+        await limited.admit_visitor(scope, scope["route_handler"].opt)
         seller_id = int(scope["path_params"].get("shop", 0))
         caller, shop = await open_shop(state.database, seller_id)
         seller_slots.asked_by(caller.seller_id)

@@ -16,9 +16,10 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.models import Collection
 from cardsync.buying.collections.read_collections import one_collection
-from cardsync.buying.collections.shown import EffectShown
+from cardsync.buying.collections.shown import EffectShown, LeftShown
 from cardsync.buying.collections.value_collection import effect_of, lines_of
 from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.wanted_lines import REASONS
 from cardsync.buying.rules.buy_rule_json import BuyRuleFields, read_buy_rule
 from cardsync.buying.rules.buy_rule_sets import readable_query
 from cardsync.buying.rules.value_offer import buy_rules_of
@@ -63,17 +64,7 @@ async def preview_draft(
         collection_id,
     )
     if collection is None:
-        return EffectShown(
-            None,
-            "",
-            0,
-            0,
-            "0.00",
-            "0.00",
-            0,
-            "0.00",
-            "0.00",
-        )
+        return EffectShown(None, "", 0, 0, "0.00", "0.00", 0, "0.00", "0.00", [])
     lines = await lines_of(
         session,
         caller,
@@ -103,6 +94,7 @@ async def preview_draft(
         then.bought,
         dollars(then.cash),
         dollars(then.credit),
+        [LeftShown(reason, REASONS[reason], copies) for reason, copies in then.left.items()],
     )
 
 

@@ -86,12 +86,16 @@ _ALIKE_COUNT: Final = f"""
        AND r.row = ANY (CAST(:rows AS bigint[]))
      GROUP BY r.row
 """
+# What a row says is not asked: of a Normal card no Foil is offered, where there is a Normal one.
 _NEAR: Final = f"""
-    SELECT id, product_name, set_name, number, rarity, finish, language FROM product
-     WHERE game = ANY (CAST(:games AS text[])) AND name_key = :name AND NOT provisional
+    WITH near AS (
+        SELECT *, (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) AS fits
+          FROM product
+         WHERE game = ANY (CAST(:games AS text[])) AND name_key = :name AND NOT provisional)
+    SELECT id, product_name, set_name, number, rarity, finish, language FROM near
+     WHERE fits OR NOT :finish_said OR NOT EXISTS (SELECT FROM near WHERE fits)
      ORDER BY coalesce(set_key = :set OR lower(set_code) = CAST(:code AS text), false) DESC,
-              number_key = :number DESC,
-              (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) DESC,
+              number_key = :number DESC, fits DESC,
               (language_key IS NULL OR language_key IS NOT DISTINCT FROM :language) DESC,
               set_name, number_key, finish_key, id
      LIMIT {CANDIDATES}
@@ -259,5 +263,6 @@ def _keys(row: Any, games: list[str]) -> dict[str, Any] | None:
         "code": found["code"],
         "number": found["number_key"],
         "finish": found["finish_key"],
+        "finish_said": row.finish_said,
         "language": found["language_key"],
     }

@@ -298,6 +298,14 @@ def _common(caller: Caller, row: Collection, counts: Counts) -> dict[str, object
     }
 
 
+class LeftShown(msgspec.Struct):
+    """Copies that are not bought for one reason."""
+
+    reason: Reason
+    reason_text: str
+    copies: int
+
+
 class EffectShown(msgspec.Struct):
     """Shows what a collection brings by the live rules, and with a draft beside or in place of them."""
 
@@ -313,3 +321,5 @@ class EffectShown(msgspec.Struct):
     """The amount that the draft would pay in cash, in USD"""
     draft_credit: str
     """The amount that the draft would pay in store credit, in USD"""
+    draft_left: list[LeftShown]
+    """The copies that the draft would not buy, by reason"""

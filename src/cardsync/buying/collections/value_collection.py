@@ -17,7 +17,13 @@ from cardsync.buying.collections.read_collections import one_collection
 from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, ValuedRow
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
-from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, WantedLine
+from cardsync.buying.engine.wanted_lines import (
+    REASONS,
+    LineFacts,
+    Reason,
+    ValuedLine,
+    WantedLine,
+)
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
 from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
@@ -96,18 +102,26 @@ async def value_collection(
 
 
 class Sums(NamedTuple):
+    """`left` counts the copies that are not bought, by reason."""
+
     copies: int
     bought: int
     cash: int
     credit: int
+    left: dict[Reason, int]
 
 
 def sums_of(lines: Sequence[WantedLine], valued: Valued) -> Sums:
+    left: dict[Reason, int] = {}
+    for one in valued.lines:
+        if one.reason is not None:
+            left[one.reason] = left.get(one.reason, 0) + one.left
     return Sums(
         sum(line.copies for line in lines),
         sum(one.copies for one in valued.lines),
         sum(one.cash for one in valued.lines),
         sum(one.credit for one in valued.lines),
+        left,
     )
 
 

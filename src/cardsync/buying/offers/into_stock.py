@@ -1,5 +1,5 @@
-"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, and a lot
-of each card that the inventory has. Nothing is published: the owner does that with a click.
+"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, a price and
+a place, and a lot of each card that the inventory has. Nothing is published: the owner does that with a click.
 
 All of it is one transaction with the offer's last step, so a process that dies leaves the offer
 paid, and the next click does it once.
@@ -14,6 +14,7 @@ from typing import Any, Final
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
 from cardsync.access.each_seller import AT_ONCE, all_sellers
@@ -34,11 +35,21 @@ from cardsync.quick_add.models import QuickAdd
 from cardsync.quick_add.served_entries import SAME_CARD
 
 _CARDS: Final = f"""
-    SELECT DISTINCT ON (q.id) q.id AS entry, c.marketplace_id,
+    SELECT DISTINCT ON (q.id) q.id AS entry, c.id AS card, c.marketplace_id,
            coalesce(c.target_price, c.price) AS price
       FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
      WHERE q.seller_id = :seller AND q.id = ANY (CAST(:entries AS bigint[]))
      ORDER BY q.id, c.gone, c.id
+"""
+# Where most copies of a card lie, and the last slot that is taken of the last box.
+_LYING: Final = """
+    SELECT DISTINCT ON (card_id) card_id, box, slot FROM card_location
+     WHERE seller_id = :seller AND card_id = ANY (CAST(:cards AS bigint[]))
+     ORDER BY card_id, quantity DESC, box, slot
+"""
+_LAST: Final = """
+    SELECT box, max(slot) AS slot FROM card_location
+     WHERE seller_id = :seller GROUP BY box ORDER BY box DESC LIMIT 1
 """
 # Lines in stock whose card the inventory has seen since.
 _LATE: Final = """
@@ -68,6 +79,7 @@ async def take_into_stock(
         named = {"seller": caller.seller_id, "entries": [entry.id for entry in entries]}
         listed = {row.entry: row for row in await session.execute(text(_CARDS), named)}
         await _set_prices(session, caller, came, entries, listed, now)
+        await _propose_places(session, caller, entries, listed)
         came_at = offer.received_at or now
         known = [
             (line, listed[line.quick_add_id].marketplace_id, came_at)
@@ -114,6 +126,30 @@ async def _set_prices(
     prices = await asking_prices(session, caller.seller_id, asked, now)
     for (_, entry), units in zip(unlisted, prices, strict=True):
         entry.price = None if units is None else from_units(units)
+
+
+async def _propose_places(
+    session: AsyncSession, caller: Caller, entries: Sequence[QuickAdd], listed: Mapping[int, Any]
+) -> None:
+    """Give each draft the place where copies of its card lie, and the others the next free slots of
+    the last box. A shop without shelves has no places.
+    """
+    of_seller = {"seller": caller.seller_id}
+    last = (await session.execute(text(_LAST), of_seller)).one_or_none()
+    if last is None:
+        return
+    cards = [row.card for row in listed.values()]
+    found = await session.execute(text(_LYING), of_seller | {"cards": cards})
+    lying = {row.card_id: row for row in found}
+    free = last.slot + 1
+    for entry in entries:
+        card = listed.get(entry.id)
+        known = lying.get(card.card) if card else None
+        if known is not None:
+            entry.box, entry.slot = known.box, known.slot
+        elif free <= limits.SHELF_NUMBER:
+            entry.box, entry.slot = last.box, free
+            free += 1
 
 
 async def give_late_lots(database: Database, now: datetime) -> int:

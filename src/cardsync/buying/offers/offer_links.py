@@ -23,6 +23,7 @@ from cardsync.buying.owners_word import must_bind_shop
 from cardsync.database.session import Database
 
 PATH: Final = "/o"
+BUYLIST: Final = "/buylist"
 # The states in which a link opens its offer.
 OPEN: Final = ("offered", "accepted", "received", "paid")
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
@@ -36,6 +37,7 @@ _LINK: Final = caller_query(
     "o.secret_hash",
     "n.name",
     "coalesce(b.terms, '')",
+    "coalesce(b.is_open, false)",
 )
 
 
@@ -75,11 +77,12 @@ async def caller_with_offer(
     row = await database.polled.first_row(seller_id, _LINK, offer_id)
     if row is None:
         raise errors.OfferLinkEnded
-    account, state, (offer_state, expires_at, secret_hash, *shop) = read_row(row)
+    account, state, (offer_state, expires_at, secret_hash, name, terms, is_open) = read_row(row)
     if not secrets.compare_digest(bytes(secret_hash), tokens.token_hash(parts[3])):
         raise errors.OfferLinkEnded
     is_over = offer_state == "offered" and expires_at <= now
     if account.suspended or offer_state not in OPEN or is_over:
         raise errors.OfferLinkEnded
     identity = Identity(seller_id, "link", offer_id, role="staff", sees_buyers=False)
-    return Caller(identity, account, state), OfferLink(offer_id, Shop(*shop))
+    shop = Shop(name, terms, f"{BUYLIST}/{seller_id}" if is_open else "")
+    return Caller(identity, account, state), OfferLink(offer_id, shop)

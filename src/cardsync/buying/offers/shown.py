@@ -22,6 +22,8 @@ class Shop(NamedTuple):
 
     name: str
     terms: str
+    buylist: str = ""
+    """The address of its public buylist, where that is open"""
 
 
 class Received(msgspec.Struct):

@@ -1,35 +1,79 @@
 """Shows a buy rule as the fields of a form, and reads the fields back as the body of a rule. Pure.
 
-Parts with several entries are lines of text, such as `5.00 50% 60%`: from a price of 5.00 on, 50 %
-in cash and 60 % in credit.
+A part with several entries is a small table: `bands.from`, `bands.cash` and `bands.credit` hold the
+cells of its rows, from the first row to the last.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from cardsync import errors
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
 from cardsync.money import percent, read_percent
+from cardsync.table_text import typed_number
 
+BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 TEXTS: Final = (
     "name", "query", "base", "state", "priority", "enabled", "bulk_below", "most_copies",
+    *BUDGET, *(f"grade_{grade}" for grade in GRADES),
 )  # fmt: skip
-LINES: Final = ("bands", "bulk", "stock_steps", "days_steps", "lists")
-BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
-FIELDS: Final = (*TEXTS, *LINES, *BUDGET, *(f"grade_{grade}" for grade in GRADES))
+# The cells of each table's rows. A row whose `_TYPED` cells are all empty is no row.
+TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "bands": ("from", "cash", "credit"),
+    "bulk": ("cash", "credit", "rarity", "game"),
+    "lists": ("change", "way", "list"),
+    "stock_steps": ("from", "less"),
+    "days_steps": ("from", "less"),
+}
+_TYPED: Final[Mapping[str, int]] = {"bands": 3, "bulk": 3, "lists": 1} | dict.fromkeys(
+    ("stock_steps", "days_steps"), 2
+)
+# What a page calls a field, or a row of a table.
+NAMES: Final = {
+    "bands": "Tier",
+    "bulk": "Bulk price",
+    "lists": "List",
+    "stock_steps": "Copies in stock",
+    "days_steps": "Days to sell",
+    "name": "Name",
+    "priority": "Priority",
+    "most_copies": "Max copies",
+    "bulk_below": "Bulk below",
+    "conditions": "Condition",
+    "budget": "Budget",
+}
 # A percentage is at most so large.
 _MOST_BP: Final = 1_000_000
 
+Row = dict[str, str]
 
-def form_of(rule: BuyRuleShown) -> dict[str, str]:
-    """Return the text of each field."""
+
+class RuleForm(NamedTuple):
+    """The texts of the fields, and the rows of the tables."""
+
+    texts: dict[str, str]
+    rows: dict[str, list[Row]]
+
+
+def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) -> RuleForm:
+    """Return what was typed; `one` gives a field's text, `every` the texts of all its rows."""
+    rows = {}
+    for table, cells in TABLES.items():
+        columns = [[text.strip() for text in every(f"{table}.{cell}")] for cell in cells]
+        length = max(map(len, columns))
+        padded = [column + [""] * (length - len(column)) for column in columns]
+        rows[table] = [dict(zip(cells, row, strict=True)) for row in zip(*padded, strict=True)]
+    return RuleForm({name: one(name) for name in TEXTS}, rows)
+
+
+def form_of(rule: BuyRuleShown) -> RuleForm:
+    """Return the texts of a rule."""
     shares = {f"grade_{grade}": _share(rule.conditions.get(grade)) for grade in GRADES}
     budget = {name: getattr(rule.budget, name) or "" for name in BUDGET}
-    return {
+    texts = {
         "name": rule.name,
         "query": rule.query,
         "base": rule.base,
@@ -38,142 +82,146 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
         "enabled": "yes" if rule.enabled else "no",
         "bulk_below": rule.bulk_below or "",
         "most_copies": "" if rule.most_copies is None else str(rule.most_copies),
-        "bands": "\n".join(
-            f"{one.start} {percent(one.cash_bp)} {percent(one.credit_bp)}" for one in rule.bands
-        ),
-        "bulk": "\n".join(
-            f"{one.cash} {one.credit} {_named(one.rarity, one.game)}".strip() for one in rule.bulk
-        ),
-        "stock_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.stock_steps),
-        "days_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.days_steps),
-        "lists": "\n".join(f"{one.name} {_signed(one.change_bp)}" for one in rule.lists),
-        **budget,
-        **shares,
     }
+    rows: dict[str, list[Row]] = {
+        "bands": [
+            {"from": one.start, "cash": percent(one.cash_bp), "credit": percent(one.credit_bp)}
+            for one in rule.bands
+        ],
+        "bulk": [
+            {"cash": one.cash, "credit": one.credit, "rarity": one.rarity, "game": one.game}
+            for one in rule.bulk
+        ],
+        "lists": [
+            {
+                "change": percent(abs(one.change_bp)),
+                "way": "less" if one.change_bp < 0 else "more",
+                "list": one.name,
+            }
+            for one in rule.lists
+        ],
+        "stock_steps": [_less(one.start, one.less_bp) for one in rule.stock_steps],
+        "days_steps": [_less(one.start, one.less_bp) for one in rule.days_steps],
+    }
+    return RuleForm(texts | budget | shares, rows)
 
 
-def _named(rarity: str, game: str) -> str:
-    """Return `Rare, magic`; a comma says that a game follows, also behind no rarity."""
-    return f"{rarity}, {game}" if game or "," in rarity else rarity
+def _less(start: int, bp: int) -> Row:
+    return {"from": str(start), "less": percent(bp)}
 
 
 def _share(bp: int | None) -> str:
-    return "" if bp is None else percent(bp).removesuffix("%")
+    return "" if bp is None else percent(bp)
 
 
-def _signed(bp: int) -> str:
-    return f"{'-' if bp < 0 else '+'}{percent(abs(bp))}"
+def named(problem: str) -> str:
+    """Return a refusal with the name that the page has for its field."""
+    field, colon, rest = problem.partition(":")
+    name = NAMES.get(field.partition(".")[0])
+    return f"{name}{colon}{rest}" if name else problem
 
 
-def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]:
+def said(table: str, row: Row) -> bool:
+    """Return whether a row of a table says something; the blank one at its end does not."""
+    return any(row[cell] for cell in TABLES[table][: _TYPED[table]])
+
+
+def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, Any]:
     """Return the body of the rule that the form says; `lists` are the shop's, by name. Raises
     InvalidRule.
     """
-    most, priority = _whole(form, "most_copies"), _whole(form, "priority")
+    texts = form.texts
+    most, priority = _whole(texts, "most_copies"), _whole(texts, "priority")
     # Without them, a new rule comes last and governs; another one stays as it is.
     place = {} if priority is None else {"priority": priority}
-    used = {"enabled": form["enabled"] == "yes"} if form["enabled"] else {}
+    used = {"enabled": texts["enabled"] == "yes"} if texts["enabled"] else {}
     return {
         **place,
         **used,
-        **{name: form[name] for name in ("name", "query", "base", "state")},
-        "bulk_below": form["bulk_below"] or None,
+        **{name: texts[name] for name in ("name", "query", "base", "state")},
+        "bulk_below": _amount(texts["bulk_below"]) or None,
         "most_copies": most,
-        "bands": _lines(
-            form,
-            "bands",
-            _band,
-        ),
-        "bulk": _lines(
-            form,
-            "bulk",
-            _bulk,
-        ),
-        "stock_steps": _lines(
-            form,
-            "stock_steps",
-            _step,
-        ),
-        "days_steps": _lines(
-            form,
-            "days_steps",
-            _step,
-        ),
-        "lists": _lines(
-            form,
-            "lists",
-            lambda line: _listed(line, lists),
-        ),
-        "budget": {name: form[name] or None for name in BUDGET},
+        "bands": _rows(form, "bands", _band),
+        "bulk": _rows(form, "bulk", _bulk),
+        "stock_steps": _rows(form, "stock_steps", _step),
+        "days_steps": _rows(form, "days_steps", _step),
+        "lists": _rows(form, "lists", lambda row: _listed(row, lists)),
+        "budget": {name: _amount(texts[name]) or None for name in BUDGET},
         "conditions": {
-            grade: _bp("conditions", form[f"grade_{grade}"])
+            grade: _bp(grade, texts[f"grade_{grade}"])
             for grade in GRADES
-            if form[f"grade_{grade}"]
+            if texts[f"grade_{grade}"]
         },
     }
 
 
-def _whole(form: Mapping[str, str], field: str) -> int | None:
-    digits = form[field]
+def _whole(texts: Row, field: str) -> int | None:
+    digits = texts[field]
     if digits and not (digits.isascii() and digits.isdecimal() and len(digits) < 8):
-        raise errors.InvalidRule(f"{field}: must be a whole number")
+        raise errors.InvalidRule(f"{NAMES[field]}: enter a whole number, like 12")
     return int(digits) if digits else None
 
 
-def _lines(
-    form: Mapping[str, str],
-    field: str,
-    read: Callable[[str], dict[str, Any]],
+def _rows(
+    form: RuleForm, table: str, read: Callable[[Row], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    lines = [line.strip() for line in form[field].splitlines() if line.strip()]
-    try:
-        return [read(line) for line in lines]
-    except ValueError as e:
-        raise errors.InvalidRule(f"{field}: {e}") from e
+    """Read the rows that say something. Raises InvalidRule that names the row."""
+    entries = []
+    for place, row in enumerate(form.rows[table], start=1):
+        if not said(table, row):
+            continue
+        try:
+            entries.append(read(row))
+        except ValueError as e:
+            raise errors.InvalidRule(f"{NAMES[table]} {place}: {e}") from e
+    return entries
 
 
-def _bp(field: str, text: str) -> int:
+def _amount(text: str) -> str:
+    return typed_number(text) if text else ""
+
+
+def _bp(what: str, text: str) -> int:
     try:
         bp = read_percent(text)
     except ValueError:
         bp = _MOST_BP + 1
     if abs(bp) > _MOST_BP:
-        raise errors.InvalidRule(f"{field}: {text[:40]!r} is not a percentage like 50 or 12.5")
+        raise errors.InvalidRule(f"{what}: {text[:40]!r} is not a percentage like 50 or 12.5")
     return bp
 
 
-def _band(line: str) -> dict[str, Any]:
-    parts = line.replace("$", "").replace(":", " ").split()
-    if len(parts) != 3:
-        raise ValueError("each line is a price and two percentages, like 5.00 50% 60%")
-    start, cash, credit = parts
-    return {"from": start, "cash_bp": _bp("bands", cash), "credit_bp": _bp("bands", credit)}
+def _percent(what: str, text: str) -> int:
+    """Raises ValueError."""
+    try:
+        return _bp(what, text)
+    except errors.InvalidRule as e:
+        raise ValueError(str(e)) from e
 
 
-def _bulk(line: str) -> dict[str, Any]:
-    parts = line.replace("$", "").split(maxsplit=2)
-    if len(parts) < 2:
-        raise ValueError("each line is two amounts, and a rarity and game where it is for one")
-    words = parts[2] if len(parts) == 3 else ""
-    rarity, _, game = words.rpartition(",") if "," in words else (words, "", "")
-    named = {"rarity": rarity.strip(), "game": game.strip()}
-    return {"cash": parts[0], "credit": parts[1], **named}
+def _band(row: Row) -> dict[str, Any]:
+    start = _amount(row["from"]) or "0"
+    return {
+        "from": start,
+        "cash_bp": _percent("cash", row["cash"] or "0"),
+        "credit_bp": _percent("credit", row["credit"] or "0"),
+    }
 
 
-def _step(line: str) -> dict[str, Any]:
-    found = re.fullmatch(
-        r"(\d{1,7})\s*:?\s*(\d{1,3}(?:\.\d{1,2})?)\s*%?",
-        line,
-        re.ASCII,
-    )
-    if found is None:
-        raise ValueError("each line is a number and a percentage, like 4 10%")
-    return {"from": int(found[1]), "less_bp": _bp("steps", found[2])}
+def _bulk(row: Row) -> dict[str, Any]:
+    amounts = {way: _amount(row[way]) or "0" for way in ("cash", "credit")}
+    return {**amounts, "rarity": row["rarity"], "game": row["game"]}
 
 
-def _listed(line: str, lists: Mapping[str, int]) -> dict[str, Any]:
-    name, _, change = line.rpartition(" ")
-    if name.strip() not in lists:
-        raise ValueError(f"there is no list {name.strip()[:60]!r}; each line is like Wanted +20%")
-    named = name.strip()
-    return {"list_id": lists[named], "change_bp": _bp("lists", change), "name": named}
+def _step(row: Row) -> dict[str, Any]:
+    if not (row["from"].isascii() and row["from"].isdecimal() and len(row["from"]) < 8):
+        raise ValueError("enter a whole number, like 4")
+    return {"from": int(row["from"]), "less_bp": _percent("less", row["less"] or "0")}
+
+
+def _listed(row: Row, lists: Mapping[str, int]) -> dict[str, Any]:
+    if row["list"] not in lists:
+        raise ValueError(f"there is no list {row['list'][:60]!r}")
+    bp = _percent("change", row["change"])
+    change = -bp if row["way"] == "less" else bp
+    return {"list_id": lists[row["list"]], "change_bp": change, "name": row["list"]}

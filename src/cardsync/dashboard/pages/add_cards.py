@@ -26,8 +26,9 @@ from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
 from cardsync.quick_add.checked_entry import Changes, Wanted
-from cardsync.quick_add.shown import entry_body
+from cardsync.quick_add.shown import Entry, entry_body
 from cardsync.quick_add.type_ahead import products_like
+from cardsync.shelving.place import Place, read_place
 
 STATUS_WORDS: Final = {
     "draft": "Draft",
@@ -72,6 +73,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         page=page,
         total_pages=-(-total // limits.CARDS_PER_PAGE),
         status=status or "",
+        place_of=_place_of,
         statuses=[("", "All"), *STATUS_WORDS.items()],
         status_words=STATUS_WORDS,
         conditions=CONDITIONS,
@@ -132,7 +134,7 @@ def _typed(form: Form) -> Iterator[tuple[int, dict[str, str]]]:
     for name in form:
         entry_id = read_id(name.removeprefix("quantity:"))
         if name.startswith("quantity:") and entry_id is not None:
-            yield entry_id, {part: form[f"{part}:{entry_id}"] for part in _AMOUNTS}
+            yield entry_id, {part: form[f"{part}:{entry_id}"] for part in (*_AMOUNTS, "place")}
 
 
 async def _change(
@@ -147,11 +149,21 @@ async def _change(
         values: dict[str, Any] = {
             part: said[part] for part in _AMOUNTS if said[part] != known[part]
         }
-        if row.id == without or (not values and row.id != again):
+        place = {}
+        if f"place:{row.id}" in form and said["place"] != (_place_of(entry) or ""):
+            there = read_place(said["place"]) if said["place"] else None
+            place = {"box": there and there.box, "slot": there and there.slot}
+        if row.id == without or (not values and not place and row.id != again):
             continue
-        values = {part: text or None for part, text in values.items()}
+        values = {part: text or None for part, text in values.items()} | place
         changes = read_json.read(values, Changes, f"{entry.product_name}, ", strict=False)
         await drafts.change(session, caller, row.id, changes, now)
+
+
+def _place_of(entry: Entry) -> str | None:
+    if entry.box is None or entry.slot is None:
+        return None
+    return Place(entry.box, entry.slot).code
 
 
 @post_form("/add-cards/{entry_id:int}/delete")

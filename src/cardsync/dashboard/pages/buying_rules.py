@@ -4,6 +4,8 @@ its draft on the newest collection.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from litestar import Response, get
@@ -14,25 +16,32 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.buying.collections import read_collections
 from cardsync.buying.collections.draft_effect import preview_draft
 from cardsync.buying.engine.buy_rules import BUY_PRESETS, GRADES, BuyRule
 from cardsync.buying.rules import buy_rule_sets, buy_rule_tests
-from cardsync.buying.rules.buy_rule_form import FIELDS, body_of, form_of
+from cardsync.buying.rules.buy_rule_form import (
+    TABLES,
+    RuleForm,
+    body_of,
+    form_of,
+    named,
+    read_form,
+    said,
+)
 from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.catalog.condition import CODES
+from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, games_of, see, sentence, show
 from cardsync.lists.models import CardList
 
 BASE_NAMES: Final = [
-    ("market", "market price"),
-    ("low", "lowest listing"),
-    ("target", "your own target"),
+    ("market", "the market price"),
+    ("low", "the lowest listing"),
+    ("target", "the price your rules ask"),
 ]
-STATES: Final = [("draft", "Draft"), ("published", "Published")]
-_NAMES: Final = {code: label.title() for label, code in CODES.items()}
 
 
 @get("/buying/rules", opt=BY_FORM)
@@ -113,11 +122,12 @@ async def buy_rule_page(
     return await _rule(request, caller, session, rule_id, form_of(found))
 
 
-def _blank() -> dict[str, str]:
+def _blank() -> RuleForm:
     now = clock.now()
     rule = BuyRule(id=0, name="", priority=1)
     row = StoredBuyRule(id=0, created_at=now, updated_at=now, **columns_of(rule))
-    return form_of(buy_rule_body(row, [])) | {"priority": ""}
+    form = form_of(buy_rule_body(row, []))
+    return RuleForm(form.texts | {"priority": ""}, form.rows)
 
 
 async def _rule(
@@ -125,38 +135,54 @@ async def _rule(
     caller: Caller,
     session: AsyncSession,
     rule_id: int,
-    fields: dict[str, str],
+    form: RuleForm,
     problem: errors.Problem | None = None,
+    on: int | None = None,
 ) -> Template:
-    effect = None
+    """Show a rule as `form` says it, with its effect on a collection: `on`, or the newest."""
+    effect, problem_of_effect = None, problem
+    lists = await _lists(session, caller)
     if problem is None:
-        effect = await preview_draft(session, caller, await _asked(session, caller, fields, rule_id),
-                                     clock.now())  # fmt: skip
+        try:
+            asked = _asked(form, lists, rule_id, on)
+            effect = await preview_draft(session, caller, asked, clock.now())
+        except (errors.InvalidRule, errors.InvalidQuery) as e:
+            problem_of_effect = e
+    recent = await read_collections.list_collections(session, caller, 1)
     return show(
         request,
         caller,
         "buy_rule.html",
         problem.status if problem else 200,
         rule_id=rule_id,
-        fields=fields,
+        texts=form.texts,
+        tables={
+            table: [*filter(partial(said, table), form.rows[table]), dict.fromkeys(cells, "")]
+            for table, cells in TABLES.items()
+        },
+        lists=[(name, name) for name in lists],
         bases=BASE_NAMES,
-        states=STATES,
-        grades=[(grade, _NAMES[grade]) for grade in GRADES],
+        grades=GRADES,
+        games=games_of(caller),
         effect=effect,
-        problem=sentence(problem) if problem else "",
+        on=on or (effect.collection_id if effect else None),
+        collections=[(one.id, one.name) for one in recent.collections if one.state == "done"],
+        problem=_said(problem),
+        unread=_said(problem_of_effect),
     )
 
 
-async def _asked(
-    session: AsyncSession,
-    caller: Caller,
-    fields: dict[str, str],
-    rule_id: int,
+def _said(problem: errors.Problem | None) -> str:
+    return "" if problem is None else sentence(errors.Problem(named(str(problem))))
+
+
+def _asked(
+    form: RuleForm, lists: Mapping[str, int], rule_id: int, on: int | None
 ) -> dict[str, Any]:
-    """Return the body of the form's rule, and which rule it takes the place of."""
-    named = {"name": fields["name"] or "Draft"}
-    body = body_of(fields | named, await _lists(session, caller))
-    return body | {"rule_id": rule_id or None}
+    """Return the body of the form's rule, which rule it takes the place of, and the collection."""
+    texts = form.texts | {"name": form.texts["name"] or "Draft"}
+    body = body_of(RuleForm(texts, form.rows), lists)
+    return body | {"rule_id": rule_id or None, "collection_id": on}
 
 
 async def _lists(session: AsyncSession, caller: Caller) -> dict[str, int]:
@@ -174,15 +200,16 @@ async def show_effect(
     form: Form,
     session: AsyncSession,
 ) -> Template:
-    """Show beside the form what the newest collection would bring by it."""
+    """Show beside the form what a collection would bring by it."""
     problem, effect = "", None
     try:
-        rule_id = int(form["rule_id"] or 0) if form["rule_id"].isdecimal() else 0
-        asked = await _asked(session, caller, form.some(*FIELDS), rule_id)
+        typed = read_form(form.__getitem__, form.all)
+        lists = await _lists(session, caller)
+        asked = _asked(typed, lists, read_id(form["rule_id"]) or 0, read_id(form["on"]))
         effect = await preview_draft(session, caller, asked, clock.now())
-    except (errors.InvalidRule, errors.InvalidQuery) as e:
-        problem = sentence(e)
-    return show(request, caller, "buy_rule_effect.html", effect=effect, problem=problem)
+    except (errors.InvalidRule, errors.InvalidQuery, errors.NotFound) as e:
+        problem = _said(e)
+    return show(request, caller, "buy_rule_effect.html", effect=effect, unread=problem)
 
 
 @post_form("/buying/rules/{rule_id:int}")
@@ -193,17 +220,33 @@ async def save_buy_rule(
     session: AsyncSession,
     rule_id: int,
 ) -> Template | Response[str]:
-    """Save the form; rule 0 is a new one."""
-    fields = form.some(*FIELDS)
+    """Save the form; rule 0 is a new one. Other buttons show it again: with its effect, or without
+    one row of a table.
+    """
+    typed, action = read_form(form.__getitem__, form.all), form["action"]
+    if action == "preview" or action.startswith("drop:"):
+        _drop(typed, action)
+        return await _rule(request, caller, session, rule_id, typed, on=read_id(form["on"]))
+    if action in ("publish", "draft"):
+        typed.texts["state"] = {"publish": "published", "draft": "draft"}[action]
     try:
-        body = body_of(fields, await _lists(session, caller))
+        body = body_of(typed, await _lists(session, caller))
         if rule_id:
             await buy_rule_sets.change(session, caller, rule_id, body, clock.now())
         else:
             await buy_rule_sets.create(session, caller, body, clock.now())
     except (errors.InvalidRule, errors.InvalidQuery) as e:
-        return await _rule(request, caller, session, rule_id, fields, e)
+        return await _rule(request, caller, session, rule_id, typed, e)
     return see("/buying/rules", message("saved"))
+
+
+def _drop(form: RuleForm, action: str) -> None:
+    """Take away the row that a button like `drop:bands:1` names, if it is there."""
+    _, _, row = action.partition(":")
+    table, _, place = row.partition(":")
+    at = int(place) if place.isdecimal() and len(place) < 4 else -1
+    if 0 <= at < len(form.rows.get(table, [])):
+        del form.rows[table][at]
 
 
 @post_form("/buying/rules/{rule_id:int}/delete")

@@ -13,17 +13,23 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.offers import offer_life, offer_reads
 from cardsync.buying.offers.customer_link import link_of
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_links import PATH
-from cardsync.buying.offers.shown import OfferLine
+from cardsync.buying.offers.shown import OfferLine, Shop
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
+from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, sentence, url
+from cardsync.database.session import Database
 from cardsync.money import read_amount
+from cardsync.pictures.answer import FOREVER, answer
+from cardsync.pictures.read_pictures import of_product
+from cardsync.storage import Store
 from cardsync.table_text import typed_number
 from cardsync.web.pages import page
 
@@ -44,6 +50,20 @@ async def offer_page(
     return await _shown(request, caller, session, token)
 
 
+@get("/{token:str}/img/{product_id:int}/{size:str}", opt=PICTURES)
+async def offer_picture(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    product_id: int,
+    size: str,
+) -> Response[bytes]:
+    """The picture of a product. It is of our own origin: no other one learns the token."""
+    shown = await of_product(database, caller, store, product_id, size)
+    return answer(shown, request.headers.get("if-none-match"), FOREVER)
+
+
 @post("/{token:str}")
 async def answer_by_form(
     request: PageRequest, caller: Caller, session: AsyncSession, token: str
@@ -58,11 +78,11 @@ async def answer_by_form(
             await offer_life.answer_no(
                 session, caller, link.offer_id, revision, now, by_customer=True
             )
-            return _ended("You declined the offer. Thank you for asking.", 200)
+            return _ended("You declined the offer. Thank you for asking.", 200, shop=link.shop)
         await _accept(session, caller, link.offer_id, revision, form)
     except (errors.InvalidPayload, errors.RevisionConflict, errors.OfferStateWrong) as e:
         await session.rollback()
-        return _ended(sentence(e), e.status, again=f"{PATH}/{token}")
+        return _ended(sentence(e), e.status, f"{PATH}/{token}", link.shop)
     where = url(f"{PATH}/{token}", done=message("offer_accepted"))
     headers = CUSTOMER_HEADERS | {"Location": where}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
@@ -128,17 +148,22 @@ async def _shown(
     link = link_of(request.scope)
     offer = await offer_reads.one_offer(session, caller, link.offer_id)
     lines = part_of(request, offer.lines, LINES_SHOWN)
+    reader = reader_of(request, caller)
+    totals = offer.totals
     context = {
-        "reader": reader_of(request, caller),
+        "reader": reader,
         "asset": asset_url,
         "url": url,
         "token": token,
         "shop": link.shop,
+        "home": link.shop.buylist,
+        "here": False,
         "offer": offer,
-        "lines": lines.rows,
+        "lines": [_brings(line) for line in lines.rows],
         "page": lines.page,
         "pages": lines.pages,
-        "ways": WAYS,
+        "payable": _payable(reader, Decimal(totals.cash), Decimal(totals.credit)),
+        "shown_way": "cash" if offer.way == "cash" or not Decimal(totals.credit) else "credit",
         "done": sentences(str(request.query_params.get("done", ""))),
         "csrf_token": "",
     }
@@ -150,10 +175,48 @@ async def _shown(
     )
 
 
-def _ended(said: str, status: int, again: str = "") -> Template:
+class Brings(NamedTuple):
+    """A line as it counts now, and what all its copies bring in each way."""
+
+    line: OfferLine
+    copies: int
+    condition: str
+    each: dict[str, str | None]
+    sums: dict[str, Decimal | None]
+
+
+def _brings(line: OfferLine) -> Brings:
+    now = line.received or line
+    each = {"credit": now.credit_each, "cash": now.cash_each}
+    sums = {way: Decimal(one) * now.copies if one else None for way, one in each.items()}
+    return Brings(line, now.copies, now.condition, each, sums)
+
+
+def _payable(reader: Reader, cash: Decimal, credit: Decimal) -> list[tuple[Way, str, str]]:
+    """Return the ways in which the offer can be paid, the one that brings most first."""
+    more = f"{reader.money(credit - cash)} more than cash" if credit > cash else ""
+    ways: list[tuple[Way, str, str]] = []
+    if credit:
+        ways.append(("credit", f"{reader.money(credit)} store credit", more))
+    if cash:
+        ways.append(("cash", f"{reader.money(cash)} cash", ""))
+    if cash and credit:
+        ways.append(("split", "Split", "Some in cash, the rest in store credit"))
+    return ways
+
+
+def _ended(said: str, status: int, again: str = "", shop: Shop | None = None) -> Template:
     return Template(
         "customer_offer_ended.html",
-        context={"asset": asset_url, "message": said, "again": again},
+        context={
+            "asset": asset_url,
+            "csrf_token": "",
+            "message": said,
+            "again": again,
+            "shop": shop,
+            "home": shop.buylist if shop else "",
+            "here": False,
+        },
         status_code=status,
         media_type=MediaType.HTML,
         headers=CUSTOMER_HEADERS,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, get_args
 
-from litestar import Response, get
+from litestar import MediaType, Response, get
 from litestar.response import Template
 from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -41,7 +41,14 @@ _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 @get("/buying/offers/{offer_id:int}", opt=BY_FORM)
 async def offer_page(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
-) -> Template:
+) -> Template | Response[str]:
+    """Show the offer. A page that looks for the customer's answer names the revision that it shows,
+    and gets nothing while that is the last.
+    """
+    if since := read_id(request.query_params.get("since", "")):
+        known = await offer_reads.offer_row(session, caller.seller_id, offer_id)
+        if known.revision == since:
+            return Response("", status_code=204, media_type=MediaType.TEXT)
     return await _shown(request, caller, session, offer_id)
 
 

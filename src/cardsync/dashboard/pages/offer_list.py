@@ -21,12 +21,11 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.add_cards import CONDITIONS
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.quick_add.type_ahead import products_like
 
 STATES: Final = get_args(State)
-GRADE_CHOICES: Final = [pair for pair in CONDITIONS if pair[0] in GRADES]
+GRADE_CHOICES: Final = [(grade, grade) for grade in GRADES]
 CHIPS: Final = {
     "draft": "plain",
     "offered": "info",

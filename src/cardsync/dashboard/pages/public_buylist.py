@@ -4,7 +4,8 @@ condition, and send a cart that becomes a draft offer. It works without scripts 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.response import Template
@@ -12,7 +13,7 @@ from litestar.response import Template
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
-from cardsync.buying.buylist.buylist_settings import PATH
+from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.buylist.carts import CartLine, place_of, read_cart, send_cart, wants_of
 from cardsync.buying.buylist.search_buylist import search_buylist
 from cardsync.buying.buylist.visitors import shop_of
@@ -23,14 +24,17 @@ from cardsync.buying.offers.shown import totals_body
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
-from cardsync.dashboard.pages.add_cards import CONDITIONS
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, sentence, url
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.pictures.answer import FOREVER, answer
+from cardsync.pictures.read_pictures import of_product
+from cardsync.storage import Store
 from cardsync.web.pages import page
 
 # Nothing of the search leaves the page, and no search engine follows carts.
 VISITOR_HEADERS = HEADERS | {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "nofollow"}
+GIVEN: Final = ("name", "contact", "note")
 
 
 @get("/{shop:int}")
@@ -53,14 +57,15 @@ async def send_by_form(
     await limited.admit_anonymous(request.scope)
     form = await unchecked(request)
     cart = read_cart(form.all("cart"))
+    given = form.some(*GIVEN)
     try:
         async with database.tenant(caller.seller_id, work=Work.VISIT) as session:
             number = await send_cart(
                 session, caller, cart, form["name"], form["contact"], form["note"], clock.now()
             )
     except (errors.InvalidPayload, errors.ListFull) as e:
-        return await _shown(request, caller, database, cart, e)
-    headers = VISITOR_HEADERS | {"Location": url(f"{PATH}/{caller.seller_id}", sent=number)}
+        return await _shown(request, caller, database, cart, e, given=given)
+    headers = VISITOR_HEADERS | {"Location": url(shop_of(request.scope).buylist, sent=number)}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
 
 
@@ -82,6 +87,7 @@ async def _shown(
     cart: list[CartLine],
     problem: errors.Problem | None = None,
     sent: int = 0,
+    given: Mapping[str, str] | None = None,
 ) -> Template:
     """Show the search, and the cart with what it brings as a whole."""
     query = request.query_params
@@ -99,30 +105,34 @@ async def _shown(
                 cart, problem = [], e
     sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in lines)
     shop = shop_of(request.scope)
-    path = f"{PATH}/{caller.seller_id}"
+    path = shop.buylist
     entries = [each.entry for each in cart]
+    remove = [
+        url(path, q=typed, game=game, cart=[x for x in entries if x != one]) for one in entries
+    ]
     context = {
         "reader": reader_of(request, caller),
         "asset": asset_url,
         "url": url,
         "csrf_token": "",
         "shop": shop,
+        "home": path,
+        "here": True,
         "path": path,
         "typed": typed,
         "game": game,
         "games": games_of(caller),
         "rows": rows,
+        "most": limits.BUYLIST_ROWS,
         "place_of": place_of,
-        "conditions": [pair for pair in CONDITIONS if pair[0] in GRADES],
         "lines": lines,
         "entries": entries,
-        "without": [
-            url(path, q=typed, game=game, cart=[x for x in entries if x != one]) for one in entries
-        ],
+        "without": _at_first([x.copies for x in cart], [x["copies"] for x in lines], remove),
         "cart": cart,
         "totals": totals_body(sums),
         "problem": sentence(problem) if problem else "",
         "sent": sent,
+        "given": given or dict.fromkeys(GIVEN, ""),
     }
     return Template(
         "public_buylist.html",
@@ -131,6 +141,36 @@ async def _shown(
         media_type=MediaType.HTML,
         headers=VISITOR_HEADERS,
     )
+
+
+def _at_first(wanted: Sequence[int], priced: Sequence[int], remove: Sequence[str]) -> list[str]:
+    """Return, for each priced line, how its cards leave the cart: said once for cards that bring
+    several prices, whose lines follow each other.
+    """
+    said: list[str] = []
+    left, of = 0, iter(zip(wanted, remove, strict=True))
+    for copies in priced:
+        address = ""
+        if left <= 0:
+            left, address = next(of)
+        left -= copies
+        said.append(address)
+    return said
+
+
+@get("/{shop:int}/img/{product_id:int}/{size:str}", opt=PICTURES)
+async def buylist_picture(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    shop: int,
+    product_id: int,
+    size: str,
+) -> Response[bytes]:
+    """The picture of a product, as members see it."""
+    shown = await of_product(database, caller, store, product_id, size)
+    return answer(shown, request.headers.get("if-none-match"), FOREVER)
 
 
 def refused(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any] | Template:
