@@ -8,9 +8,9 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
+from cards_builder import a_place
 from cardsync import limits
 from cardsync.dashboard.pages import offer_desk
-from cards_builder import a_place
 from offers_builder import a_customer, buys, done, drafted, step, want
 
 
@@ -223,7 +223,7 @@ async def test_drafts_of_an_offer_have_the_place_of_their_card_or_the_next_free_
     await done(seller, offer, "stock")
     [none] = (await seller.get("/api/quick_add")).json()["entries"]
     assert (none["box"], none["slot"]) == (None, None)
-    [ten, twenty] = sorted(await seller.cards(), key=lambda card: card["product_name"])
+    [ten, _] = sorted(await seller.cards(), key=lambda card: card["product_name"])
     await a_place(seller, ten["id"], 3, 7, 2)
     other = {"condition": "HP", "copies": 1}
     offer = await drafted(
