@@ -651,8 +651,8 @@ class ConfirmationNeededBody(msgspec.Struct):
 
 
 class ConfirmationNeeded(WithFigures):
-    """The change takes a card down by more than half, or the shop by more than a fifth; send it
-    again with `confirm: true`.
+    """The change takes a card down by more than half or the shop by more than a fifth, or it is a
+    large promotion; send it again with `confirm: true`.
     """
 
     status, code = 422, "confirmation_needed"

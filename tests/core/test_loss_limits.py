@@ -1,5 +1,6 @@
 """Loss limits as tables: slices add up, each limit breaks just beyond its edge."""
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
@@ -138,6 +139,15 @@ def test_a_member_confirms_what_halves_a_card_or_takes_a_fifth_of_the_shop(
     before_after, shop, needed
 ):
     assert needs_confirmation(size(*before_after, asked_value=_units(shop))) is needed
+
+
+@pytest.mark.parametrize(
+    ("cards", "fall", "needed"), [(99, 499, False), (100, 1, True), (1, 500, True), (100, 0, False)]
+)
+def test_a_member_confirms_a_large_promotion_and_no_other_change_of_that_size(cards, fall, needed):
+    moved = Size(cards=cards, before=_units(fall), whole=_units(100_000), worst_whole=1)
+    assert not needs_confirmation(moved)
+    assert needs_confirmation(msgspec.structs.replace(moved, promotes=True)) is needed
 
 
 @given(

@@ -905,7 +905,7 @@ def test_a_file_that_is_dropped_on_the_page_is_sent(browser: Browser, server: Se
     seller = Seller(server, made["seller_id"], made["api_key"])
     with a_window(browser, Shop(seller, "Drop", email, made["password"], 0, 0)) as page:
         page.goto("/set-up/prices")
-        page.locator("form[data-drop]").get_by_text("Drop it anywhere on this page").wait_for()
+        page.locator("form[data-drop]").get_by_text("Drag a file here, or choose one.").wait_for()
         page.evaluate(DROPPED, a_csv(a_row(1, name="Dropped Lotus")).decode())
         page.locator("#report").wait_for()
         until(lambda: page.request.get("/api/cards").json()["total"] == 1, "the card in the file")

@@ -103,6 +103,8 @@ class InventoryReport(UploadReport, kw_only=True):
     review: list[str]
     cycle_cancelled: bool | msgspec.UnsetType = msgspec.UNSET
     """The seller cancelled the sync that brought it"""
+    new: int
+    """Cards that were not known before"""
 
 
 class ListedUpload(msgspec.Struct):
@@ -157,6 +159,7 @@ def report_of(upload: Upload) -> UploadReport:
     results: dict[str, Any] = {
         name: int(report.get(name, 0))
         for name in (
+            "new",
             "matched",
             "provisional",
             "ambiguous",

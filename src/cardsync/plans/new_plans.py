@@ -160,8 +160,10 @@ async def propose(
             answer_of_all(modes, risk, changes=judged.size.changes) if modes else "apply"
         )
         asks = credential is None and settings.price_write_limits and not asked.dry_run
-        if asks and body.get("confirm") is not True and needs_confirmation(judged.size):
-            raise confirmation_of(judged.size)
+        promotes = any(own.type == "pricing.sales" for own in asked.actions.own)
+        size = msgspec.structs.replace(judged.size, promotes=promotes)
+        if asks and body.get("confirm") is not True and needs_confirmation(size):
+            raise confirmation_of(size)
         take_over(plan, judged)
         _decide(plan, None if free else broken_limit(judged.size), permitted, credential)
         if asked.dry_run:

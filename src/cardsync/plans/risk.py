@@ -7,12 +7,13 @@ become at worst, when caps and stale cuts have run their course.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
 from cardsync import errors
-from cardsync.money import dollars, percent
+from cardsync.money import dollars, percent, to_units
 from cardsync.pricing.loss.loss_limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
@@ -56,6 +57,8 @@ class Size(msgspec.Struct, frozen=True):
     # The plan changes something; it deletes a rule or a list.
     changes: bool = True
     deletes: bool = False
+    # A promotion is part of it.
+    promotes: bool = False
     sums: Sums = Sums()
     # The shop's budget of a week; none: a part of its listed value.
     loss_budget: int | None = None
@@ -147,10 +150,17 @@ def _broken(limit: Limit, error: str) -> Broken:
 # A member confirms what takes a card down by more than half, or the shop by more than a fifth.
 _HALF_BP: Final = 5_000
 _SHOP_BP: Final = 2_000
+# A promotion that lowers so many cards, or the listed value by so much, is confirmed, too.
+_PROMOTED_CARDS: Final = 100
+_PROMOTED_VALUE: Final = to_units(Decimal(500))
 
 
 def needs_confirmation(size: Size) -> bool:
     """Return whether a member has to look at the figures before the change is made."""
+    if size.promotes:
+        falls = max(fall.by for fall in size.falls)
+        if falls and (size.cards >= _PROMOTED_CARDS or falls >= _PROMOTED_VALUE):
+            return True
     return size.deepest_bp > _HALF_BP or any(
         fall.by * WHOLE_BP > fall.whole * _SHOP_BP for fall in size.falls
     )
@@ -170,6 +180,7 @@ def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
         f"{cards} by -{percent(size.deepest_bp)}, and the listed value would fall by"
         f" {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
         cards_affected=size.cards,
-        listed_value_change=signed(size.after - size.before),
+        # A promotion that begins later changes nothing today.
+        listed_value_change=signed(-fall.by if size.promotes else size.after - size.before),
         deepest_fall_bp=size.deepest_bp,
     )

@@ -2,8 +2,8 @@
 
 A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
 plan that waits for a member. So does a write of a grant whose owner wants to be asked. A member who
-is signed in confirms a write that takes a card down by more than half, or the shop by more than a
-fifth. The agent's own routes do not use this.
+is signed in confirms a write that takes a card down by more than half or the shop by more than a
+fifth, and a large promotion. The agent's own routes do not use this.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ async def write(
     savepoint = await session.begin_nested()
     try:
         found = await weigh(session, caller, account, live, actions, reach, do, now)
-        size = msgspec.structs.replace(found.size, deletes=_deletes(action))
+        size = msgspec.structs.replace(
+            found.size, deletes=_deletes(action), promotes=_promotes(action)
+        )
         if by_member and not free and needs_confirmation(size):
             raise confirmation_of(size)
         source = source_of(found.result)
@@ -165,6 +167,10 @@ async def write_beside(
     if not data & asked_of(await run_of(session, account, now)):
         return await do()
     return await write(writer, action, do)
+
+
+def _promotes(action: Mapping[str, Any] | Waiting) -> bool:
+    return not isinstance(action, Waiting) and action["type"] == "pricing.sales"
 
 
 def _deletes(action: Mapping[str, Any] | Waiting) -> bool:

@@ -30,6 +30,11 @@ def fresh(monkeypatch):
     return {"store_name": "Ann's", "name": "Ann", "email": email, "password": "a long password"}
 
 
+def words(page):
+    """The text of a page, with single spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page.text).split())
+
+
 def client(service, address="127.0.0.1", **headers):
     return service.client(address, **headers)
 
@@ -121,28 +126,30 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
     seller = await a_seller()
     browser = await signed_in(seller)
     token = {"csrf_token": browser.session["csrf_token"]}
-    rows = [a_row(1, name="<b>Black</b> Lotus"), a_row(2, price="much")]
+    rows = [a_row(1, name="<b>Black</b> Lotus"), a_row(2, quantity="many")]
     file = {"file": ("export.csv", a_csv(*rows), "text/csv")}
     answer = await browser.http.post("/set-up/prices", data=token, files=file)
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"]
     waiting = (await browser.get(path)).text
     assert "Reading your file" in waiting
-    assert 'data-hx-trigger="every 1s"' in waiting
+    again = 'data-hx-trigger="every 1s"'
+    assert again in waiting
     # A script asks again by itself.
     assert "Reload this page" in waiting
     assert "Reload this page" not in re.sub(r"<noscript>.*?</noscript>", "", waiting, flags=re.S)
     await seller.service.run_jobs()
     page = await browser.get(path)
-    assert "data-hx-trigger" not in page.text
+    assert again not in page.text
     number = re.findall(r"\d+$", path)[0]
     report = (await browser.get(f"/api/v1/uploads/{number}")).json()
-    for name, key in (
-        ("Rows read", "rows"),
-        ("Matched", "matched"),
-        ("Skipped", "rejected_count"),
-    ):
-        assert re.search(rf"<dt>{name}</dt>\s*<dd>{report[key]}<", page.text), name
+    assert (report["rows"], report["new"], report["rejected_count"]) == (2, 1, 1)
+    told = words(page)
+    for said in ("2 rows read", "1 card is new", "1 row skipped", "In stock 1", "of 1"):
+        assert said in told, said
+    again = await seller.import_csv(a_csv(rows[0]))
+    assert again["new"] == 0
+    assert "is new" not in words(await browser.get(path.replace(number, str(again["id"]))))
 
 
 @pytest.mark.soak
@@ -157,17 +164,20 @@ async def test_the_first_look_says_what_the_shop_has_and_what_its_price_file_cha
         a_row(5, name="New", price="", market="5.00"),
     ]
     report = await seller.import_csv(a_csv(*rows))
-    for path in (f"/set-up/uploads/{report['id']}", "/set-up/agent"):
-        page = (await browser.get(path)).text
-        told = " ".join(re.sub(r"<[^>]*>", "", page).split())
-
-        assert "5 cards, 4 in stock, $32.99 listed" in told
-        assert "2 increases, 0 decreases, 1 first price." in told
+    for path in (f"/set-up/uploads/{report['id']}", "/set-up/prices", "/set-up/agent"):
+        page = await browser.get(path)
+        told = words(page)
+        assert "In stock 4 cards, 7 copies" in told
+        assert "Listed value $32.99 at your prices" in told
+        assert "Market value $41.10" in told
+        assert "2 increases, 0 decreases, 1 first price" in told
+        assert "1 card out of stock" in told
         cards = (await browser.get("/api/cards?search=Riser&sort=price&direction=desc")).json()
-        assert f'src="/img/cards/{cards["cards"][0]["id"]}/small"' in page
-        assert told.index("New") < told.index("$10.89") < told.index("$1.04")
-        assert "<b>Small" not in page
-        assert 'href="/api/pricing/updates.csv"' in page
+        assert f'src="/img/cards/{cards["cards"][0]["id"]}/small"' in page.text
+        assert "<b>Small" not in page.text
+        assert 'href="/api/pricing/updates.csv"' in page.text
+        # The file comes after the strategy.
+        assert told.index("Choose a pricing strategy") < told.index("Download the price file")
     file = (await browser.get("/api/pricing/updates.csv")).text
     assert len(file.splitlines()) == 4
     # Staff may not see what the shop is worth.
@@ -185,7 +195,7 @@ async def test_a_file_can_be_dropped_and_is_sent_by_the_form_alone_too(a_seller)
         form = re.search(r'<form class="drop".*?</form>', page, re.S)[0]
         assert 'enctype="multipart/form-data"' in form
         assert re.search(r'<input id="f-file" name="file" type="file" required', form)
-        assert re.search(r"data-scripts>Drop it", form)
+        assert re.search(r"data-scripts>Drag a file", form)
         assert "js/drop" in page
 
 
@@ -206,8 +216,7 @@ async def test_a_first_import_says_that_no_catalog_is_installed_and_what_is_out_
         assert f"No catalog of {line} is installed" in page
         assert "1 listing is not matched to a product yet" in page
         assert "Prices work without one" in page
-        assert "2 are out of stock" in page
-        assert "out of stock: 2 cards" in page
+        assert "2 are out of stock" in page or "<b>2 cards</b> out of stock" in page
     async with seller.service.database.shared() as session:
         loaded = (
             "INSERT INTO catalog_name (game, name_key, own, words, printings)"
@@ -239,23 +248,27 @@ async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):
 async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_seller):
     seller = await a_seller(sync_mode="read_only")
     browser = await signed_in(seller)
-    assert "No cards yet" in (await browser.get("/set-up/presets")).text
+    assert "before you choose" in (await browser.get("/set-up/presets")).text
     rows = [a_row(n, name=f"<b>Card</b> {n}", price="1.03", market="9.77") for n in range(1, 14)]
     await seller.import_csv(a_csv(*rows))
     page = await browser.get("/set-up/presets")
     assert "<b>Card" not in page.text
     compared = (await browser.get("/api/pricing/presets")).json()["presets"]
     assert [each["preset"] for each in compared] == ["premium", "competitive", "move", "buy-box"]
-    sections = re.findall(r'<section class="sheet".*?</section>', page.text, re.S)
-    for each, section in zip(compared, sections, strict=True):
+    choices = re.findall(r'<label><input type="radio" name="preset".*?</label>', page.text, re.S)
+    panes = re.findall(r'<div class="pane p\d.*?</table>', page.text, re.S)
+    for each, choice, pane in zip(compared, choices, panes, strict=True):
         told = each["preview"]
-        labels = {"up": "Up", "down": "Down", "held": "Limited by cap", "reviewed": "Needs review"}
-        for name, label in labels.items():
-            assert f"<dt>{label}</dt><dd>{told[name]}</dd>" in section
-        assert f"${told['listed_value_after']}" in section
-        assert len(re.findall("<li>", section)) == len(told["largest"]) <= 10
+        up, down = told["up"] - told["held_up"], told["down"] - told["held_down"]
+        stay = told["cards"] - up - down - told["held"]
+        parts = f"{up} up, {down} down, {stay} stay, {told['held']} limited"
+        assert parts in " ".join(choice.split())
+        widths = re.findall(r'width="([0-9.]+)%" height="10"></rect>', choice)
+        assert round(sum(map(float, widths))) == 100
+        assert f"${told['listed_value_after']}" in choice
+        assert len(re.findall("<tr><th", pane)) - 1 == len(told["largest"]) <= 10
         # The limit of a day, 1.1845, is an amount of the API and no amount of a page.
-        assert not re.search(r"\d\.\d{3}", section)
+        assert not re.search(r"\d\.\d{3}", pane)
     assert "1.1845" in compared[1]["preview"]["largest"][0]["reason"]
     rules = [{"name": "Premium", "price_source": "market", "fallback_sources": ["low"]}]
     rules[0] |= {"adjust_bp": 500, "never_lower": True, "priority": 1000}
@@ -309,3 +322,24 @@ async def test_staff_gets_no_price_file_and_no_comparison(a_seller):
     staff = await joined(seller, f"staff-{seller.email}")
     for path in ("/api/pricing/presets", "/api/pricing/updates.csv"):
         assert (await staff.get(path)).json()["code"] == "owner_required"
+
+
+async def test_a_card_is_left_out_of_the_price_file_and_nothing_is_approved_to_nobody(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    browser = await signed_in(seller)
+    rows = [a_row(1, name="Riser", price="1.00"), a_row(2, name="Other", price="2.00")]
+    await seller.import_csv(a_csv(*(row | {"TCG Market Price": "9.00"} for row in rows)))
+    page = await browser.get("/sync/prices")
+    assert "The sync app isn't connected" in words(page)
+    assert "Approve this file" not in page.text
+    said = await browser.form("/sync/approve", approved="true")
+    assert "sent once a sync app is connected" in words(await browser.get(said.headers["location"]))
+    [riser] = (await browser.get("/api/cards?search=riser")).json()["cards"]
+    assert f'value="{riser["id"]}" aria-label="Select Riser"' in page.text
+    kept = await browser.form("/cards/pin", card_ids=riser["id"], back="/sync/prices")
+    assert kept.headers["location"].startswith("/sync/prices?done=")
+    left = await browser.get(kept.headers["location"])
+    assert "Riser" not in left.text
+    assert "Other" in left.text
+    file = (await browser.get("/api/pricing/updates.csv")).text
+    assert len(file.splitlines()) == 2

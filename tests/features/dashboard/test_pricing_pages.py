@@ -242,7 +242,7 @@ async def test_a_rule_shows_what_it_does_without_a_script(shop):
     assert 'aria-label="How far prices move"' in effect
     # A script need not ask again for what is there.
     assert 'data-hx-trigger="input delay:250ms"' in page
-    assert "Largest moves" in (await browser.get("/pricing/rules/new")).text
+    assert "Largest changes" in (await browser.get("/pricing/rules/new")).text
 
 
 async def test_a_rule_that_cannot_be_read_can_be_mended(shop):
@@ -276,10 +276,10 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
     found = answer.json()
     shown = {
         "Matches": "selects",
-        "Prices": "governs",
+        "Cards priced": "governs",
         "Up": "up",
         "Down": "down",
-        "Limited by cap": "held",
+        "Limited": "held",
     }
     for label, name in shown.items():
         assert f"<dt>{label}</dt> <dd>{found[name]}</dd>" in part.text
@@ -466,8 +466,8 @@ async def test_a_promotion_that_is_wrong_keeps_what_was_typed(shop):
     assert (await browser.get(SALES)).json()["sales"] == []
 
 
-async def test_a_large_promotion_asks_with_its_figures_before_it_starts(a_seller):
-    seller = await a_seller()
+async def test_a_large_promotion_asks_with_its_figures_before_it_starts(a_limited_seller):
+    seller = await a_limited_seller()
     rows = (a_row(n, price="50.00", market="50.00") for n in range(1, 61))
     await seller.import_csv(a_csv(*rows))
     browser = await signed_in(seller)
@@ -478,8 +478,38 @@ async def test_a_large_promotion_asks_with_its_figures_before_it_starts(a_seller
     assert asked.status_code == 422
     assert all(word in asked.text for word in ("Confirm these prices", "60", "$600.00", "20%"))
     assert not (await the_sale(browser))["enabled"]
+    # The API asks the same.
+    body = {"enabled": True}
+    refused = await browser.send("PATCH", f"/api{address}", json=body)
+    assert refused.json()["code"] == "confirmation_needed"
     told(await browser.form(address, **fields, action="schedule", confirm="true"))
     assert (await the_sale(browser))["enabled"]
+    again = await browser.send("PATCH", f"/api{address}", json=body | {"confirm": True})
+    assert again.status_code == 200
+
+
+async def test_a_promotion_leaves_out_unknown_costs_and_is_copied_as_a_draft(shop):
+    browser = await signed_in(shop)
+    fields = PROMOTION | {"unknown": "out"}
+    told(await browser.form("/pricing/sales/new", **fields, action="save"))
+    sale = await the_sale(browser)
+    assert sale["query"] == "(lotus) has:cost"
+    address = f"/pricing/sales/{sale['id']}"
+    page = (await browser.get(address)).text
+    assert re.search(r'name="query" value="lotus"', page)
+    assert '<option value="out" selected>' in page
+    assert "No cards in stock match" in page
+    told(await browser.form(address, **PROMOTION, action="save"))
+    assert (await the_sale(browser))["query"] == "lotus"
+    copied = told(await browser.form(f"{address}/copy"))
+    sales = {one["name"]: one for one in (await browser.get(SALES)).json()["sales"]}
+    copy, sale = sales["Copy of Clear out"], sales["Clear out"]
+    assert copied.startswith(f"/pricing/sales/{copy['id']}?The copy is a draft.")
+    apart = {"id", "name", "priority", "created_at", "updated_at"}
+    assert {k: v for k, v in copy.items() if k not in apart} == {
+        k: v for k, v in sale.items() if k not in apart
+    }
+    assert not copy["enabled"]
 
 
 async def test_settings_are_saved_and_not_over_anothers_change(shop):

@@ -45,7 +45,8 @@ async def test_a_run_is_rolled_back_to_the_prices_before_it(a_seller):
     assert (rollback["state"], rollback["cards"], rollback["run_id"]) == ("requested", 3, run)
     [card] = (await seller.get("/api/cards?search=sku:1")).json()["cards"]
     assert rollback["diff"][0] == {
-        "marketplace_id": 1, "card_id": card["id"], "product_name": "Card 1", "current_price": "1.98",
+        "marketplace_id": 1, "card_id": card["id"], "product_name": "Card 1",
+        "set_name": "Dominaria United", "condition_label": "Near Mint", "current_price": "1.98",
         "target_price": "1.98", "asked_price": "1.98", "price": "1.00",
     }  # fmt: skip
     assert await exported(seller) == {}

@@ -44,6 +44,7 @@ from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.shown import CardBadges
 from cardsync.search.chips import Chip, chips_of, query_of, with_part
 from cardsync.search.fields import QueryError
+from cardsync.search.meant_flags import meant
 from cardsync.web.request import provide_database, provide_settings, reading
 
 NAMES = {
@@ -223,6 +224,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         chips=chips,
         quick=quick,
         fault=fault,
+        meant=meant(wanted.search) if not (found.total or fault) else "",
         games=games_of(caller),
         address=address,
         lists=[(str(list_id), name) for list_id, name in lists],

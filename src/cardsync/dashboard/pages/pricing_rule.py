@@ -33,6 +33,7 @@ from cardsync.pricing.rules import rule_forms, rule_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
 from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
+from cardsync.search.meant_flags import meant
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
 from cardsync.web.heavy_work import HeavyWork
@@ -207,6 +208,7 @@ def effect_of(
     no stored one. Pure.
     """
     return {
+        "meant": meant(str(wanted.get("query") or "")),
         "sentence": rule_forms.sentence_of(wanted),
         "caps": rule_forms.cap_in_words(wanted),
         "changed": rule_forms.changed_sentences(stored or wanted, wanted),

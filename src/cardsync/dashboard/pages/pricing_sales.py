@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, time, timedelta, tzinfo
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
@@ -15,34 +14,39 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import CONFIRM, Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.limits import SALE_CUT_MOST_BP
+from cardsync.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
+from cardsync.pricing.engine.rules import Sale
+from cardsync.pricing.inputs.rule_json import to_json
+from cardsync.pricing.inputs.rule_rows import sale_of
 from cardsync.pricing.models import PricingSale
 from cardsync.pricing.preview.asked import drafted_promotion
 from cardsync.pricing.preview.promotion import PromotionAsked
 from cardsync.pricing.preview.shown import PromotionEffect
 from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.rule_forms import percent_field, read_percent
+from cardsync.pricing.rules.rule_forms import own_fields, percent_field, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import SaleShown, sale_bodies
+from cardsync.search.meant_flags import meant
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
 from cardsync.web.heavy_work import HeavyWork
 
-FIELDS: Final = ("name", "query", "percent", "floor", "floor_cost", "lower_all", "starts", "ends")
+FIELDS: Final = (
+    "name", "query", "percent", "floor", "floor_cost", "unknown", "lower_all", "starts", "ends",
+)  # fmt: skip
+# Leaves out cards whose cost is unknown.
+COSTED: Final = "has:cost"
 FIRST_YEAR: Final = 2000
 LAST_YEAR: Final = 2200
-# A promotion this large asks before it starts.
-LARGE_CARDS: Final = 100
-LARGE_VALUE: Final = Decimal(500)
 FRIDAY: Final = 4
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
@@ -117,16 +121,26 @@ def texts_of(sale: SaleShown, zone: tzinfo, now: datetime) -> dict[str, str]:
     starts, ends = times_of(sale)
     past = starts <= now and not sale.enabled
     cost = sale.floor_cost_bp
+    query, costed = without_costed(sale.query)
     return {
         "name": sale.name,
-        "query": sale.query,
+        "query": query,
         "percent": percent_field(-sale.adjust_bp),
         "floor": sale.floor or "",
         "floor_cost": "" if cost is None else percent_field(cost),
+        "unknown": "out" if costed else "",
         "lower_all": "" if sale.keep_never_lower else "true",
         "starts": "" if past else local(starts, zone),
         "ends": local(ends, zone),
     }
+
+
+def without_costed(query: str) -> tuple[str, bool]:
+    """Return the search that somebody wrote, and whether cards without a cost are left out. Pure."""
+    if query == COSTED:
+        return "", True
+    inner = query.removeprefix("(").removesuffix(f") {COSTED}")
+    return (inner, True) if query == f"({inner}) {COSTED}" else (query, False)
 
 
 def new_texts(request: PageRequest, zone: tzinfo, now: datetime) -> dict[str, str]:
@@ -174,9 +188,12 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
             f"percent: must be between 0 and {percent_field(SALE_CUT_MOST_BP)}"
         )
     cost = texts["floor_cost"]
+    query = texts["query"]
+    if texts["unknown"] == "out":
+        query = f"({query}) {COSTED}" if query else COSTED
     return {
         "name": texts["name"],
-        "query": texts["query"],
+        "query": query,
         "adjust_bp": -cut,
         "floor": texts["floor"] or None,
         "floor_cost_bp": read_percent(cost, "percent above cost") if cost else None,
@@ -302,6 +319,7 @@ def _beside(
     live = stored is not None and stored.enabled
     return {
         "effect": effect,
+        "meant": meant(texts["query"]),
         "texts": texts,
         "wait": wait_of(texts, zone, now),
         "when": "Save changes" if live else when_of(texts["starts"], zone, now),
@@ -337,9 +355,7 @@ async def save_promotion(
     settings: Settings,
     heavy: HeavyWork,
 ) -> Template | Response[str]:
-    """Save the promotion as a draft, schedule it, or show what it would do. A large one asks before
-    it starts.
-    """
+    """Save the promotion as a draft, schedule it, or show what it would do."""
     stored = await _stored(database, caller, settings, request.path_params.get("sale_id"))
     texts, now = form.some(*FIELDS), clock.now()
     zone = zone_of(caller.account.time_zone)
@@ -347,14 +363,11 @@ async def save_promotion(
     try:
         body = body_of(texts, zone, now)
         goes_live = form["action"] == "schedule" or (stored is not None and stored.enabled)
-        if goes_live or form["action"] == "preview":
-            effect = await _previewed(request, caller, heavy, body, stored)
         if form["action"] == "preview":
+            effect = await _previewed(request, caller, heavy, body, stored)
             return _shown(request, caller, stored, texts, effect)
         if goes_live:
             _need_future(body, now)
-            if effect is not None and form[CONFIRM] != "true":
-                _ask(effect)
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             writer = writer_of(session, caller, settings, form)
             saved = await _saved(writer, stored, body | {"enabled": goes_live})
@@ -376,19 +389,6 @@ def _need_future(body: Mapping[str, Any], now: datetime) -> None:
     ends = clock.read_moment(body["ends_at"])
     if ends is None or ends <= now:
         raise errors.InvalidRule("ends: is in the past")
-
-
-def _ask(effect: PromotionEffect) -> None:
-    """Raises ConfirmationNeeded for a promotion that lowers many cards or much value."""
-    before, after = Decimal(effect.listed_value_before), Decimal(effect.listed_value_after)
-    if effect.reduced < LARGE_CARDS and before - after < LARGE_VALUE:
-        return
-    raise errors.ConfirmationNeeded(
-        f"the promotion lowers {effect.reduced:,} cards: confirm it if you mean it",
-        cards_affected=effect.reduced,
-        listed_value_change=f"{after - before}",
-        deepest_fall_bp=effect.deepest_fall_bp,
-    )
 
 
 async def _previewed(
@@ -437,9 +437,22 @@ async def effect_part(
     )
 
 
+def copy_of(sale: Sale, now: datetime) -> dict[str, Any]:
+    """Return the body of a promotion's copy, a draft; what has begun lasts as long again. Pure."""
+    body = own_fields(to_json(sale))
+    if sale.starts_at <= now:
+        ends = now + (sale.ends_at - sale.starts_at)
+        body |= {"starts_at": clock.rfc3339(now), "ends_at": clock.rfc3339(ends)}
+    return body | {"name": f"Copy of {sale.name}"[:RULE_NAME_CHARACTERS], "enabled": False}
+
+
 @post_form("/pricing/sales/{sale_id:int}/{what:str}")
 async def end_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
-    """Make a draft of a promotion again, which ends it, or delete it."""
+    """Make a draft of a promotion again, which ends it, copy it as a draft, or delete it."""
+    if what == "copy":
+        sale = await sale_sets.read_sale(writer.session, writer.caller, sale_id)
+        copied = await writes.create_sale(writer, copy_of(sale_of(sale), writer.now))
+        return see(f"/pricing/sales/{copied.id}", done=message("sale_copied"))
     if what == "delete":
         await writes.remove_sale(writer, sale_id)
         return see("/pricing/sales", done=message("sale_deleted"))

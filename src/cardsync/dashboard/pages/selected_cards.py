@@ -5,7 +5,7 @@ list, on shelves, on labels or in a CSV.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from litestar import Response, get
 from litestar.response import Stream
@@ -33,6 +33,7 @@ from cardsync.shelving.place import Place
 from cardsync.shelving.place_many import put_many
 from cardsync.web.heavy_work import HeavyWork
 
+PRICE_FILE: Final = "/sync/prices"
 PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
@@ -134,7 +135,9 @@ async def publish_selected(
 
 
 def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
-    """Return to the search from which the form was sent."""
+    """Return to the search from which the form was sent, or to the price file."""
+    if form["back"] == PRICE_FILE:
+        return see(PRICE_FILE, done=notice)
     kept = form.some("search", "game", "status")
     kept["status"] = "" if kept["status"] == "active" else kept["status"]
     return see("/cards", done=together(notice, message("again")) if more else notice, **kept)

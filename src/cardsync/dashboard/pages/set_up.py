@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import first_run, own_keys
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
+from cardsync.accounts.shown import KeysBody
 from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.queries import find_cards
 from cardsync.cards.shown import Found
@@ -37,19 +39,23 @@ from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.inventory import accept_inventory
-from cardsync.inventory.upload_report import report_on
+from cardsync.inventory import accept_inventory, correct_rows
+from cardsync.inventory.upload_report import Report, report_on
 from cardsync.operations import offered_backups
 from cardsync.operators import catalog_installs
+from cardsync.operators.catalog_installs import NoCatalog
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.changes_in_file import ChangesInFile
 from cardsync.pricing.preview.asked import compared_presets
+from cardsync.pricing.preview.shown import PresetShown
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.seller_state.state import lease_is_live
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.last_seen import LastSeen
+from cardsync.today.listed_value import read_listed_value
+from cardsync.today.shown import ListedDay
 from cardsync.web.forms import form_of, go
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
@@ -60,18 +66,17 @@ _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields are around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
-# The page shows at most this many of the largest price changes.
-_CHANGES: Final = 10
 
 
 class FirstLook(NamedTuple):
-    """The shop in one line, how many of its prices a cap limits, and what its price file changes;
-    `reasons` say why that is nothing.
+    """The shop after its first import. `listed` has its copies and its market value, once they are
+    those of all its cards; `reasons` say why its price file changes nothing.
     """
 
     cards: int
     in_stock: int
-    listed: Decimal | None
+    worth: Decimal | None
+    listed: ListedDay | None
     limited: int
     file: ChangesInFile | None
     reasons: list[str]
@@ -106,15 +111,14 @@ async def _page(settings: Settings, status: int = 200, **values: str) -> Templat
     return page("set_up.html", status, **given)
 
 
-@get("/set-up/prices", opt=BY_FORM)
-async def prices_page(request: PageRequest, caller: Caller) -> Template:
-    caller.must_be_owner()
-    return show(request, caller, "set_up_prices.html")
-
-
 @post("/set-up/prices", opt=BY_FORM, request_max_body_size=UPLOAD_BYTES)
 async def upload_prices(
-    request: PageRequest, caller: Caller, database: Database, store: Store, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+    heavy: HeavyWork,
 ) -> Template | Response[str]:
     caller.must_be_owner()
     file = await read_file(request)
@@ -133,8 +137,8 @@ async def upload_prices(
             limits.PRESIGNED_PLAIN_BYTES,
         )
     except (errors.InvalidCsv, errors.PayloadTooLarge, errors.DecompressedTooLarge) as e:
-        problem = sentence(e)
-        return show(request, caller, "set_up_prices.html", e.status, problem=problem)
+        why = sentence(e)
+        return await _steps(request, caller, database, settings, heavy, e.status, problem=why)
     return see(f"/set-up/uploads/{upload_id}")
 
 
@@ -143,35 +147,112 @@ async def _parts(file: UploadFile) -> AsyncIterator[bytes]:
         yield part
 
 
-@get("/set-up/uploads/{upload_id:int}", opt=BY_FORM)
-async def upload_page(
+@get(
+    ["/set-up/prices", "/set-up/uploads/{upload_id:int}", "/set-up/presets", "/set-up/agent"],
+    opt=BY_FORM,
+)
+async def steps_page(
     request: PageRequest,
     caller: Caller,
-    session: AsyncSession,
     database: Database,
     settings: Settings,
     heavy: HeavyWork,
-    upload_id: int,
 ) -> Template:
-    now = clock.now()
-    upload = await accept_inventory.watched(session, caller, upload_id, now)
-    report = await report_on(session, caller, upload, now)
-    is_read = report.finished_at is not None and report.error is None
-    state = caller.state
+    """Show all steps, on one page; with `only=agent`, no more than whether the agent is there."""
+    if request.query_params.get("only") == "agent":
+        caller.must_be_owner()
+        seen: LastSeen = request.app.state.last_seen
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            return show(request, caller, "set_up_agent.html", seen=await seen.at(session, caller))
+    return await _steps(request, caller, database, settings, heavy)
+
+
+class _Read(NamedTuple):
+    """The part of the page that one session reads."""
+
+    report: Report | None
+    runs: bool
+    no_catalog: NoCatalog | None
+    seen: datetime | None
+    keys: KeysBody | None
+    progress: tuple[int, int] | None
+
+
+async def _steps(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    heavy: HeavyWork,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    upload_id = request.path_params.get("upload_id")
+    owner = caller.role == "owner"
+    if upload_id is None:
+        caller.must_be_owner()
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        read = await _read(request, session, caller, settings, upload_id)
+    report = read.report
+    waits = report is not None and report.finished_at is None and report.error is None
+    look: FirstLook | None = None
+    presets: list[PresetShown] = []
+    if owner and not waits and not read.runs:
+        look = await _look(database, caller, settings, heavy)
+        if look.cards:
+            presets = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
+    given = {"made": "", "name": ""} | values
     return show(
         request,
         caller,
-        "set_up_report.html",
-        report=report,
-        progress=(state.work_done, state.work_total)
-        if lease_is_live(state, now) and state.work_total
-        else None,
-        look=await _look(database, caller, settings, heavy)
-        if is_read and caller.role == "owner"
-        else None,
-        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings)
-        if is_read
-        else None,
+        "set_up_steps.html",
+        status,
+        **read._asdict(),
+        waits=waits,
+        look=look,
+        presets=presets,
+        meant=MEANT,
+        caps=CAPS,
+        origin=settings.origin,
+        reach=reach_of(settings.origin),
+        shells=shells(settings.origin, given["made"]) if given["made"] else [],
+        system=_system(request.headers.get("user-agent", "")),
+        review=caller.account.sync_mode == "read_only",
+        **given,
+    )
+
+
+async def _read(
+    request: PageRequest,
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    upload_id: int | None,
+) -> _Read:
+    """Read the report of the upload that the address names, else of the newest pricing export.
+    Raises NotFound.
+    """
+    now = clock.now()
+    if upload_id is None:
+        newest, _ = await correct_rows.page_of_uploads(session, caller, 1, limits.UPLOADS_PER_PAGE)
+        upload = next((one for one in newest if one.stream == "inventory"), None)
+    else:
+        upload = await accept_inventory.watched(session, caller, upload_id, now)
+    report = await report_on(session, caller, upload, now) if upload else None
+    state = caller.state
+    working = lease_is_live(state, now) and state.work_total
+    progress = (state.work_done, state.work_total) if working else None
+    if caller.role != "owner":
+        return _Read(report, False, None, None, None, progress)
+    seen: LastSeen = request.app.state.last_seen
+    runs = await newest_runs(session, caller)
+    return _Read(
+        report,
+        runs=bool(runs) and runs[0].state == "running",
+        no_catalog=await catalog_installs.without_catalog(session, caller, now, settings),
+        seen=await seen.at(session, caller),
+        keys=await own_keys.listed(session, caller, now),
+        progress=progress,
     )
 
 
@@ -181,8 +262,12 @@ async def _look(
     every = await _found(database, caller, settings, CardFilter(status="all"))
     stock = await _found(database, caller, settings, CardFilter())
     limited = await _found(database, caller, settings, CardFilter(search="is:capped"))
-    file = await price_file_now(heavy, caller, _CHANGES)
-    return FirstLook(every.total, stock.total, stock.worth, limited.total, *file)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        days = (await read_listed_value(reading, caller, 1, clock.now())).days
+    # These are counted a moment after an import.
+    listed = next((day for day in days if day.cards == stock.total), None)
+    file = await price_file_now(heavy, caller, 0)
+    return FirstLook(every.total, stock.total, stock.worth, listed, limited.total, *file)
 
 
 async def _found(
@@ -190,35 +275,6 @@ async def _found(
 ) -> Found:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return await find_cards(reading, caller, wanted, CardPage(per_page=1), worth=True)
-
-
-@get("/set-up/presets", opt=BY_FORM)
-async def presets_page(
-    request: PageRequest,
-    caller: Caller,
-    heavy: HeavyWork,
-) -> Template:
-    return await _presets(request, caller, heavy)
-
-
-async def _presets(
-    request: PageRequest,
-    caller: Caller,
-    heavy: HeavyWork,
-    status: int = 200,
-    **values: Any,
-) -> Template:
-    found = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
-    return show(
-        request,
-        caller,
-        "set_up_presets.html",
-        status,
-        presets=found,
-        meant=MEANT,
-        caps=CAPS,
-        **values,
-    )
 
 
 @post_form("/set-up/presets")
@@ -239,54 +295,8 @@ async def choose_preset(
             await writes.reprice(writer)
     except errors.MutexHeld as e:
         why = sentence(e)
-        return await _presets(request, caller, heavy, e.status, problem=why)
+        return await _steps(request, caller, database, settings, heavy, e.status, problem=why)
     return see("/set-up/agent", message("preset_of_set_up"))
-
-
-@get("/set-up/agent", opt=BY_FORM)
-async def agent_page(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    database: Database,
-    settings: Settings,
-) -> Template:
-    return await _agent(request, caller, session, database, settings)
-
-
-async def _agent(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    database: Database,
-    settings: Settings,
-    status: int = 200,
-    **values: Any,
-) -> Template:
-    caller.must_be_owner()
-    seen: LastSeen = request.app.state.last_seen
-    heavy: HeavyWork = request.app.state.heavy
-    runs = await newest_runs(session, caller)
-    found = await own_keys.listed(session, caller, clock.now())
-    given = {"made": "", "name": ""} | values
-    runs_on = bool(runs) and runs[0].state == "running"
-    return show(
-        request,
-        caller,
-        "set_up_agent.html",
-        status,
-        runs=runs_on,
-        look=None if runs_on else await _look(database, caller, settings, heavy),
-        seen=await seen.at(session, caller),
-        why_none=found.why_none,
-        keys=found.keys,
-        origin=settings.origin,
-        reach=reach_of(settings.origin),
-        shells=shells(settings.origin, given["made"]) if given["made"] else [],
-        system=_system(request.headers.get("user-agent", "")),
-        review=caller.account.sync_mode == "read_only",
-        **given,
-    )
 
 
 def _system(user_agent: str) -> str:
@@ -301,19 +311,18 @@ async def make_key(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    session: AsyncSession,
     database: Database,
     settings: Settings,
+    heavy: HeavyWork,
 ) -> Template:
     name = form["name"]
     try:
-        minted = await own_keys.mint(session, caller, name, clock.now())
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            minted = await own_keys.mint(session, caller, name, clock.now())
     except (errors.AccountEnding, errors.InvalidPayload) as e:
-        why = sentence(e)
-        return await _agent(
-            request, caller, session, database, settings, e.status, name=name, problem=why
-        )
-    return await _agent(request, caller, session, database, settings, made=minted.api_key)
+        shown: dict[str, Any] = {"name": name, "problem": sentence(e)}
+        return await _steps(request, caller, database, settings, heavy, e.status, **shown)
+    return await _steps(request, caller, database, settings, heavy, made=minted.api_key)
 
 
 STRANGERS: Final = [
@@ -323,11 +332,8 @@ STRANGERS: Final = [
     set_up_restore.ask_for_restore,
 ]
 ROUTES: Final = [
-    prices_page,
+    steps_page,
     upload_prices,
-    upload_page,
-    presets_page,
     choose_preset,
-    agent_page,
     make_key,
 ]

@@ -268,14 +268,18 @@ async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Res
 
 
 @get("/sync/prices", opt=BY_FORM)
-async def prices_page(request: PageRequest, caller: Caller, heavy: HeavyWork) -> Template:
+async def prices_page(
+    request: PageRequest, caller: Caller, session: AsyncSession, heavy: HeavyWork
+) -> Template:
     found, reasons = await price_file_now(heavy, caller, ROWS_SHOWN)
+    seen: LastSeen = request.app.state.last_seen
     return show(
         request,
         caller,
         "sync_prices.html",
         found=found,
         reasons=reasons,
+        seen=await seen.at(session, caller),
         allowed=caller.entitlements(clock.now()),
     )
 
@@ -300,11 +304,16 @@ async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
 
 
 @post_form("/sync/approve")
-async def approve(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+async def approve(
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession
+) -> Response[str]:
     """Approve one upload of prices in Review Mode, or take the approval back."""
     given = form["approved"] == "true"
+    seen: LastSeen = request.app.state.last_seen
     values = {"upload_approved": given}
     await account_settings.change(session, caller, values, {}, clock.now())
+    if given and await seen.at(session, caller) is None:
+        return see("/sync", message("upload_approved_alone"))
     return see("/sync", message("upload_approved" if given else "upload_unapproved"))
 
 

@@ -146,7 +146,8 @@ def _times(figures: Preview, one_in: int) -> Preview:
     """Return the figures of all cards, estimated from a sample. Pure."""
     if one_in == 1:
         return figures
-    counts = ("cards", "up", "down", "unchanged", "held", "reviewed", "differs")
+    moved = ("up", "down", "unchanged", "held", "held_up", "held_down")
+    counts = ("cards", *moved, "reviewed", "differs")
     values = ("listed_value_before", "listed_value_after", "up_value", "down_value")
     fields = msgspec.structs.asdict(figures)
     fields |= {name: fields[name] * one_in for name in counts}

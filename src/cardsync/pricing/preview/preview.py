@@ -199,7 +199,7 @@ async def figures(
         differing=[
             DifferingCard(
                 row["marketplace_id"],
-                known[row["marketplace_id"]].product_name,
+                *known[row["marketplace_id"]],
                 dollars_or_none(row["current_price"]),
                 dollars_or_none(row["asked"]),
                 dollars_or_none(row["target"]),
@@ -209,8 +209,7 @@ async def figures(
         largest=[
             LargestMove(
                 row["marketplace_id"],
-                known[row["marketplace_id"]].card_id,
-                known[row["marketplace_id"]].product_name,
+                *known[row["marketplace_id"]],
                 dollars_or_none(row["current_price"]),
                 dollars(row["target"]),
                 row["rule_id"],
@@ -225,11 +224,15 @@ async def figures(
 def _counts(out: pl.DataFrame) -> dict[str, Any]:
     counted = engine.summary(out)
     current = pl.col("current_price")
-    stays = engine.is_limited() & ~pl.col("changed")
+    held = engine.is_limited()
+    stays = held & ~pl.col("changed")
+    target, was = pl.col("target"), current.fill_null(0)
     sums = out.select(
         # A card without a price that waits for its first one has no target, so it is not unchanged.
         waiting=(pl.col("review").is_not_null() & current.is_not_null()).sum(),
         stays=stays.sum(),
+        held_up=(held & (target > was)).sum(),
+        held_down=(held & (target < was)).sum(),
         before=(current * pl.col("quantity").cast(pl.Int128)).sum(),
     ).row(0, named=True)
     before = int(sums["before"])
@@ -239,6 +242,8 @@ def _counts(out: pl.DataFrame) -> dict[str, Any]:
         "down": counted.down,
         "unchanged": counted.unchanged - sums["stays"] - sums["waiting"],
         "held": counted.held,
+        "held_up": int(sums["held_up"]),
+        "held_down": int(sums["held_down"]),
         "reviewed": counted.reviewed,
         "blocked": counted.blocked,
         "listed_value_before": dollars_or_none(before),
@@ -271,10 +276,12 @@ def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
 
 
 class KnownCard(NamedTuple):
-    """`card_id` and `product_name` are None for a card that is not there any more."""
+    """Nothing is known of a card that is not there any more."""
 
     card_id: int | None = None
     product_name: str | None = None
+    set_name: str | None = None
+    condition_label: str | None = None
 
 
 async def cards_of(
@@ -282,15 +289,15 @@ async def cards_of(
     seller_id: int,
     marketplace_ids: Sequence[int],
 ) -> Mapping[int, KnownCard]:
-    """Return ids and names of cards by what the marketplace calls the cards."""
+    """Return ids, names, sets and conditions of cards by what the marketplace calls the cards."""
     found = await session.execute(
         text(
-            "SELECT marketplace_id, id, product_name FROM card"
+            "SELECT marketplace_id, id, product_name, set_name, condition_label FROM card"
             " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
         {"seller": seller_id, "ids": list(marketplace_ids)},
     )
-    known = {row.marketplace_id: KnownCard(row.id, row.product_name) for row in found}
+    known = {row[0]: KnownCard(*row[1:]) for row in found}
     return defaultdict(KnownCard, known)
 
 

@@ -113,8 +113,7 @@ async def _effect(
         largest=[
             LargestMove(
                 row["marketplace_id"],
-                known[row["marketplace_id"]].card_id,
-                known[row["marketplace_id"]].product_name,
+                *known[row["marketplace_id"]],
                 dollars_or_none(row["current_price"]),
                 dollars(row["asked"]),
                 row["rule_id"],

@@ -13,6 +13,8 @@ class LargestMove(msgspec.Struct):
     marketplace_id: int
     card_id: int | None
     product_name: str | None
+    set_name: str | None
+    condition_label: str | None
     current_price: str | None
     target_price: str
     rule_id: int | None
@@ -34,7 +36,10 @@ class DifferingCard(msgspec.Struct):
     """
 
     marketplace_id: int
+    card_id: int | None
     product_name: str | None
+    set_name: str | None
+    condition_label: str | None
     current_price: str | None
     asked_price: str | None
     """The price that the last run asked, in USD"""
@@ -43,7 +48,7 @@ class DifferingCard(msgspec.Struct):
 
 class Preview(msgspec.Struct):
     """A first price counts as a rise. `held` counts the cards that a cap limits: one of them that
-    moves up to the limit is also a rise or a drop. `up_value` and `down_value` are those of the moves over all
+    moves up to the limit is also a rise or a drop, and counts in `held_up` or `held_down`, too. `up_value` and `down_value` are those of the moves over all
     copies. `differs` counts the cards that would be asked for another price than the last run asked
     for: by other rules, or because stock, settings, sales or market evidence have changed since.
     """
@@ -53,6 +58,10 @@ class Preview(msgspec.Struct):
     down: int
     unchanged: int
     held: int
+    held_up: int
+    """The rises that a cap limits"""
+    held_down: int
+    """The drops that a cap limits"""
     reviewed: int
     blocked: dict[str, int]
     listed_value_before: str

@@ -31,7 +31,8 @@ Ending = Literal["applied", "failed", "expired", "cancelled"]
 Diff = list[dict[str, Any]]
 
 _KEPT_DIFF = f"""
-    SELECT c.id, c.marketplace_id, c.product_name, r.current_price, r.target_price, r.price
+    SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.condition_label,
+           r.current_price, r.target_price, r.price
       FROM price_rollback_card r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
      WHERE r.seller_id = :seller AND r.rollback_id = :id
          ORDER BY c.marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}

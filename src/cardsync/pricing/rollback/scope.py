@@ -51,7 +51,8 @@ _BEFORE: Final = {
 }
 # The price may be on the marketplace already that a card is asked for: it is brought back then too.
 _REACHED: Final = f"""
-    SELECT c.id, c.marketplace_id, c.product_name, c.price AS current_price, c.target_price, p.price
+    SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.condition_label,
+           c.price AS current_price, c.target_price, p.price
       FROM ({{before}}) p JOIN card c ON c.seller_id = :seller AND c.id = p.card_id
      WHERE {IMPORTABLE.format(seller_id=":seller")} AND p.price >= 0.01 AND (c.price IS DISTINCT
          FROM p.price OR c.target_price <> p.price)

@@ -24,6 +24,8 @@ class RolledBackCard(msgspec.Struct):
     marketplace_id: int
     card_id: int
     product_name: str
+    set_name: str
+    condition_label: str
     current_price: str | None
     target_price: str | None
     asked_price: str | None
