@@ -101,7 +101,7 @@ def test_an_afternoon_at_the_counter(browser: Browser, shop: Shop) -> None:
         desk.get_by_text("1 of 2 copies were received.").wait_for()
         desk.get_by_role("button", name="Pay", exact=True).click()
         desk.get_by_role("button", name="Add to inventory").click()
-        desk.get_by_text("In stock. Publish the drafts").wait_for()
+        desk.get_by_text("Added to inventory.").wait_for()
         look(desk, "the drafts of an offer")
         assert shop.seller.sql(STOCKED) == [{"quantity": 1, "condition": "LP", "status": "draft"}]
         phone.reload()
@@ -111,7 +111,7 @@ def test_an_afternoon_at_the_counter(browser: Browser, shop: Shop) -> None:
         desk.get_by_role("link", name="Mia Moss").click()
         balance = desk.locator("dl.facts .money").first.inner_text()
         desk.get_by_label("Amount").fill(balance.strip("$"))
-        desk.get_by_role("button", name="Spend").click()
+        desk.get_by_role("button", name="Redeem").click()
         desk.get_by_text("Store credit changed.").wait_for()
         assert desk.locator("dl.facts .money").first.inner_text() == "$0.00"
 
