@@ -1,7 +1,8 @@
 """Compares the presets on the seller's own cards: the preview of each, beside the seller's other
 rules.
 
-Nothing is written. Each preset is a preview of its own, so the figures are those of the preview.
+Nothing is written. The cards are read once, with all that some preset needs of them, and priced by
+each preset in turn, so the figures are those of the preview.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.pricing.engine.rules import PRESETS
+from cardsync.pricing.engine.rules import PRESETS, Rule
+from cardsync.pricing.inputs.cards_to_price import Stock, price_stock, read_stock
 from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
@@ -38,11 +40,21 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
     ]
     account = await session.get_one(Account, caller.seller_id)
     run = await run_of(session, account, now)
+    # They take the same cards, so they share an id: whichever is there, it governs the same.
+    drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
+    every = replace(run, rules=[*own, *drafts.values()])
+    read = await read_stock(session, account, every)
     found = []
-    for preset, rule in PRESETS.items():
-        rules = [*own, replace(rule, id=UNSAVED)]
-        stock, out = await preview.priced_by(session, account, replace(run, rules=rules))
-        shown = await preview.figures(session, caller, stock, out)
-        shown.largest = shown.largest[:EXAMPLES]
-        found.append(PresetShown(preset, rule.name, preset in live, shown))
+    for preset, draft in drafts.items():
+        stock = _priced_by(read, draft)
+        out = await price_stock(stock)
+        shown = await preview.figures(session, caller, stock, out, EXAMPLES)
+        found.append(PresetShown(preset, draft.name, preset in live, shown))
     return found
+
+
+def _priced_by(read: Stock, draft: Rule) -> Stock:
+    """Return the cards as a run reads them whose one preset is this. Pure."""
+    run = read.run
+    rules = [rule for rule in run.rules if rule.id != UNSAVED] + [draft]
+    return replace(read, chosen=replace(read.chosen, run=replace(run, rules=rules)))

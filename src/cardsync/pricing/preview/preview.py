@@ -116,20 +116,8 @@ async def priced(
     run = await asked(session, seller_id, given.rules, given.sales, live)
     bound: dict[str, Any] = {}
     where = await _where(session, seller_id, given.search, bound)
-    return await priced_by(session, account, run, where, **bound)
-
-
-async def priced_by(
-    session: AsyncSession,
-    account: Account,
-    run: Run,
-    where: str = ON_SALE,
-    **bound: Any,
-) -> tuple[Stock, pl.DataFrame]:
-    """Return the cards that a condition selects, priced by a run's rules, as the run would."""
     stock = await read_stock(session, account, run, where, **bound)
-    out = await price_stock(stock)
-    return stock, out
+    return stock, await price_stock(stock)
 
 
 async def asked(
