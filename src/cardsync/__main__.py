@@ -1,7 +1,8 @@
 """Starts the command line, for `python -m cardsync`.
 
 The supervisor's processes are many and live long, so none of them loads the command line or what
-another one needs. What they load is no garbage, and looking for some is a fifth of a start.
+another one needs; a process of heavy reads is waited for. What they load is no garbage, and looking
+for some is a fifth of a start.
 """
 
 import gc
@@ -10,6 +11,9 @@ import sys
 
 
 def main() -> None:
+    if sys.argv[1:] == ["heavy"]:
+        _serve_heavy_reads()
+        return
     below = sys.argv[1:] in (["web"], ["worker"]) and bool(os.environ.get("CARDSYNC_PARENT"))
     if not below:
         from cardsync.cli import main as command_line
@@ -33,6 +37,18 @@ def main() -> None:
 
         gc.enable()
         run_web(settings)
+
+
+def _serve_heavy_reads() -> None:
+    from cardsync.processes.worker_memory import begin_anew
+
+    begin_anew()
+    gc.disable()
+    from cardsync.processes.heavy_process import serve_heavy_reads
+
+    gc.freeze()
+    gc.enable()
+    serve_heavy_reads()
 
 
 main()

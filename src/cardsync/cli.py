@@ -236,17 +236,6 @@ def web() -> None:
     run_web(settings)
 
 
-@program.command(hidden=True)
-def heavy() -> None:
-    """One process of heavy reads, as a web process starts it."""
-    from cardsync.processes.worker_memory import begin_anew
-
-    begin_anew()
-    from cardsync.processes.heavy_process import serve_heavy_reads
-
-    serve_heavy_reads()
-
-
 @program.command()
 def worker() -> None:
     """One worker process, for more of them or for other hosts."""

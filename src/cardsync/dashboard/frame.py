@@ -7,6 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from litestar.datastructures import Headers
+
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.dashboard.formats import Reader
@@ -17,6 +19,7 @@ from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.last_seen import is_offline
 from cardsync.today.waiting import KeptCounts, WaitingCounts
+from cardsync.web.heavy_work import HeavyWork
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
@@ -26,12 +29,18 @@ _COUNTS = "cardsync.waiting"
 
 def framing(app: ASGIApp) -> ASGIApp:
     """Middleware of the pages: it reads the counts of the caller's shop before the page is made. A
-    form's answer shows those of the page before it.
+    form's answer shows those of the page before it. The owner's heavy reads are expected.
     """
 
     async def framed(scope: Scope, receive: Receive, send: Send) -> None:
-        kept: KeptCounts = scope["litestar_app"].state.waiting
-        seller_id = cast(Caller, scope["caller"]).seller_id  # type: ignore[typeddict-item]
+        state = scope["litestar_app"].state
+        kept: KeptCounts = state.waiting
+        caller = cast(Caller, scope["caller"])  # type: ignore[typeddict-item]
+        seller_id = caller.seller_id
+        # A part of a page that stays open asks again and again.
+        if caller.role == "owner" and "hx-request" not in Headers.from_scope(scope):
+            heavy: HeavyWork = state.heavy
+            heavy.expect(seller_id)
         if scope.get("method") == "GET":
             scope[_COUNTS] = await kept.of(seller_id, clock.now())  # type: ignore[literal-required]
             await app(scope, receive, send)

@@ -19,6 +19,8 @@ from typing import Any, BinaryIO
 
 from structlog.contextvars import bound_contextvars
 
+# What somebody who writes a rule asks for is loaded before it is asked.
+import cardsync.pricing.preview.asked  # noqa: F401
 from cardsync import errors
 from cardsync.database.hot_reads import only_looking
 from cardsync.database.read_copy import ReadCopy, read_copy
@@ -68,6 +70,8 @@ async def _serve(answers: BinaryIO) -> None:
     )
     working: asyncio.Task[None] | None = None
     async with opening as database, read_copy(settings.read_database_url) as copy:
+        answers.write(LENGTH.pack(0))
+        answers.flush()
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 data = await _frame(asked)

@@ -3,8 +3,9 @@ web process has its share of a host's, two at least, and one for writes. A selle
 a time, and backtests and tables of the archive leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
-at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
-does. Both ends are programs of ours, so what they say is pickled.
+at a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
+pages, because its start takes longer than most reads. It may crash or run out of memory, and nothing
+else does. Both ends are programs of ours, so what they say is pickled.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.contextvars import get_contextvars
 
@@ -46,6 +48,11 @@ FOLDER: Final = "cardsync-heavy-"
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
+# So long after an owner has opened a page a process is there, and so often somebody looks.
+_EXPECTED_SECONDS: Final = 900.0
+_LOOK_SECONDS: Final = 15.0
+# So many sellers are remembered; then it begins anew.
+_SELLERS: Final = 5_000
 _STOP_SECONDS: Final = 2.0
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
@@ -96,6 +103,12 @@ class HeavyWork:
         self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
+        # When each seller's shop is looked at again, and until when a process is expected.
+        self._looked: dict[int, float] = {}
+        self._expected_until = 0.0
+        self._looking: set[asyncio.Task[None]] = set()
+        # Processes that start and that nobody waits for.
+        self._coming: list[asyncio.Task[_Process]] = []
 
     async def read(
         self,
@@ -109,12 +122,50 @@ class HeavyWork:
         """Return what the function finds for the seller, in a turn of its kind of work: somebody
         who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
         """
-        async with self._database.tenant(caller.seller_id) as session:
-            is_large = await self.is_large(session, caller.seller_id)
-        if is_large:
+        if await self._has_large(caller.seller_id):
             return await self.read_apart(work, caller, kind, now, *values, **options)
         async with self._database.slots.of(caller.seller_id, kind):
             return await work(self._database, caller, self._settings, now, *values, **options)
+
+    async def read_at_once(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        kind: Work,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T | None:
+        """Do the same, or return None if no process is free: one starts then, for who asks again."""
+        if not self._is_free() and await self._has_large(caller.seller_id):
+            self._expect(caller.seller_id)
+            return None
+        return await self.read(work, caller, kind, now, *values, **options)
+
+    def expect(self, seller_id: int) -> None:
+        """Have a process at rest for the owner who opens pages, if the shop is large."""
+        now = asyncio.get_running_loop().time()
+        if self._looked.get(seller_id, 0.0) > now:
+            return
+        if len(self._looked) >= _SELLERS:
+            self._looked.clear()
+        self._looked[seller_id] = now + _LOOK_SECONDS
+        self._expect(seller_id)
+
+    def _expect(self, seller_id: int) -> None:
+        looking = asyncio.create_task(self._made_ready(seller_id))
+        self._looking.add(looking)
+        looking.add_done_callback(self._looking.discard)
+
+    async def _made_ready(self, seller_id: int) -> None:
+        # Who reads in earnest is told what is wrong.
+        with contextlib.suppress(errors.Problem, SQLAlchemyError, OSError):
+            if not await self._has_large(seller_id):
+                return
+            self._expected_until = asyncio.get_running_loop().time() + _EXPECTED_SECONDS
+            is_busy = len(self._all) > len(self._idle)
+            if not (is_busy or self._is_free() or self._coming):
+                self._come(asyncio.create_task(self._started()))
 
     async def read_apart(
         self,
@@ -172,6 +223,10 @@ class HeavyWork:
             await _soon(place, held)
             yield
 
+    async def _has_large(self, seller_id: int) -> bool:
+        async with self._database.tenant(seller_id) as session:
+            return await self.is_large(session, seller_id)
+
     async def is_large(self, session: AsyncSession, seller_id: int) -> bool:
         values = {"seller": seller_id, "few": self._settings.heavy_cards}
         return bool(await session.scalar(text(_IS_LARGE), values))
@@ -192,16 +247,40 @@ class HeavyWork:
         self._rest(process)
         return answer
 
+    def _is_free(self) -> bool:
+        return any(process.lives() for process in self._idle)
+
     async def _living(self) -> _Process:
         """Return a process that rests and was not killed meanwhile, or a new one."""
         while self._idle:
             process = self._idle.pop()
+            process.wakes()
             if process.lives():
                 return process
             await self._end(process)
-        return await self._started()
+        started = self._coming.pop() if self._coming else asyncio.create_task(self._started())
+        try:
+            return await asyncio.shield(started)
+        except asyncio.CancelledError:
+            # The next word of somebody who types takes it.
+            self._come(started)
+            raise
+
+    def _come(self, started: asyncio.Task[_Process]) -> None:
+        """Let a process that starts rest once it is there, unless somebody waits for it by then."""
+
+        def come(_: object) -> None:
+            if started not in self._coming:
+                return
+            self._coming.remove(started)
+            if not started.cancelled() and started.exception() is None:
+                self._rest(started.result())
+
+        self._coming.append(started)
+        started.add_done_callback(come)
 
     async def _started(self) -> _Process:
+        """Return a process that waits for its first question. Raises ServiceUnavailable."""
         # What a process leaves here goes when it ends, however it ends.
         folder = TemporaryDirectory(prefix=FOLDER)
         try:
@@ -218,6 +297,10 @@ class HeavyWork:
         self._all.add(process)
         try:
             await process.tell(pickle.dumps(self._settings))
+            await process.ready()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self._end(process)
+            raise errors.ServiceUnavailable(TOO_MUCH) from None
         except BaseException:
             await self._end(process)
             raise
@@ -236,9 +319,13 @@ class HeavyWork:
             await self._end(process)
 
     def _rest(self, process: _Process) -> None:
-        def ended() -> None:
+        def ended() -> bool:
+            is_expected = asyncio.get_running_loop().time() < self._expected_until
+            if is_expected and self._idle == [process]:
+                return False
             self._idle.remove(process)
             self._all.discard(process)
+            return True
 
         self._idle.append(process)
         process.rests(_IDLE_SECONDS, ended)
@@ -248,6 +335,10 @@ class HeavyWork:
         await process.end()
 
     async def end(self) -> None:
+        going: list[asyncio.Task[Any]] = [*self._looking, *self._coming]
+        for task in going:
+            task.cancel()
+        await asyncio.gather(*going, return_exceptions=True)
         for process in list(self._all):
             await self._end(process)
 
@@ -294,10 +385,13 @@ class _Process:
         self._process, self._folder = process, folder
         self._late: asyncio.TimerHandle | None = None
 
-    def lives(self) -> bool:
-        """Return whether it can be asked; cease to wait for its end."""
+    def wakes(self) -> None:
+        """Cease to wait for its end."""
         if self._late is not None:
             self._late.cancel()
+
+    def lives(self) -> bool:
+        """Return whether it can be asked."""
         assert self._process.stdout is not None
         return self._process.returncode is None and not self._process.stdout.at_eof()
 
@@ -305,6 +399,11 @@ class _Process:
         assert self._process.stdin is not None
         self._process.stdin.write(LENGTH.pack(len(data)) + data)
         await self._process.stdin.drain()
+
+    async def ready(self) -> None:
+        """Wait until it has said that it is there."""
+        assert self._process.stdout is not None
+        await self._process.stdout.readexactly(LENGTH.size)
 
     async def answer(self, asked: bytes) -> Answered:
         await self.tell(asked)
@@ -325,11 +424,13 @@ class _Process:
                 return True
         return False
 
-    def rests(self, seconds: float, ended: Callable[[], None]) -> None:
-        """End the process if it is not asked again in this time."""
+    def rests(self, seconds: float, ended: Callable[[], bool]) -> None:
+        """End the process if it is not asked again in this time, and may end."""
 
         def late() -> None:
-            ended()
+            if not ended():
+                self.rests(seconds, ended)
+                return
             assert self._process.stdin is not None
             self._process.stdin.close()
             self._folder.cleanup()
@@ -337,8 +438,7 @@ class _Process:
         self._late = asyncio.get_running_loop().call_later(seconds, late)
 
     async def end(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
+        self.wakes()
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()

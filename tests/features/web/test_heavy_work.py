@@ -173,6 +173,36 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
     assert (await asked(shop, "presets")).status_code == 200
 
 
+async def test_a_rule_is_there_before_its_process_and_the_owners_next_page_finds_one(
+    beside: Service,
+) -> None:
+    """A start takes longer than a read: it begins with the first page that an owner opens, and goes
+    on though the reader leaves.
+    """
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    [rule] = (await shop.get("/api/pricing/rules")).json()["rules"]
+    owner = await signed_in(shop)
+    page = f"/pricing/rules/{rule['id']}"
+    kill(*processes())
+    await asyncio.sleep(0.2)
+    at_once = (await owner.get(page)).text
+    assert "The effect on your cards follows" in at_once
+    assert 'data-hx-trigger="load, input' in at_once
+    typing = asyncio.create_task(owner.get("/pricing/presets"))
+    await asyncio.sleep(0.1)
+    typing.cancel()
+    await asyncio.gather(typing, return_exceptions=True)
+
+    async def shown() -> str:
+        # As long as none is free, each page says the same.
+        while "follows" in (text := (await owner.get(page)).text):
+            await asyncio.sleep(0.05)
+        return text
+
+    assert "Matches" in await asyncio.wait_for(shown(), 60)
+    assert len(processes()) == 1
+
+
 async def moved(seller: Seller) -> None:
     """Rows that are a year old leave the database."""
     work = seller.service.work

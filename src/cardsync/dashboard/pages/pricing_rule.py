@@ -169,7 +169,7 @@ def _shown(
     /,
     **values: Any,
 ) -> Template:
-    given = {"draft": None, "unread": "", "conflicts": []} | values
+    given = {"draft": None, "is_later": False, "unread": "", "conflicts": []} | values
     texts = shown.texts
     return show_part(
         request,
@@ -238,7 +238,7 @@ async def rule_page(
     heavy: HeavyWork,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
-    page is there at once.
+    page is there at once, and the page asks for the effect later where a process has to start first.
     """
     rule_id = request.path_params.get("rule_id")
     guard = "guard" in request.query_params
@@ -249,7 +249,10 @@ async def rule_page(
     try:
         # A new guard has no limit yet, so it has no effect.
         if rule_id is not None or not guard:
-            effect["draft"] = await _previewed(request, caller, heavy, rule_id, begun, sample=True)
+            asked = _draft_asked(rule_id, begun, sample=True)
+            read = heavy.read_at_once(drafted_rule, caller, Work.LONG, clock.now(), asked)
+            effect["draft"] = await while_there(request.receive, read)
+            effect["is_later"] = effect["draft"] is None
     except errors.Problem as e:
         # The rule can be corrected here though its effect is unknown.
         effect["unread"] = sentence(e)
@@ -328,10 +331,14 @@ async def _previewed(
     sample: bool = False,
 ) -> Draft:
     """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
-    rule = {name: value for name, value in body.items() if name != "name" or value}
-    asked = DraftAsked(rule, rule_id, sample)
+    asked = _draft_asked(rule_id, body, sample=sample)
     work = heavy.read(drafted_rule, caller, Work.LONG, clock.now(), asked)
     return await while_there(request.receive, work)
+
+
+def _draft_asked(rule_id: int | None, body: Mapping[str, Any], *, sample: bool) -> DraftAsked:
+    rule = {name: value for name, value in body.items() if name != "name" or value}
+    return DraftAsked(rule, rule_id, sample)
 
 
 @post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"])
