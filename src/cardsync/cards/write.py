@@ -76,6 +76,9 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
+# New cards come in so many steps at least, if each has so many rows: a bar moves with each of them.
+_STEPS = 12
+_STEP_ROWS = 2_500
 # These columns have a fixed width and are never null: PostgreSQL finds them in a row without
 # reading the ones before, so they are first.
 _FIXED = (
@@ -212,7 +215,9 @@ def _slabs(
 
 
 def plan(changes: Changes, size: int) -> list[Slab]:
-    """Plan value changes first, then rows that only have a new target."""
+    """Plan value changes first, then rows that only have a new target. Somebody watches how new
+    cards come in.
+    """
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
     new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
@@ -246,7 +251,11 @@ def plan(changes: Changes, size: int) -> list[Slab]:
             (RETARGET_SQL, CHANGE_AGAIN_SQL),
         ),
     ]
-    return [slab for part in parts for slab in _slabs(*part, size)]
+    steps = max(_STEP_ROWS, changes.insert_at.len() // _STEPS)
+    return [
+        *_slabs(*parts[0], min(size, steps)),
+        *(slab for part in parts[1:] for slab in _slabs(*part, size)),
+    ]
 
 
 def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
