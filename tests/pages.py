@@ -307,6 +307,7 @@ PAGES = [
     Page("/lists/export.csv", kind="file"),
     Page("/activity/export.csv", kind="file"),
     Page("/pricing/runs/export.csv", kind="file"),
+    Page("/find/pages", kind="part"),
     Page("/cards/more", kind="part"),
     Page("/cards/order", kind="part"),
     Page("/cards/peek", kind="part"),

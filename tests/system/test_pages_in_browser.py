@@ -442,7 +442,7 @@ def test_pages_and_actions_are_reached_by_keys_and_focus_returns(
             assert page.locator(f"#{name}").is_visible()
             if name == "palette":
                 page.keyboard.type("set")
-                assert page.locator("#palette-list li:visible").count() >= 1
+                page.locator("#palette-list li:visible").first.wait_for()
             page.keyboard.press("Escape")
             assert not page.locator(f"#{name}").is_visible()
             assert page.evaluate(FOCUSED) == "cardsync"

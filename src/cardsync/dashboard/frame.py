@@ -12,7 +12,7 @@ from litestar.datastructures import Headers
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.dashboard.formats import Reader
-from cardsync.dashboard.goals import Goal, goals_for
+from cardsync.dashboard.goals import palette_of
 from cardsync.dashboard.navigation import Group, Place, groups_for, on_phones, place_of
 from cardsync.seller_state import state as seller_state
 from cardsync.settings import Settings
@@ -63,10 +63,12 @@ class SyncLine(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """`place` is the entry that the page belongs to; `counts` are by the names of `waits`."""
+    """`place` is the entry that the page belongs to; `counts` are by the names of `waits`, and
+    `palette` is the address of what the palette knows.
+    """
 
     groups: list[Group]
-    goals: list[Goal]
+    palette: str
     place: Place | None
     on_phones: list[Place]
     counts: dict[str, int]
@@ -80,7 +82,7 @@ def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
     groups = groups_for(caller)
     return Frame(
         groups,
-        goals_for(caller),
+        palette_of(caller),
         place_of(scope["path"], groups),
         on_phones(groups),
         _counts(caller, read, reader.now),

@@ -6,10 +6,14 @@ A capability that brings a page or a tab adds its line; a test finds those witho
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from cardsync import __version__
 from cardsync.access.caller import Caller
 from cardsync.dashboard.navigation import Place, groups_for, opens
+
+PALETTE: Final = "/find/pages"
 
 
 class Goal(NamedTuple):
@@ -164,6 +168,14 @@ def goals_for(caller: Caller) -> list[Goal]:
     ]
     beside = [one.goal for one in _BESIDE if opens(_as_place(one), caller)]
     return [*places, *beside]
+
+
+def palette_of(caller: Caller) -> str:
+    """Return the address of the palette's list, which a browser keeps: a list of another role or
+    version has another address.
+    """
+    told = repr((__version__, goals_for(caller)))
+    return f"{PALETTE}?of={blake2b(told.encode(), digest_size=8).hexdigest()}"
 
 
 def _as_place(one: _Beside) -> Place:

@@ -138,6 +138,7 @@ pages = Router(
         *network.ROUTES,
         *exports.ROUTES,
         find.find_page,
+        find.palette_pages,
         *operator.ROUTES,
         *catalogs.ROUTES,
         *pulls.ROUTES,

@@ -4,8 +4,8 @@ a time, and backtests and tables of the archive leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
 at a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
-pages, because its start takes longer than most reads. It may crash or run out of memory, and nothing
-else does. Both ends are programs of ours, so what they say is pickled.
+pages, because its start takes longer than most reads. It may crash or run out of memory, and
+nothing else does. Both ends are programs of ours, so what they say is pickled.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T | None:
-        """Do the same, or return None if no process is free: one starts then, for who asks again."""
+        """Do the same, or return None if no process is free: for who asks again, one starts."""
         if not self._is_free() and await self._has_large(caller.seller_id):
             self._expect(caller.seller_id)
             return None

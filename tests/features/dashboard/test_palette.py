@@ -35,7 +35,8 @@ WORDS = {
 }  # fmt: skip
 # What a person does not open by name: parts of pages, and the doors of set-up.
 PARTS = {
-    "/", "/find", "/cards/more", "/cards/order", "/cards/peek", "/orders/peek", "/sync/state",
+    "/", "/find", "/find/pages", "/cards/more", "/cards/order", "/cards/peek", "/orders/peek",
+    "/sync/state",
     "/sync/prices.csv", "/shelves/box", "/styleguide", "/recommendations/accept",
     "/lists/export.csv", "/pricing/runs/export.csv", "/activity/export.csv", "/shelves/put",
     "/print/labels", "/print/slips",
@@ -50,8 +51,12 @@ def hrefs(page, kind="Pages"):
     ]
 
 
-def of_palette(page):
-    return re.findall(r'role="option" data-href="([^"]+)"', page)
+async def of_palette(browser):
+    """The palette's list, as a page leads to it."""
+    [address] = re.findall(r'data-from="([^"]+)"', (await browser.get("/today")).text)
+    answer = await browser.get(address)
+    assert answer.headers["cache-control"].startswith("private, max-age")
+    return re.findall(r'role="option" data-href="([^"]+)"', answer.text)
 
 
 @pytest.fixture
@@ -62,7 +67,7 @@ async def owner(a_seller):
 
 
 async def test_every_page_and_tab_is_known(owner):
-    known = set(of_palette((await owner.get("/today")).text))
+    known = set(await of_palette(owner))
     reads = {
         route.path
         for route in pages.routes
@@ -86,17 +91,27 @@ async def test_owners_words_find_the_right_page_first(owner):
 
 
 async def test_all_that_the_palette_names_opens(owner):
-    for path in of_palette((await owner.get("/today")).text):
+    for path in await of_palette(owner):
         assert (await owner.get(path, follow_redirects=True)).status_code == 200, path
 
 
 async def test_staff_find_no_page_that_they_cannot_open(a_seller):
     seller = await a_seller()
     staff = await joined(seller, f"staff-{seller.email}")
-    for path in of_palette((await staff.get("/today")).text):
+    for path in await of_palette(staff):
         assert (await staff.get(path, follow_redirects=True)).status_code == 200, path
     assert hrefs((await staff.get("/find?search=backup")).text) == []
     assert hrefs((await staff.get("/find?search=profit")).text) == []
+
+
+async def test_who_sees_other_pages_has_another_list_and_no_page_carries_it(a_seller):
+    seller = await a_seller()
+    owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
+    texts = [(await browser.get(path)).text for browser in (owner, staff)
+             for path in ("/today", "/cards")]  # fmt: skip
+    addresses = [re.findall(r'data-from="([^"]+)"', text) for text in texts]
+    assert addresses[0] == addresses[1] != addresses[2] == addresses[3]
+    assert all('role="option"' not in text for text in texts)
 
 
 async def test_a_hit_has_its_price_and_stock_and_what_can_be_sold_comes_first(a_seller):

@@ -16,8 +16,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.queries import complete_search, search_cards
 from cardsync.cards.shown import CardBody, card_body
+from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
-from cardsync.dashboard.goals import goals_for
 from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.lists.seller_lists import names_of_lists
 from cardsync.orders.order_filter import OrderFilter
@@ -30,6 +30,7 @@ from cardsync.web.request import provide_database, provide_settings, reading
 
 MOST: Final = 6
 WORDS_MOST: Final = 200
+_DAY: Final = 86_400
 
 
 class Hit(NamedTuple):
@@ -64,6 +65,15 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
     found = await asyncio.gather(*(one(request, caller, words) for one in parts if words))
     kinds = [kind for kinds in found for kind in kinds if kind.hits]
     return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
+
+
+@get(PALETTE, opt=BY_FORM)
+async def palette_pages(request: PageRequest, caller: Caller) -> Template:
+    """Show what the palette knows by itself: it asks when it is opened first, and the browser keeps
+    the answer.
+    """
+    headers = {"Cache-Control": f"private, max-age={_DAY}"}
+    return show(request, caller, "palette_pages.html", headers=headers, goals=goals_for(caller))
 
 
 def as_search(words: str) -> str:

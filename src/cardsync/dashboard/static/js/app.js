@@ -125,6 +125,25 @@ function option(...children) {
   item.append(...children);
   return item;
 }
+// Every page of a person has the same pages to offer, so they are asked for when the palette opens
+// first, and the browser keeps them.
+let pages;
+function bringPages() {
+  pages ||= fetch(list.dataset.from)
+    .then(async answer => {
+      if (!answer.ok) throw new Error(answer.statusText);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const items = all("li", page).map(item => document.adoptNode(item));
+      const own = find("li[data-own]", list);
+      if (own) own.before(...items);
+      else list.append(...items);
+      filter();
+    })
+    .catch(() => {
+      pages = undefined;
+      find("#palette-state").textContent = find("#palette-state").dataset.textFailed;
+    });
+}
 function openPalette(words = "") {
   all("li:is([data-own], [data-found])", list).forEach(item => item.remove());
   for (const action of all("main .page-head .acts :is(a, button), [data-command]")) {
@@ -147,6 +166,7 @@ function openPalette(words = "") {
   open("palette");
   text.focus();
   filter();
+  bringPages();
 }
 // No index holds the words of orders, so they are asked for last.
 const PARTS = [["cards", "names"], ["orders"]];
@@ -220,7 +240,11 @@ if (palette) {
     if (event.key === "ArrowUp") (mark(at - 1), event.preventDefault());
     if (event.key === "Enter") {
       event.preventDefault();
-      if (options()[at]) choose(options()[at]);
+      // Who types faster than the pages come means the best of all.
+      (pages || Promise.resolve()).then(() => {
+        const chosen = options()[marked()];
+        if (chosen) choose(chosen);
+      });
     }
   });
   list.addEventListener("click", event => {
