@@ -31,6 +31,7 @@ import discovery
 import engine
 import export_prices
 import fences
+import first_looks
 import fleet
 import ground
 import heal
@@ -112,6 +113,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
         {"sales": 5_000_000, "rounds": 5},
     ),
     "preview": (preview.measure, {"rounds": 5}),
+    "first_looks": (first_looks.measure, {"rounds": 5}),
     "price_event": (price_event.measure, {"rounds": 5}),
     "plans": (plans.measure, {"rounds": 5}),
     "web_memory": (web_memory.measure, {}),
