@@ -1,5 +1,5 @@
-"""The people who decide about catalogs choose whether they are updated every night, and whether an old
-one is told.
+"""Who decides about catalogs chooses whether they are updated every night, and whether an old one is
+told.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, `catalog_install`, `catalog_updates`, and what is derived for searches: names,
-sets, words and their shortened forms for typos.
+rows), `catalog_import`, `catalog_install`, `catalog_updates`, and what is derived for searches:
+names, sets, words and their shortened forms for typos.
 """
 
 from __future__ import annotations

@@ -170,8 +170,8 @@ async def change_catalog_updates(
     settings: Settings,
     data: CatalogUpdatesChange,
 ) -> CatalogsShown:
-    """Choose whether catalogs are updated every night, and whether an old one is reported. The owner
-    of the only shop may, too.
+    """Choose whether catalogs are updated every night, and whether an old one is reported. The
+    owner of the only shop may, too.
     """
     now = clock.now()
     nightly = None if data.nightly is UNSET else data.nightly
