@@ -198,7 +198,7 @@ class CsrfFailed(Problem):
 
 
 class OwnerRequired(Problem):
-    """Only an owner of this account may do that."""
+    """Only owners can do this; ask an owner for access."""
 
     status = 403
     code = "owner_required"

@@ -172,7 +172,7 @@ def test_a_line_that_cannot_be_read_is_told_and_stops_nothing(
     ended = once(agents, server, shop, "--quiet")
     assert (
         ended.named("rows_unreadable")[0]["text"]
-        == "a.csv: line 4: 2 columns where the header has 10"
+        == "a.csv: line 4: this row has 2 columns; 10 expected"
     )
     assert numbers(server) == [["A-0", "A-1"]]
     assert the_log(server)[1]["fetch_orders"] == DONE
@@ -186,7 +186,7 @@ def test_a_file_of_nothing_readable_fails_its_step_and_what_hangs_on_it_but_no_o
     status, steps = the_log(server)
     assert (status, steps["fetch_orders"]) == (
         "partial",
-        ("failed", "no line of a.csv can be read: line 2: 2 columns where the header has 10"),
+        ("failed", "no line of a.csv can be read: line 2: this row has 2 columns; 10 expected"),
     )
     assert {name: steps[name] for name in STEPS[1:]} == dict.fromkeys(
         STEPS[1:], ("skipped", "an earlier step failed")
@@ -224,7 +224,7 @@ def test_with_a_file_of_every_kind_a_full_sync_is_a_success(
     assert (ended.returncode, the_log(server)[0]) == (0, "success")
     assert the_log(server)[1]["refresh_account"] == (
         "skipped",
-        "a folder tells nothing of the account",
+        "account details aren't available in folder mode",
     )
 
 

@@ -45,7 +45,7 @@ LACKING = {
     "fetch_refunds": "no refund export in the inbox",
     "fetch_feedback": "no feedback export in the inbox",
     "fetch_sales_report": "no sales summary in the inbox",
-    "refresh_account": "a folder tells nothing of the account",
+    "refresh_account": "account details aren't available in folder mode",
 }
 
 

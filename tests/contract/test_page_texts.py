@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from cardsync import errors
 from cardsync.dashboard import messages, page_texts
+from cardsync.web.forms import sentence
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +42,27 @@ def test_a_text_names_its_file_and_line(texts):
 def test_what_no_page_shows_is_not_among_them(texts):
     for one in texts:
         assert not re.search(r"\bSELECT\b|\bFROM \w+ WHERE\b", one.text), one
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shown"),
+    [
+        ("percent off: must be 0 to 90", "Percent off must be 0 to 90."),
+        ('price: must be an amount like "1.25"', "Enter a price, like 1.25."),
+        ("cards[1].price: is needed", "Price is needed."),
+        ("rule.query: no filter called “prise”", "No filter called “prise”."),
+        ("cards[2].ends_at: is in the past", "The end is in the past."),
+        ("adjust_bp: must be a whole number", "Adjust must be a whole number."),
+        ("the list already has 12 cards", "The list already has 12 cards."),
+        ("this can't be: 12:30", "This can't be: 12:30."),
+    ],
+)
+def test_a_refusal_begins_with_the_thing_and_not_with_a_path(refusal, shown):
+    assert sentence(errors.InvalidPayload(refusal)) == shown
+
+
+def test_no_page_shows_the_path_of_a_field(texts):
+    """A path has an index or a dot; the names of fields alone are made words."""
+    path = re.compile(r"^[a-z_]+(\[|\.[a-z_]+: )")
+    found = {one.text for one in texts if path.match(one.text)}
+    assert [one for one in found if path.match(sentence(errors.InvalidPayload(one)))] == []

@@ -189,8 +189,8 @@ def test_an_order_is_a_row() -> None:
         ), None, ["Status is a date; the columns have shifted"]),
         (",Bo,7/3/26,,,,,,,", None, ["no order number"]),
         (f"{'9' * 201},Bo,7/3/26,,,,,,,", None, ["an order number that is too long"]),
-        ("A-2,Bo", None, ["2 columns where the header has 10"]),
-        ("A-2,Bo,7/3/26,,,,,,,,", None, ["11 columns where the header has 10"]),
+        ("A-2,Bo", None, ["this row has 2 columns; 10 expected"]),
+        ("A-2,Bo,7/3/26,,,,,,,,", None, ["this row has 11 columns; 10 expected"]),
         (LIST, None, ["the header again"]),
         ("A-2,B\0o,7/3/26,,,,,,,", None, ["a NUL byte in it"]),
         (f"A-2,{'o' * 4001},7/3/26,,,,,,,", None, ["a cell of more than 4,000 characters"]),
@@ -232,7 +232,7 @@ def test_lines_are_counted_as_an_editor_shows_them() -> None:
     ]
     parsed = read(ORDER_LIST, LIST, *lines)
     assert [row["buyer_name"] for row in parsed.rows] == ['Ann\n"the" Ox', 'A "n" n']
-    assert told(parsed) == [(5, "2 columns where the header has 10")]
+    assert told(parsed) == [(5, "this row has 2 columns; 10 expected")]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -481,7 +481,7 @@ def test_a_sales_summary_is_a_report_a_month() -> None:
         (5, "date_to is not in the month of date_from"),
         (6, "gross_sales is no amount; sent without"),
         (6, "order_count is no count; sent without"),
-        (7, "1 column where the header has 6"),
+        (7, "this row has 1 column; 6 expected"),
     ]
 
 

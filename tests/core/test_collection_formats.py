@@ -588,7 +588,7 @@ def test_what_cannot_be_read_waits_with_its_text_and_the_reason():
     assert [(one.line, one.column, one.reason) for one in rows.rejected] == [
         (2, "Quantity", "must be a whole number, not 'two'"),
         (3, "Name", "is empty"),
-        (6, "", "10 columns where the header has 9"),
+        (6, "", "this row has 10 columns; 9 expected"),
     ]
     assert rows.empty == 1
     kept = rows.frame.select("row", "finish", "condition", "language", "reason")
@@ -597,7 +597,7 @@ def test_what_cannot_be_read_waits_with_its_text_and_the_reason():
         (3, "Normal", "NM", "English", "Name: is empty"),
         (4, "shiny", "NM", "English", "Foil: 'shiny' is not a known finish"),
         (5, "Normal", "chewed", "English", "Condition: 'chewed' is not a known condition"),
-        (6, "Normal", "NM", "English", "10 columns where the header has 9"),
+        (6, "Normal", "NM", "English", "this row has 10 columns; 9 expected"),
         (8, "Normal", "NM", "Klingon", "Language: 'Klingon' is not a known language"),
         (9, "Normal", "NM", "English", ""),
     ]

@@ -903,7 +903,10 @@ def test_the_losing_candidates_are_those_behind_the_governing_rule():
 
 def test_a_receipt_with_an_earlier_source_refused_says_why():
     source = explained([a_rule(fallback_sources=("low",))], market=None)[2]
-    assert source["summary"] == "The base is low, 9.00, because market is absent."
+    assert (
+        source["summary"]
+        == "The starting price is the lowest listing, 9.00, because market is missing."
+    )
     assert source["observed_at"] == "2026-11-21T08:00:00Z"
 
 
@@ -945,7 +948,7 @@ def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said)
         ({"ceiling": 80_000}, "10.00 is above the rule's ceiling of 8.00."),
         (
             {"never_lower": True, "adjust_bp": -500},
-            "9.50 is below the current price, and the rule never lowers 10.00.",
+            "9.50 is below the current price, which the rule never lowers: 10.00.",
         ),
         ({"adjust_bp": -10_000}, "0.00 is below TCGplayer's minimum, 0.01."),
     ],

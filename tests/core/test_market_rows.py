@@ -17,7 +17,7 @@ ROWS = [f"{at},NM,Normal,English,1.25,2,2026-11-20" for at in range(1, 101)]
     ("bad", "why"),
     [
         ('7,"NM,Normal,English,1.25,2,2026-11-20', "quote is misplaced or never closed"),
-        ("7,NM,Normal,English,1.25,2,2026-11-20,more", "8 columns where the header has 7"),
+        ("7,NM,Normal,English,1.25,2,2026-11-20,more", "this row has 8 columns; 7 expected"),
         ("7,NM,Normal,English,dear,2,2026-11-20", "price is not an amount above zero"),
     ],
 )

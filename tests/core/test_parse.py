@@ -264,7 +264,7 @@ def test_missing_extra_and_reordered_columns():
     ("data", "says"),
     [
         (b"", "line 1"),
-        (b"a,b\n1,2\n", "line 1 is not a usable header"),
+        (b"a,b\n1,2\n", "this isn't a TCGplayer pricing export"),
         (HEADER_ONLY, "no data row"),
         (b"\xef\xbb\xbf" + HEADER_ONLY + b"\r\n\r\n", "no data row"),
         (b"x" * 40_000_000, "line 1 is longer"),

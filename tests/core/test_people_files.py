@@ -346,7 +346,7 @@ def test_an_inventory_may_lack_the_blank_cells_at_the_end_of_a_row(row):
     ],
 )
 def test_an_inventory_row_that_may_have_shifted_is_rejected(row, cells):
-    assert short(row) == ([], [(2, f"{cells} columns where the header has 7")])
+    assert short(row) == ([], [(2, f"this row has {cells} columns; 7 expected")])
 
 
 @pytest.mark.parametrize("form", FORMS)

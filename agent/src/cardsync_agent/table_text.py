@@ -454,7 +454,7 @@ def _fault(cells: list[str], width: int, fewest: int) -> str:
 
 
 def miscounted(cells: int, width: int) -> str:
-    return f"{counted(cells, 'column', 'columns')} where the header has {width:,}"
+    return f"this row has {counted(cells, 'column', 'columns')}; {width:,} expected"
 
 
 _SIGNS: Final = re.compile(

@@ -31,7 +31,7 @@ KINDS: Final = {
     "stale_stock": "No sale in 90 days",
     "never_matching_rule": "A rule matches no cards",
     "rule_scope_drift": "A rule prices different cards than before",
-    "missing_floor": "A rule has no floor",
+    "missing_floor": "A rule has no minimum price",
 }
 
 

@@ -23,6 +23,7 @@ from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
 from cardsync.money import percent
 from cardsync.web import pages
+from cardsync.web.forms import sentence
 
 PageRequest = Request[Any, Any, State]
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
@@ -178,9 +179,3 @@ def _confirmation(
         deepest=percent(figures["deepest_fall_bp"]),
         back=request.headers.get("referer") or "/pricing",
     )
-
-
-def sentence(problem: errors.Problem) -> str:
-    """Return the refusal as a sentence for people."""
-    text = str(problem)
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

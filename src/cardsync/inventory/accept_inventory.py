@@ -151,7 +151,9 @@ def check_file(path: Path, content_type: str) -> None:
             head, _ = bodies.check_gzip(path, limits.BODY_INFLATED_BYTES, HEAD_BYTES)
         except bodies.BadGzip as e:
             if content_type == "application/gzip":
-                raise errors.InvalidGzip(f"the body is not a complete gzip file: {e}") from e
+                raise errors.InvalidGzip(
+                    f"this file is damaged; export it again (gzip: {e})"
+                ) from e
             raise errors.InvalidCsv(f"the body is damaged gzip: {e}") from e
     elif content_type == "application/gzip":
         raise errors.InvalidGzip(

@@ -154,7 +154,8 @@ def _header(lines: Sequence[str], form: Form) -> Header:
     if missing := [COLUMNS[field] for field in REQUIRED if field not in positions]:
         said = f" (read as {form.said()})" if form.said() else ""
         raise InvalidCsv(
-            f"line {number} is not a usable header: {', '.join(missing)} missing{said}"
+            "this isn't a TCGplayer pricing export. Missing columns"
+            f"{f' in line {number}' if number > 1 else ''}: {', '.join(missing)}{said}"
         )
     return Header(names, positions, form)
 

@@ -269,7 +269,10 @@ def _note(
     report: dict[str, Any],
     now: datetime,
 ) -> None:
-    summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} new targets, {report['gone']} gone"
+    summary = (
+        f"upload {upload.id}: {report['applied']} cards, {report['changed']} new prices,"
+        f" {report['gone']} sold out"
+    )
     note_by(session, upload.seller_id, "sync", "inventory.imported", summary, now)
 
 

@@ -246,13 +246,16 @@ _SAYS = {
     "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
     "missing_name": ("product_name", "{column} is blank"),
     "text_too_long": ("set_name", "{column} is longer than 500 characters: {text!r}"),
-    "unknown_product_line": ("product_line_label", "the product line {text!r} is not known"),
+    "unknown_product_line": (
+        "product_line_label",
+        "cardsync doesn't price {text!r}, so this row was skipped",
+    ),
     "product_line_not_enabled": (
         "product_line_label",
-        "the product line {text!r} is not enabled for this account",
+        "{text!r} is turned off in your settings, so this row was skipped",
     ),
     "bad_quantity": ("quantity", "{column} is {text!r}, not a whole number from 0 to 2147483647"),
-    "bad_price": ("price", "{column} is {text!r}, which is no price"),
+    "bad_price": ("price", "{column} {text!r} isn't a price"),
 }
 
 

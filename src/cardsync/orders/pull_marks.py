@@ -35,7 +35,7 @@ DISMISSED: Final = "order.dismissed"
 SHIPPED: Final = "order.marked_shipped"
 MANY_SHIPPED: Final = "order.many_marked_shipped"
 _UNDONE: Final = {
-    DISMISSED: ("pull_dismissed_at", "set aside"),
+    DISMISSED: ("pull_dismissed_at", "skipped in pulls"),
     SHIPPED: ("shipped_marked_at", "marked shipped"),
 }
 
@@ -50,7 +50,7 @@ async def dismiss(
         "pull_dismissed_at",
         now,
         DISMISSED,
-        "set aside",
+        "skipped in pulls",
         now,
     )
     await take_out(session, caller.seller_id, order_id)

@@ -103,9 +103,7 @@ def plain(body: bytes, cap: int) -> bytes:
         try:
             return inflate(body, cap)
         except BadGzip as e:
-            raise InvalidGzip(
-                f"the body starts as gzip but is not a complete gzip file: {e}"
-            ) from e
+            raise InvalidGzip(f"this file is damaged; export it again (gzip: {e})") from e
     return body
 
 

@@ -5,7 +5,8 @@ No page's form needs a script; its CSRF token is a field.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from litestar import MediaType, Request, Response
@@ -24,6 +25,14 @@ HEADINGS = {
     503: "One moment, please",
 }
 FIELDS = 20
+# `rule.query: …`, `ids[1]: …` and `price: …` name a field of the API.
+_OF_FIELD: Final = re.compile(
+    r"(?:[a-z_]+(?:\[\d+\])?\.)*(?P<name>[a-z][a-z_ ]*)(?:\[\d+\])?: (?P<why>.+)", re.DOTALL
+)
+_WORDS: Final = {
+    "starts": "the start", "starts at": "the start", "ends": "the end", "ends at": "the end",
+}  # fmt: skip
+_PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
 
 
 def go(path: str, cookie: Cookie | None = None) -> Response[str]:
@@ -46,8 +55,24 @@ def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
 
 
 def sentence(problem: errors.Problem) -> str:
+    """Return the refusal as a sentence for people: it begins with the thing, not with the path of
+    its field.
+    """
     text = str(problem)
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    if found := _OF_FIELD.match(text):
+        text = _of_field(found["name"].replace("_", " ").removesuffix(" bp"), found["why"])
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
+def _of_field(name: str, why: str) -> str:
+    name = _WORDS.get(name, name)
+    if name in ("query", "search"):
+        return why
+    if why.startswith("must be an amount"):
+        return f"enter {'an' if name[0] in 'aeiou' else 'a'} {name}, like 1.25"
+    if _PREDICATE.match(why):
+        return f"{name} {why}"
+    return f"{name}: {why}"
 
 
 async def form_of(request: AnyRequest) -> dict[str, str]:

@@ -290,7 +290,7 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
     assert "Black Lotus" in whole.text
     wrong = await browser.form("/pricing/draft", **fields | {"query": "prise>1"})
     assert wrong.status_code == 422
-    assert "rule.query" in wrong.text or "Rule.query" in wrong.text
+    assert "No filter called" in wrong.text
 
 
 async def test_red_tests_hold_a_rule_back_until_a_reason_is_given(shop):
@@ -460,9 +460,9 @@ async def test_a_promotion_that_is_wrong_keeps_what_was_typed(shop):
         assert 'value="Kept"' in wrong.text
     past = PROMOTION | {"starts": "2020-01-01T08:00", "ends": "2020-01-02T08:00"}
     wrong = await browser.form("/pricing/sales/new", **past, action="schedule")
-    assert (wrong.status_code, "Ends: is in the past." in wrong.text) == (422, True)
+    assert (wrong.status_code, "The end is in the past." in wrong.text) == (422, True)
     part = await browser.form("/pricing/sales/effect", **PROMOTION | {"percent": "none"})
-    assert (part.status_code, "Percent: " in part.text) == (422, True)
+    assert (part.status_code, "Percent " in part.text) == (422, True)
     assert (await browser.get(SALES)).json()["sales"] == []
 
 

@@ -120,7 +120,7 @@ async def test_boxes_and_a_test_page_are_printed(shop):
 async def test_wrong_addresses_are_refused_with_a_sentence(shop):
     _, browser, _ = shop
     for query, status, told in (
-        ({"kind": "stamps"}, 422, "Kind: must be one of"),
+        ({"kind": "stamps"}, 422, "Kind must be one of"),
         ({"sheet": "none"}, 404, "There is no label sheet"),
         ({"start": "31"}, 422, "has labels 1 to 30"),
         ({"start": "x"}, 422, "Start: a number from 1"),

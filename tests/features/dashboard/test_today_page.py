@@ -18,7 +18,7 @@ async def test_today_shows_the_sync_and_requests_one(a_seller):
     browser = await signed_in(seller)
     page = await browser.get("/today")
     assert page.status_code == 200
-    assert "Nothing needs your attention" in page.text
+    assert "You&#39;re all caught up" in page.text
     token = browser.session["csrf_token"]
     form = {"csrf_token": token, "kind": "orders", "back": "/today"}
     asked = await browser.http.post("/sync/request", data=form)

@@ -133,7 +133,7 @@ async def test_the_story_of_a_session(a_seller):
         ("pull_session.pulled", f"order URGENT pulled in pull {number}"),
         ("pull_session.deferred", f"order PARCEL pushed to the end of pull {number}"),
         ("pull_session.unassigned", f"order OLD removed from pull {number}"),
-        ("order.dismissed", "order LETTER set aside"),
+        ("order.dismissed", "order LETTER skipped in pulls"),
         ("order.marked_shipped", "order URGENT marked shipped"),
         ("pull_session.completed", f"pull {number} completed"),
     ]

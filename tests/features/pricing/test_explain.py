@@ -283,7 +283,10 @@ async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why
     source = step_of(await explained(seller), "price_source")
     assert (source["source"], source["output"]) == ("low", "3.00")
     assert source["unused_sources"] == [{"source": "sales_anchor", "reason": "absent"}]
-    assert source["summary"] == "The base is low, 3.00, because no recent sales are known."
+    assert (
+        source["summary"]
+        == "The starting price is the lowest listing, 3.00, because no recent sales are known."
+    )
 
 
 async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_rule_is_written_and_previewed(

@@ -44,7 +44,7 @@ class FolderMarketplace:
         return take_of(self.inbox, kind, self._settle, self._sleep)
 
     def account(self) -> Mapping[str, str]:
-        raise NothingThere("a folder tells nothing of the account")
+        raise NothingThere("account details aren't available in folder mode")
 
     def import_prices(
         self,

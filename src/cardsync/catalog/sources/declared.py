@@ -104,7 +104,7 @@ SOURCES: Final = (
         "tcgcsv",
         "TCGCSV",
         "https://tcgcsv.com",
-        "the marketplace's own data, for use with it",
+        "TCGplayer's own data; use it only with TCGplayer",
         {game: str(category) for game, category in CATEGORY_IDS.items()},
         tcgcsv.read,
         lacks="pictures, languages other than the product line's",

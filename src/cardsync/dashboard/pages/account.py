@@ -19,9 +19,10 @@ from cardsync.credits import ledger
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.settings_pages import tabs_of
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 
 LEDGER_SHOWN: Final = 200
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.

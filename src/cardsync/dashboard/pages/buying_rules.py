@@ -34,8 +34,9 @@ from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, games_of, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.lists.models import CardList
+from cardsync.web.forms import sentence
 
 BASE_NAMES: Final = [
     ("market", "the market price"),

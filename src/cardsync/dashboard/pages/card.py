@@ -29,7 +29,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.ladder import ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.cards import pinned_by
-from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.lots import profit, read_lots
@@ -49,6 +49,7 @@ from cardsync.settings import Settings
 from cardsync.shelving.place import read_place
 from cardsync.shelving.places import assign
 from cardsync.storage import Store
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 
 SERIES = {

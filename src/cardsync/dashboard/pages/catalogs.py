@@ -19,11 +19,12 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.catalog.overview import CatalogShown
 from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.database.session import Database
 from cardsync.operators import catalog_installs
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web.forms import sentence
 
 PATH: Final = "/operator/catalogs"
 _PIECE: Final = 1 << 20

@@ -23,9 +23,10 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.storage import Store
+from cardsync.web.forms import sentence
 
 # Our columns as a seller says them.
 COLUMN_NAMES: Final = {

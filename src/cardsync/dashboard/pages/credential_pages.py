@@ -20,9 +20,10 @@ from cardsync.accounts.shown import own_session, passkey_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 
 
 def _show(

@@ -24,13 +24,14 @@ from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences
-from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, sentence, url
+from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
 from cardsync.database.session import Database
 from cardsync.money import read_amount
 from cardsync.pictures.answer import FOREVER, answer
 from cardsync.pictures.read_pictures import of_product
 from cardsync.storage import Store
 from cardsync.table_text import typed_number
+from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.

@@ -10,12 +10,13 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.lists import seller_lists
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
 

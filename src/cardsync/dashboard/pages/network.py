@@ -156,7 +156,7 @@ async def change_network(
             409,
             mine,
             conflicts=e.conflicts,
-            problem="Something changed in the meantime. Nothing was saved.",
+            problem="Someone else changed this. Nothing was saved.",
         )
     except Unreadable as e:
         return await _page(

@@ -30,8 +30,9 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
 from cardsync.dashboard.pages.printing import code_of
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 
 LINES_SHOWN: Final = 200
 DAYS: Final = 7

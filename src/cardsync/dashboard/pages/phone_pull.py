@@ -19,19 +19,14 @@ from cardsync.dashboard.assets import asset_url, text_of
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
-from cardsync.dashboard.shell import (
-    HEADERS,
-    PageRequest,
-    reader_of,
-    sentence,
-    url,
-)
+from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
 from cardsync.database.session import Database
 from cardsync.pulling import marks
 from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
 from cardsync.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.pulling.shown import progress_of, pull_line
+from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")

@@ -16,7 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, read_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.limits import RULE_NAME_CHARACTERS
@@ -33,6 +33,7 @@ from cardsync.pricing.rules.rule_forms import cap_in_words, own_fields, sentence
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 

@@ -16,7 +16,7 @@ from cardsync.access.patience import BACKTEST
 from cardsync.cards.named_cards import NamedCard, named_cards
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, sentence
+from cardsync.dashboard.shell import PageRequest
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.inputs import rule_json
@@ -25,6 +25,7 @@ from cardsync.pricing.preview.asked import past_prices
 from cardsync.pricing.preview.backtest import PastAsked
 from cardsync.pricing.preview.shown import Backtest
 from cardsync.pricing.rules import rule_sets
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import reading
 

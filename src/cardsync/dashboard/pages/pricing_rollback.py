@@ -19,7 +19,7 @@ from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
-from cardsync.dashboard.shell import PageRequest, reader_of, see, sentence
+from cardsync.dashboard.shell import PageRequest, reader_of, see
 from cardsync.database.session import Database
 from cardsync.lists import seller_lists
 from cardsync.plans import writes
@@ -30,6 +30,7 @@ from cardsync.pricing.rules import rule_sets
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import PriceRunShown, run_body
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
 SCOPES: Final = ("run_id", "rule_id", "list", "since")

@@ -19,7 +19,7 @@ from cardsync.dashboard.bars import histogram
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
@@ -36,6 +36,7 @@ from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.search.meant_flags import meant
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 
 # The fields of the form by the section that holds them: a section is open if one of its own is set.

@@ -18,7 +18,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
@@ -38,6 +38,7 @@ from cardsync.pricing.rules.shown import SaleShown, sale_bodies
 from cardsync.search.meant_flags import meant
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 
 FIELDS: Final = (
@@ -184,9 +185,7 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
         raise errors.InvalidRule("ends: choose when the promotion ends")
     cut = read_percent(texts["percent"], "percent")
     if not 0 <= cut <= SALE_CUT_MOST_BP:
-        raise errors.InvalidRule(
-            f"percent: must be between 0 and {percent_field(SALE_CUT_MOST_BP)}"
-        )
+        raise errors.InvalidRule(f"percent off: must be 0 to {percent_field(SALE_CUT_MOST_BP)}")
     cost = texts["floor_cost"]
     query = texts["query"]
     if texts["unknown"] == "out":

@@ -21,7 +21,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, see, sentence
+from cardsync.dashboard.shell import PageRequest, see
 from cardsync.database.session import Database
 from cardsync.money import UNITS_PER_CENT
 from cardsync.plans import writes
@@ -33,6 +33,7 @@ from cardsync.pricing.rules.shown_changes import (
 )
 from cardsync.pricing.rules.undo_sales import plain_settings
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
 
@@ -185,7 +186,7 @@ async def save_settings(
             409,
             texts={**current, **mine},
             conflicts=conflicts,
-            problem="Something changed in the meantime. Nothing was saved.",
+            problem="Someone else changed this. Nothing was saved.",
         )
     except errors.InvalidRule as e:
         current = await _current(database, caller)

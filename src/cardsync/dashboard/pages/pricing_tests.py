@@ -16,12 +16,13 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, see, sentence
+from cardsync.dashboard.shell import PageRequest, see
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rule_tests.shown import test_body
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 from cardsync.web.request import provide_heavy
 
 FIELDS = ("name", "search", "expectation")

@@ -23,7 +23,7 @@ from cardsync.dashboard.bars import bars_of, waterfall_of
 from cardsync.dashboard.form_handlers import read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
-from cardsync.dashboard.shell import PageRequest, reader_of, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.lots.hand_lot import span_of, today_of
@@ -33,6 +33,7 @@ from cardsync.lots.payment_csv import read_payments
 from cardsync.lots.shown import ProfitBy
 from cardsync.orders import sales_summary
 from cardsync.today.conditions import same_days_before
+from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.

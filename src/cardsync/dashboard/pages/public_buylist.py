@@ -24,12 +24,13 @@ from cardsync.buying.offers.shown import totals_body
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
-from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, sentence, url
+from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, url
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pictures.answer import FOREVER, answer
 from cardsync.pictures.read_pictures import of_product
 from cardsync.storage import Store
+from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 
 # Nothing of the search leaves the page, and no search engine follows carts.

@@ -36,7 +36,7 @@ from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import CAPS, MEANT
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, correct_rows
@@ -56,7 +56,7 @@ from cardsync.storage import Store
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today.listed_value import read_listed_value
 from cardsync.today.shown import ListedDay
-from cardsync.web.forms import form_of, go
+from cardsync.web.forms import form_of, go, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.reach import reach_of

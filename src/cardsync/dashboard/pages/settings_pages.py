@@ -24,12 +24,12 @@ from cardsync.accounts.shown import deletion_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.operators import own_backups
 from cardsync.settings import Settings
 from cardsync.sync import manual_request as sync_request
-from cardsync.web.forms import go
+from cardsync.web.forms import go, sentence
 from cardsync.web.reach import reach_of
 
 # The sections' tabs: address, name, and whether an owner alone has it.
@@ -243,7 +243,7 @@ async def change_section(
             mine,
             conflicts=e.conflicts,
             history_asked=True,
-            problem="Something changed in the meantime. Nothing was saved.",
+            problem="Someone else changed this. Nothing was saved.",
         )
     except Unreadable as e:
         return _section(

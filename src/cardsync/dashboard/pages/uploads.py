@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, sentence, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, show
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, correct_rows, reviews
 from cardsync.inventory.upload_report import listed_reports, report_on
@@ -25,6 +25,7 @@ from cardsync.operators import catalog_installs
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
+from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES

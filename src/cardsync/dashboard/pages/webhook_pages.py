@@ -17,12 +17,13 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.notices import webhooks
 from cardsync.notices.notice_kinds import KINDS, TEST
 from cardsync.notices.shown import delivery_body, webhook_body
 from cardsync.settings import Settings
+from cardsync.web.forms import sentence
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {

@@ -75,7 +75,7 @@ _BOUNDS: Final = {
     "cost_floor": "below the rule's floor by cost,",
     "hard_floor": "below your minimum price of",
     "ceiling": "above the rule's ceiling of",
-    "never_lower": "below the current price, and the rule never lowers",
+    "never_lower": "below the current price, which the rule never lowers:",
     "marketplace_minimum": "below TCGplayer's minimum,",
     "largest_price": "above the highest possible price,",
     # The sentence names the guard.

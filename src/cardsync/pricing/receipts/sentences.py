@@ -162,7 +162,7 @@ def _source_step(row: Row, rule: Rule) -> dict[str, object]:
     ]
     why = " and ".join(_unused(**entry) for entry in unused)
     said = (
-        f"The base is {source}, {dollars_or_none(row['base'])}"
+        f"The starting price is {_SOURCES[source]}, {dollars_or_none(row['base'])}"
         if source
         else "No price source can be used"
     )
@@ -180,14 +180,24 @@ def _source_step(row: Row, rule: Rule) -> dict[str, object]:
     )
 
 
+_SOURCES: Final = {
+    "market": "market",
+    "low": "the lowest listing",
+    "low_with_shipping": "the lowest price with shipping",
+    "direct_low": "the lowest Direct price",
+    "sales_anchor": "recent sales",
+    "current": "your price",
+}
+
+
 def _unused(source: str, reason: str) -> str:
     if (source, reason) == ("sales_anchor", "absent"):
         return "no recent sales are known"
-    return f"{source} is {_REASONS[reason]}"
+    return f"{_SOURCES[source]} is {_REASONS[reason]}"
 
 
 _REASONS: Final = {
-    "absent": "absent",
+    "absent": "missing",
     "too_old": "too old",
     "too_few_sales": "based on too few sales",
     "sales_too_old": "based on sales too long ago",
