@@ -25,7 +25,7 @@ REASONS: Final[dict[Reason, str]] = {
     "no_price": "No market price. Enter one.",
     "condition": "The rule does not buy this condition.",
     "no_bulk_price": "The card is bulk, and the rule has no bulk price for it.",
-    "pays_nothing": "Below your minimum: the rule pays less than a cent.",
+    "pays_nothing": "Below your minimum (less than a cent).",
     "limit": "The shop has as many copies as the rule allows.",
     "budget": "The budget is used up.",
 }

@@ -107,7 +107,7 @@ SOURCES: Final = (
         "TCGplayer's own data; use it only with TCGplayer",
         {game: str(category) for game, category in CATEGORY_IDS.items()},
         tcgcsv.read,
-        lacks="pictures, languages other than the product line's",
+        lacks="pictures and other languages",
         downloads=(
             Download(
                 "https://tcgcsv.com/tcgplayer/{game}/Groups.csv",
