@@ -333,7 +333,7 @@ async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller)
         "/pricing/sales/new", data=form | {"csrf_token": owner.session["csrf_token"]}
     )
     assert refused.status_code == 422
-    assert "Percent: must be between 0 and 90." in refused.text
+    assert "Percent off must be 0 to 90." in refused.text
 
 
 async def test_more_copies_of_a_listed_card_bring_no_price_beyond_the_limits(a_limited_seller):
