@@ -128,7 +128,7 @@ async def change_updates(
         return False
     await choose(session, wanted.zone, wanted.tells)
     when = "every night" if wanted.zone else "as the installation's setting says"
-    told = "" if wanted.tells else "; an old one is not told"
+    told = "" if wanted.tells else "; without a notice of old ones"
     summary = f"catalogs are updated {when}{told}"
     note(session, caller, "operator.catalog_updates_changed", summary, now)
     await session.flush()
