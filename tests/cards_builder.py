@@ -7,6 +7,8 @@ from typing import Any
 from builders import Seller
 from cardsync.lists.seller_lists import slug_of
 from cardsync.search.known_names import name_key
+from cardsync.shelf_place import Box
+from cardsync.shelving.box_numbers import made_box
 
 
 async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = None) -> int:
@@ -32,14 +34,16 @@ async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = N
     return int(made["id"])
 
 
-async def a_place(seller: Seller, card_id: int, box: int, slot: int, quantity: int = 1) -> None:
+async def a_place(seller: Seller, card_id: int, box: Box, slot: int, quantity: int = 1) -> None:
+    async with seller.service.database.tenant(seller.id) as session:
+        number = (await made_box(session, seller.id, box)).number
     await seller.service.sql(
         seller.id,
         "INSERT INTO card_location (seller_id, card_id, box, slot, quantity)"
         " VALUES (:seller, :card, :box, :slot, :quantity)",
         seller=seller.id,
         card=card_id,
-        box=box,
+        box=number,
         slot=slot,
         quantity=quantity,
     )
@@ -74,7 +78,7 @@ async def explained(seller: Seller, marketplace_id: int = 1) -> dict[str, Any]:
     return told
 
 
-async def on_shelf(who: Any, box: int = 1) -> dict[tuple[int, str], int]:
+async def on_shelf(who: Any, box: Box = 1) -> dict[tuple[int, str], int]:
     """How many copies of which card are in which slot of a box."""
     cards = (await who.get(f"/api/shelves/{box}")).json()["cards"]
     return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}

@@ -25,7 +25,6 @@ from cardsync.search.tree import (
     Not,
     Or,
     Phrase,
-    Place,
     Range,
     Term,
     Tree,
@@ -33,6 +32,7 @@ from cardsync.search.tree import (
     asks_for_gone,
 )
 from cardsync.search.variants import STAMPS
+from cardsync.shelf_place import Box
 
 Row = dict[str, Any]
 ORDER = ["NM", "LP", "MP", "HP", "DMG"]
@@ -81,7 +81,11 @@ async def inventory_of(
         slugs[row["slug"]].add(row["card_id"])
         names[name_key(row["name"])].add(row["card_id"])
     places = defaultdict(list)
-    for row in await rows("SELECT * FROM card_location WHERE seller_id = :s"):
+    for row in await rows(
+        "SELECT l.card_id, l.slot, l.quantity,"
+        " coalesce(to_jsonb(b.label), to_jsonb(l.box)) AS box"
+        " FROM card_location l LEFT JOIN shelf_box b USING (seller_id, box) WHERE seller_id = :s"
+    ):
         places[row["card_id"]].append((row["box"], row["slot"], row["quantity"]))
     history: dict[int, list[Row]] = defaultdict(list)
     for row in await rows(
@@ -325,9 +329,11 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
         case "v":
             return bool(_variants(card)), lambda v: _variant(card, v)
         case "box":
-            return bool(places), lambda v: any(box == v for box, _, _ in places)
+            return bool(places), lambda v: any(_is_box(box, v) for box, _, _ in places)
         case "loc":
-            return bool(places), lambda v: any(Place(box, slot) == v for box, slot, _ in places)
+            return bool(places), lambda v: any(
+                _is_box(box, v.box) and slot == v.slot for box, slot, _ in places
+            )
         case "list":
             return (
                 True,
@@ -531,3 +537,16 @@ def _lost(inv: Inventory, card: Row, old: Row) -> bool:
     since = old["observed_at"] - timedelta(days=1)
     sold = sum(n for sku, at, n in inv.sold if sku == card["listing_id"] and at and at >= since)
     return sold < old["quantity"] - card["quantity"]
+
+
+def _is_box(box: Box, wanted: Any) -> bool:
+    if isinstance(wanted, Range):
+        low, high = wanted.low or 1, wanted.high or box
+        return isinstance(box, int) and low <= box <= high
+    return _box_read(str(box)) == _box_read(str(wanted))
+
+
+def _box_read(label: str) -> list[str]:
+    """Letters without case and numbers without zeros in front."""
+    parts = re.split("([0-9]+)", label.casefold())
+    return [part.lstrip("0") if part.isdigit() else part for part in parts]

@@ -141,6 +141,10 @@ PULL_DESK_STREAMS = 10
 PULL_QUANTITY = 10_000
 
 SHELF_NUMBER = 1_000_000
+# A box's label, as it is kept and as it may be sent, and how many labeled boxes a shop has.
+BOX_LABEL = 12
+BOX_GIVEN = 100
+LABELED_BOXES = 10_000
 SHELVED_QUANTITY = 1_000_000
 SHIP_WITHIN_MOST = 30
 SHELVED_AT_ONCE = 100_000

@@ -571,3 +571,55 @@ def test_an_index_whose_build_was_killed_is_built_again(
 ) -> None:
     with migrated_from(owner_url, owner, "0080", HALF_BUILT) as connection:
         assert connection.execute(VALID).fetchone() == (True,)
+
+
+SHELVED_BEFORE = """
+    INSERT INTO seller (id, name, email) OVERRIDING SYSTEM VALUE
+    VALUES (1, 'A', 'a@x'), (2, 'B', 'b@x');
+    INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
+    SELECT s.id, p.box, p.box, 7, 2 FROM seller s, (VALUES (3), (12), (1000000)) AS p (box);
+    INSERT INTO shelf_count (seller_id, box, begun_by, begun_at) VALUES (1, 12, 'owner', now());
+"""
+LABELED_SINCE = """
+    INSERT INTO shelf_box (seller_id, box, label, way)
+    VALUES (2, 1000001, 'Binder 10', ':binder 000000000010'),
+           (2, 1000002, 'Binder 2', ':binder 000000000002');
+    INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
+    VALUES (2, 10, 1000001, 1, 1), (2, 2, 1000002, 1, 1), (2, 11, 1000001, 2, 3);
+    INSERT INTO shelf_count (seller_id, box, box_label, begun_by, begun_at)
+    VALUES (2, 1000002, 'Binder 2', 'owner', now());
+    DELETE FROM card_location WHERE seller_id = 2 AND box = 1000000;
+"""
+LIES = "SELECT seller_id, card_id, box, slot, quantity FROM card_location ORDER BY 1, 2"
+
+
+@pytest.mark.slow
+def test_boxes_with_numbers_stay_and_labeled_ones_get_free_numbers_on_the_way_back(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0108", SHELVED_BEFORE) as connection:
+        numbers = [(seller, box, box, 7, 2) for seller in (1, 2) for box in (3, 12, 1_000_000)]
+        assert connection.execute(LIES).fetchall() == numbers
+        rewritten = "SELECT oid <> pg_relation_filenode(oid) FROM pg_class WHERE relname = %s"
+        assert connection.execute(rewritten, ["card_location"]).fetchone() == (False,)
+        connection.execute(LABELED_SINCE)
+        connection.commit()
+        plain = libpq_url(connection.info.dsn, role=None)
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+        with create_engine(engine_url(plain), poolclass=NullPool).connect() as back:
+            config.attributes["connection"] = back
+            command.downgrade(config, "0108")
+        assert connection.execute(LIES).fetchall() == [
+            *numbers[:3],
+            (2, 2, 13, 1, 1),
+            (2, 3, 3, 7, 2),
+            (2, 10, 14, 1, 1),
+            (2, 11, 14, 2, 3),
+            (2, 12, 12, 7, 2),
+        ]
+        counts = "SELECT seller_id, box FROM shelf_count ORDER BY 1"
+        assert connection.execute(counts).fetchall() == [(1, 12), (2, 13)]
+        connection.commit()
+        migrate(connection.info.dsn)
+        assert len(connection.execute(LIES).fetchall()) == 8

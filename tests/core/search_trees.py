@@ -14,7 +14,6 @@ from cardsync.search.tree import (
     Not,
     Or,
     Phrase,
-    Place,
     Range,
     Term,
     Tree,
@@ -22,6 +21,7 @@ from cardsync.search.tree import (
     all_of,
     any_of,
 )
+from cardsync.shelf_place import Place
 
 NAMES = [
     "Lightning Bolt",
@@ -148,8 +148,13 @@ terms = st.one_of(
     *(part
       for name in ("qty", "unshelved", "change", "margin", "age", "unsold", "id", "sku")
       for part in _measured(name, whole)),
-    _terms("box", [":", "!="], _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12)]))),
-    _terms("loc", [":", "!="], _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3)]))),
+    _terms("box", [":", "!="],
+           _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12), "A1", "a01", "Binder 3",
+                                     "A..B", '"x|y"', Range(Decimal(1), Decimal(3)),
+                                     Range(Decimal(2), None)]))),
+    _terms("loc", [":", "!="],
+           _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3), Place("A1", 1),
+                                     Place("binder 3", 2)]))),
     _terms("list", [":"],
            _several(st.sampled_from(["binder", Named("My Binder"), Named('The "B"')]))),
     _terms("rule", [":"], _several(st.sampled_from([Named(name) for name in RULES]))),

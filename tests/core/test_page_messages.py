@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cardsync import errors
 from cardsync.dashboard import messages
 from cardsync.dashboard.messages import MESSAGES, left, message, sentences, together
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import Place
 
 PAGES = Path(messages.__file__).parent
 
@@ -29,6 +29,12 @@ PAGES = Path(messages.__file__).parent
             message("many_put", 5, Place(1, 2), Place(1, 3)),
             "5 copies are now in 1-2 to 1-3.",
         ),
+        (message("copies_put", 1, Place("A1", 14)), "1 copy is now in A1-14."),
+        (message("card_moved", Place("Binder_3.~", 7)), "The card is now in Binder_3.~-7."),
+        (
+            message("many_put", 5, "Regal Ä-2", "Regal Ä-3"),
+            "5 copies are now in Regal Ä-2 to Regal Ä-3.",
+        ),
         (
             together(message("list_added", 2), message("list_had", 1)),
             "2 cards added to the list. 1 of the selected was already on it.",
@@ -38,7 +44,7 @@ PAGES = Path(messages.__file__).parent
     ],
 )
 def test_a_message_is_a_code_with_values_and_reads_as_a_sentence(given, said):
-    assert re.fullmatch(r"[a-z0-9_.~-]+", given)
+    assert re.fullmatch(r"[A-Za-z0-9_.~-]+", given)
     assert sentences(given) == said
 
 
@@ -57,7 +63,10 @@ def test_a_message_is_a_code_with_values_and_reads_as_a_sentence(given, said):
         "drafts_made." + "9" * 40,
         "draft_saved.1",
         "card_moved.1",
-        "card_moved.1-2-3",
+        "card_moved.A1",
+        "card_moved.CALL_20_555_20_0100-1",
+        "card_moved.A1_2f_2-1",
+        "card_moved._d800_-1",
         "card_moved.x-y",
         "draft_saved~nothing",
         "~",

@@ -22,13 +22,13 @@ from cardsync.search.tree import (
     Not,
     Or,
     Phrase,
-    Place,
     Range,
     Term,
     Word,
     asks_for_gone,
     print_query,
 )
+from cardsync.shelf_place import Place
 
 
 def term(field, op, *values):
@@ -49,7 +49,13 @@ MEANINGS = [
     ("-a b", And((Not(Word("a")), Word("b")))),
     ("-(a b)", Not(And((Word("a"), Word("b"))))),
     ("Niv-Mizzet", Word("Niv-Mizzet")),
+    ("box:03", term("box", ":", Decimal(3))),
+    ("box:A1", term("box", ":", "A1")),
+    ('box:"Binder  3"|7', term("box", ":", "Binder 3", Decimal(7))),
+    ("box:1..20", term("box", ":", Range(Decimal(1), Decimal(20)))),
     ("loc:3-12", term("loc", ":", Place(3, 12))),
+    ("loc:A1-014", term("loc", ":", Place("A1", 14))),
+    ('loc:"Binder 3-7"', term("loc", ":", Place("Binder 3", 7))),
     ("not:foil", Not(term("is", ":", "foil"))),
     ("-not:foil", Not(Not(term("is", ":", "foil")))),
     ("Urza's", Word("Urza's")),
@@ -159,6 +165,8 @@ REFUSED = [
     ("qty:1e5", 0, None),
     ("id:5.5", 0, None),
     ("box:0", 0, None),
+    ("box:A-very-long-label", 0, None),
+    ("box:a..b", 0, None),
     ("loc:3", 0, None),
     ("set>a", 0, None),
     ("is!=foil", 0, None),

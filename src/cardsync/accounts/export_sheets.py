@@ -59,8 +59,20 @@ SHEETS: Final = (
     Sheet("saved_searches.csv", "saved_search", "id", "id, name, query, position, created_at"),
     Sheet("settled_matches.csv", "settled_match", "card_id", "*"),
     Sheet("activity.csv", "activity", "id", "*"),
-    Sheet("places.csv", "card_location", "card_id", "*"),
-    Sheet("counts.csv", "shelf_count", "id", "*"),
+    Sheet(
+        "places.csv",
+        "card_location",
+        "card_id",
+        "seller_id, card_id, coalesce((SELECT b.label FROM shelf_box b WHERE"
+        " b.seller_id = {seller} AND b.box = card_location.box), box::text) AS box, slot, quantity",
+    ),
+    Sheet(
+        "counts.csv",
+        "shelf_count",
+        "id",
+        "seller_id, id, coalesce(box_label, box::text) AS box, slot, state, begun_by, begun_at,"
+        " ended_at, lines, correct, wrong, moved, unseen",
+    ),
     Sheet("counted_cards.csv", "shelf_count_line", "count_id", "*"),
     Sheet("pricing_rules.csv", "pricing_rule", "id", "*"),
     Sheet("rule_tests.csv", "rule_test", "id", "*"),
@@ -137,7 +149,16 @@ SHEETS: Final = (
         "session_id",
         "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
     ),
-    Sheet("quick_adds.csv", "quick_add", "id", "*"),
+    Sheet(
+        "quick_adds.csv",
+        "quick_add",
+        "id",
+        "seller_id, id, status, product_id, listing_id, product_line, product_line_label, set_name,"
+        " product_name, number, rarity, condition, condition_label, printing, language, title,"
+        " photo_url, quantity, price, cost, source, coalesce(box_label, box::text) AS box, slot,"
+        " contribution_id, served, served_at, file_sha256, quantity_before, reason, settled_by,"
+        " card_id, created_by, created_at, updated_at, published_at, settled_at",
+    ),
     Sheet("buying_customers.csv", "buying_customer", "id", "*"),
     Sheet("store_credit.csv", "store_credit_entry", "id", "*"),
     Sheet(

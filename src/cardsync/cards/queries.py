@@ -24,14 +24,15 @@ from cardsync.database.snapshot_reads import Reading
 from cardsync.database.transaction_settings import searched_by_all_processes
 from cardsync.search.completion import Completion, OwnNames, complete, field_at_end
 from cardsync.search.fields import QueryError
+from cardsync.shelf_place import BOX, NAMED, WAY
 
 _LISTS = """(SELECT coalesce(
          json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
   FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id
  WHERE e.seller_id = :seller AND t.seller_id = :seller AND e.card_id = c.id)"""
-_PLACES = """(SELECT coalesce(
-         json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
-  FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
+_PLACES = f"""(SELECT coalesce(
+         json_agg(json_build_array({BOX}, l.slot, l.quantity) ORDER BY {WAY}, l.slot), '[]')
+  FROM card_location l {NAMED} WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _GATE = """(SELECT g.verdict FROM gate_hold g
  WHERE g.seller_id = :seller AND g.marketplace_id = c.marketplace_id AND NOT c.gone)"""
 _PINNED = """(SELECT n.price FROM price_decision n

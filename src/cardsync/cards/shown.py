@@ -17,6 +17,7 @@ from cardsync import clock
 from cardsync.cards.card_filter import CardPage
 from cardsync.money import usd
 from cardsync.search.completion import Completion
+from cardsync.shelf_place import Box, Place
 
 
 class CardRow(NamedTuple):
@@ -83,7 +84,7 @@ class OnList(msgspec.Struct, gc=False):
 
 
 class Location(msgspec.Struct, gc=False):
-    box: int
+    box: Box
     slot: int
     code: str
     """The slot, as box-slot"""
@@ -162,7 +163,7 @@ class CardWithHistory(CardBody):
 
 def card_body(row: CardRow) -> CardBody:
     locations = [
-        Location(box, slot, f"{box}-{slot}", quantity) for box, slot, quantity in row.places
+        Location(box, slot, Place(box, slot).code, quantity) for box, slot, quantity in row.places
     ]
     return CardBody(
         id=row.id,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cardsync.cards.card_filter import CardPage, Sort
 from cardsync.search.folding import NUMBER, RARITY, SET, TOTAL
+from cardsync.shelf_place import NAMED, WAY
 
 
 class PageOrder(NamedTuple):
@@ -34,8 +35,9 @@ _NATURAL = (
     ),
     _KEY,
 )
-_PLACE = """(SELECT min((CAST(l.box AS bigint) << 32) + l.slot) FROM card_location l
- WHERE l.seller_id = :seller AND l.card_id = c.id)"""
+# A box's rank has no sign below a space.
+_PLACE = f"""(SELECT min({WAY} || chr(1) || lpad(CAST(l.slot AS text), 7, '0'))
+  FROM card_location l {NAMED} WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _KEYS: dict[Sort, tuple[str, ...]] = {
     "name": ("c.search_text",),
     "set": (f"nullif({_part(SET, RARITY)}, '')", *_NATURAL),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from cardsync import errors
 from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import Place, place_in
 
 MESSAGES: Final[dict[str, str]] = {
     "saved": "Saved.",
@@ -214,13 +215,28 @@ MESSAGES: Final[dict[str, str]] = {
 _BETWEEN: Final = "~"
 _MOST: Final = 6
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
-_PLACE: Final = re.compile(r"[1-9][0-9]{0,6}-[1-9][0-9]{0,6}")
+# In an address, other signs of a place's code are written like _20_.
+_PLACE: Final = re.compile(r"(?:[A-Za-z0-9-]|_[0-9a-f]{2,5}_){3,30}")
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9-]")
+_ENCODED: Final = re.compile(r"_([0-9a-f]{2,5})_")
 _PART: Final = re.compile(r"#|@|&|\[([^|\]]*)\|([^|\]]*)\]")
 
 
 def message(code: str, *values: int | str | Place) -> str:
     """Return a message as an address has it: its code, then its values; places may be codes."""
-    return ".".join([code, *(v.code if isinstance(v, Place) else str(v) for v in values)])
+    return ".".join([code, *map(_in_address, values)])
+
+
+def _in_address(value: int | str | Place) -> str:
+    text = value.code if isinstance(value, Place) else str(value)
+    return _NOT_PLAIN.sub(lambda sign: f"_{ord(sign[0]):02x}_", text)
+
+
+def _place(value: str) -> str:
+    """Return a place of an address; empty for what is none."""
+    with suppress(ValueError):
+        return place_in(_ENCODED.sub(lambda sign: chr(int(sign[1], 16)), value)).code
+    return ""
 
 
 def together(*messages: str) -> str:
@@ -251,7 +267,10 @@ def _sentence(code: str, *values: str) -> str:
         forms[sign].fullmatch(value) for sign, value in zip(wanted, values, strict=True)
     ):
         return ""
-    left = list(values)
+    pairs = zip(wanted, values, strict=True)
+    left = [_place(value) if sign == "@" else value for sign, value in pairs]
+    if not all(left):
+        return ""
     number = 0
 
     def put(part: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from litestar import MediaType, Request, Response
 from litestar.datastructures import State
@@ -22,6 +22,7 @@ from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
 from cardsync.money import percent
+from cardsync.shelf_place import Box
 from cardsync.web import pages
 from cardsync.web.forms import sentence
 
@@ -70,6 +71,7 @@ def show(
         "reader": reader,
         "asset": asset_url,
         "url": url,
+        "box_page": box_page,
         "path": path,
         "here": _here(request),
         "frame": frame_of(request.scope, caller, reader),
@@ -126,6 +128,16 @@ def url(path: str, /, **query: Any) -> str:
     """Return an address with the parameters that are not empty."""
     given = {name: value for name, value in query.items() if value not in (None, "", [])}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+# Pages with these names are beside the boxes.
+_BESIDE_BOXES = ("put", "box")
+
+
+def box_page(box: Box) -> str:
+    """Return the address of a box. Its case does not matter, that of other pages does."""
+    label = str(box)
+    return f"/shelves/{quote(label.title() if label in _BESIDE_BOXES else label, safe='')}"
 
 
 def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:

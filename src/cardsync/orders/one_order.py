@@ -15,6 +15,7 @@ from cardsync.orders.shown import (
     PullRow,
     order_row,
 )
+from cardsync.shelf_place import BOX, NAMED, WAY
 
 _ORDER = f"""
     SELECT {ORDER_COLUMNS} FROM orders
@@ -26,9 +27,10 @@ _ITEMS = f"""
       FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
       LEFT JOIN LATERAL (
            SELECT c.id, c.price, (
-                  SELECT json_agg(json_build_array(l.box, l.slot, l.quantity)
-                                  ORDER BY l.box, l.slot)
-                    FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id
+                  SELECT json_agg(json_build_array({BOX}, l.slot, l.quantity)
+                                  ORDER BY {WAY}, l.slot)
+                    FROM card_location l {NAMED}
+                   WHERE l.seller_id = :seller AND l.card_id = c.id
                   ) AS places
              FROM card c
             WHERE c.seller_id = :seller AND {VISIBLE}

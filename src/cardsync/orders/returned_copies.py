@@ -35,8 +35,8 @@ from cardsync.orders.returns_shown import (
     ReturnsPage,
 )
 from cardsync.orders.shown import money, readable
+from cardsync.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.shelving import places
-from cardsync.shelving.place import Place
 
 KIND: Final = "order.restocked"
 
@@ -111,11 +111,12 @@ _COPIES: Final = f"""
            CASE WHEN :restocked THEN i.restocked ELSE coalesce(i.quantity, 1) - i.restocked END,
            card.id, card.box, card.slot
       FROM order_item i LEFT JOIN LATERAL (
-           SELECT c.id, l.box, l.slot
+           SELECT c.id, {BOX} AS box, l.slot
              FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+                  {NAMED}
             WHERE c.seller_id = :seller AND {VISIBLE}
               AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-            ORDER BY c.gone, c.id, l.box, l.slot LIMIT 1
+            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1
       ) AS card ON true
      WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[]))
        AND (:restocked OR coalesce(i.quantity, 1) > i.restocked) ORDER BY i.id

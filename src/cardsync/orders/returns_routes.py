@@ -27,7 +27,7 @@ from cardsync.orders.returns_shown import (
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -36,8 +36,6 @@ from cardsync.web.request import (
     provide_caller,
     reading,
 )
-
-Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 
 
 class NoteBody(msgspec.Struct):
@@ -48,8 +46,8 @@ class NoteBody(msgspec.Struct):
 
 class CopiesBack(msgspec.Struct):
     card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
-    box: Number
-    slot: Number
+    box: GivenBox
+    slot: Slot
     quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 
 
@@ -136,7 +134,9 @@ async def restock_order(
     reported = None
     if data is not None and data.places is not None:
         reported = [
-            returned_copies.Put(each.card_id, Place(each.box, each.slot), each.quantity)
+            returned_copies.Put(
+                each.card_id, Place(checked_box(each.box), each.slot), each.quantity
+            )
             for each in data.places
         ]
     return await writes.restock(writer, order_id, reported)

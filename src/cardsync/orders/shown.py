@@ -28,6 +28,7 @@ from cardsync.orders.order_filter import ShippingType
 from cardsync.orders.pull_models import PullState
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import UNSETTLED, marked_shipped_pending
+from cardsync.shelf_place import Place
 
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=50, rounding=ROUND_HALF_UP)
@@ -328,7 +329,9 @@ def _item_in_full(item: ItemRow, card: CardOfItem) -> ItemInFull:
         rarity=card.rarity,
         card_id=card.card_id,
         card_price=usd(card.price),
-        locations=[ItemPlace(f"{box}-{slot}", quantity) for box, slot, quantity in card.places],
+        locations=[
+            ItemPlace(Place(box, slot).code, quantity) for box, slot, quantity in card.places
+        ],
         estimated_total=money(card.estimated_total),
     )
 

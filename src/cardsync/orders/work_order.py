@@ -2,7 +2,7 @@
 shelves. Pure.
 
 Expedited orders are before tracked ones, and these before pwe; within each group the first place on
-the shelves decides, box and slot as numbers, and orders without a place are last; then the oldest
+the shelves decides, and orders without a place are last; then the oldest
 order is first. Orders that were pushed to the end are last, in the order in which they were pushed.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import Place
 
 PRIORITY = {"expedited": 0, "tracked": 1, "pwe": 2}
 
@@ -51,5 +51,5 @@ def _rank(order: ToPull, place_of: PlaceOf) -> tuple[object, ...]:
     )
 
 
-def _last_without(place: Place | None) -> tuple[bool, Place]:
-    return (True, Place(0, 0)) if place is None else (False, place)
+def _last_without(place: Place | None) -> tuple[bool, tuple[str, int]]:
+    return (True, ("", 0)) if place is None else (False, place.way)

@@ -29,7 +29,7 @@ from cardsync.orders.pull_sessions import PULLS
 from cardsync.orders.pullable import UNSETTLED
 from cardsync.pulling.queue import Entry, read_queue
 from cardsync.pulling.shown import MissingCard, OtherCopy
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import BOX, NAMED, WAY, Place
 
 KIND: Final = "order.missing_settled"
 # With these the copies are in hand.
@@ -43,17 +43,19 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
 _LIST: Final = f"""
     SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
            i.product_name, i.product_line, i.set_name, i.condition, coalesce(i.quantity, 1),
-           i.missing_at, i.missing_by, item.unit_price, orders.total_amt, card.id, card.box, card.slot
+           i.missing_at, i.missing_by, item.unit_price, orders.total_amt, card.id, card.box,
+           card.slot
       FROM pull_session_item i
       JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
       JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
       LEFT JOIN order_item item ON item.seller_id = :seller AND item.id = i.item_id
       LEFT JOIN LATERAL (
-           SELECT c.id, l.box, l.slot
+           SELECT c.id, {BOX} AS box, l.slot
              FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+                  {NAMED}
             WHERE c.seller_id = :seller AND {VISIBLE}
               AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
-            ORDER BY c.gone, c.id, l.box, l.slot LIMIT 1) card ON true
+            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1) card ON true
      WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled'
        AND orders.shipped_marked_at IS NULL
        AND (CAST(:orders AS bigint[]) IS NULL OR i.order_id = ANY (:orders))
@@ -63,15 +65,16 @@ _LIST: Final = f"""
 # Other copies of the same card: first on its own further places, then in another condition or
 # printing, the dearest first, because a buyer is not to get a worse one.
 _COPIES: Final = f"""
-    SELECT missing.id, c.id, c.condition_label, c.price, c.quantity, l.box, l.slot
+    SELECT missing.id, c.id, c.condition_label, c.price, c.quantity, {BOX}, l.slot
       FROM card missing
       JOIN card c ON c.seller_id = :seller AND {VISIBLE} AND NOT c.gone AND c.quantity > 0
                  AND (c.id = missing.id OR c.product_name = missing.product_name
                       AND c.set_name = missing.set_name AND c.number = missing.number
                       AND c.product_line = missing.product_line)
       LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+      {NAMED}
      WHERE missing.seller_id = :seller AND missing.id = ANY (CAST(:cards AS bigint[]))
-     ORDER BY missing.id, c.id <> missing.id, c.price DESC NULLS LAST, c.id, l.box, l.slot
+     ORDER BY missing.id, c.id <> missing.id, c.price DESC NULLS LAST, c.id, {WAY}, l.slot
 """
 MOST: Final = 200
 

@@ -19,7 +19,7 @@ from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pull_models import MissingOutcome
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.pulling.progress import Line, Mark, Progress, fold
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import Place
 from cardsync.shelving.places import places_of_items
 
 LINES = f"""
@@ -183,7 +183,7 @@ def in_shelf_order(entry: Entry) -> tuple[object, ...]:
     return (
         deferred,
         place is None,
-        place or Place(0, 0),
+        place.way if place else ("", 0),
         entry.set_name.casefold(),
         _number(entry.number),
         entry.name.casefold(),

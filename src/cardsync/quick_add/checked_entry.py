@@ -17,12 +17,12 @@ from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.printings import NORMAL, checked_printing
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.read_json import Amount
+from cardsync.shelf_place import GivenBox, Slot, checked_box
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
 Note = Annotated[str, msgspec.Meta(max_length=limits.CONTRIBUTION_CHARACTERS)]
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
-Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 
 _LABELS = {code: name.title() for name, code in CODES.items()}
 _CONDITIONS = {name: code for code in _LABELS for name in (code.lower(), _LABELS[code].lower())}
@@ -54,8 +54,8 @@ class Wanted(msgspec.Struct):
     cost: Amount | None = None
     """The cost of a copy, in USD"""
     source: Note = ""
-    box: Number | None = None
-    slot: Number | None = None
+    box: GivenBox | None = None
+    slot: Slot | None = None
     title: Note = ""
     """A title of its own, for a custom listing"""
     photo_url: Note = ""
@@ -74,8 +74,8 @@ class Changes(msgspec.Struct):
     price: Amount | UnsetType | None = UNSET
     cost: Amount | UnsetType | None = UNSET
     source: Note | UnsetType = UNSET
-    box: Number | UnsetType | None = UNSET
-    slot: Number | UnsetType | None = UNSET
+    box: GivenBox | UnsetType | None = UNSET
+    slot: Slot | UnsetType | None = UNSET
     title: Note | UnsetType = UNSET
     """A title of its own, for a custom listing"""
     photo_url: Note | UnsetType = UNSET
@@ -115,10 +115,11 @@ def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
             "language": wanted.language or product.language or "English",
             "listing_id": wanted.marketplace_id,
             "contribution_id": wanted.contribution_id,
+            "box": None if wanted.box is None else checked_box(wanted.box, f"{at}box"),
             **{
                 name: getattr(wanted, name)
                 for name in (
-                    "quantity", "price", "cost", "source", "box", "slot", "title", "photo_url",
+                    "quantity", "price", "cost", "source", "slot", "title", "photo_url",
                 )
             },
         },
@@ -133,6 +134,8 @@ def changed_columns(changes: Changes) -> dict[str, Any]:
     }
     if "marketplace_id" in given:
         given["listing_id"] = given.pop("marketplace_id")
+    if given.get("box") is not None:
+        given["box"] = checked_box(given["box"])
     return given
 
 

@@ -33,6 +33,7 @@ from cardsync.quick_add.checked_entry import (
 from cardsync.quick_add.models import QuickAdd
 from cardsync.quick_add.note_changes import note_waiting
 from cardsync.seller_state.state import locked
+from cardsync.shelving.box_numbers import columns_of_box
 
 _EDITABLE = ("draft", "rejected")
 _PRODUCTS = """
@@ -94,7 +95,8 @@ async def keep_drafts(
     made = [
         QuickAdd(
             seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,
-            created_at=now, updated_at=now, **row,
+            created_at=now, updated_at=now,
+            **{**row, **await columns_of_box(session, caller.seller_id, row["box"])},
         )
         for row in rows
     ]  # fmt: skip
@@ -146,7 +148,9 @@ async def change(
     given = changed_columns(changes)
     stored = {column.key: getattr(entry, column.key) for column in QuickAdd.__table__.columns}
     row = checked(stored | given, own=entry.printing)
-    for name in (*given, "condition_label"):
+    if "box" in given:
+        row |= await columns_of_box(session, caller.seller_id, given["box"])
+    for name in (*given, "condition_label", "box_label"):
         setattr(entry, name, row[name])
     entry.status, entry.reason, entry.updated_at = "draft", None, now
     note(session, caller, "quick_add.changed", f"listing {entry.id} changed", now)

@@ -82,6 +82,8 @@ class QuickAdd(Base):
     cost: Mapped[Decimal | None] = mapped_column(Money)
     source: Mapped[str] = mapped_column(Text, server_default="")
     box: Mapped[int | None]
+    # The box's label, where it has one.
+    box_label: Mapped[str | None] = mapped_column(Text)
     slot: Mapped[int | None]
     # The member's contribution that it lists.
     contribution_id: Mapped[int | None] = mapped_column(BigInteger)

@@ -55,6 +55,7 @@ _SPLIT = (
     "cost",
     "source",
     "box",
+    "box_label",
     "slot",
 )
 

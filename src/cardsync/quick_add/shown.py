@@ -11,6 +11,7 @@ import msgspec
 from cardsync.clock import rfc3339_or_none
 from cardsync.money import usd
 from cardsync.quick_add.models import QuickAdd, Status
+from cardsync.shelf_place import Box
 
 
 class Product(msgspec.Struct):
@@ -56,7 +57,7 @@ class Entry(msgspec.Struct):
     price: str | None
     cost: str | None
     source: str
-    box: int | None
+    box: Box | None
     slot: int | None
     contribution_id: int | None
     card_id: int | None
@@ -127,6 +128,7 @@ def entry_body(row: QuickAdd) -> Entry:
     moments = ("served_at", "created_at", "updated_at", "published_at", "settled_at")
     own: dict[str, Any] = {
         "marketplace_id": row.listing_id,
+        "box": row.box_label or row.box,
         "game": row.product_line,
         "custom": bool(row.title),
         "price": usd(row.price),

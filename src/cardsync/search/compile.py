@@ -49,8 +49,9 @@ from cardsync.search.folding import (
     words,
 )
 from cardsync.search.known_names import Known, name_key
-from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
+from cardsync.search.tree import And, Named, Not, Or, Phrase, Range, Term, Tree, Value, Word
 from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
+from cardsync.shelf_place import Box, Place, way_of
 
 # No card is older, and moments so long before now can be computed.
 _MOST_DAYS = Decimal(1_000_000)
@@ -375,13 +376,26 @@ class _Compiler:
         return f"c.id IN ({ON_LIST} AND e.list_id = {self.bind(found)})"
 
     def _place(self, value: Value) -> str:
-        if isinstance(value, Place):
-            at = f"l.box = {self.bind(value.box)} AND l.slot = {self.bind(value.slot)}"
-        else:
-            at = f"l.box = {self._amount(value)}"
+        match value:
+            case Place(box, slot):
+                at = f"{self._box(box)} AND l.slot = {self.bind(slot)}"
+            case Range(low, high):
+                # A labeled box has a number beyond those that people write.
+                last = min(int(high or limits.SHELF_NUMBER), limits.SHELF_NUMBER)
+                at = f"l.box BETWEEN {self.bind(int(low or 1))} AND {self.bind(last)}"
+            case str():
+                at = self._box(value)
+            case _:
+                at = f"l.box = {self._amount(value)}"
         return (
             f"c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller AND {at})"
         )
+
+    def _box(self, box: Box) -> str:
+        if isinstance(box, int):
+            return f"l.box = {self.bind(box)}"
+        labeled = "SELECT b.box FROM shelf_box b WHERE b.seller_id = :seller AND b.way ="
+        return f"l.box = ({labeled} {self.bind(way_of(box))})"
 
     def _flag(self, value: str) -> str:
         if value == "stamped":

@@ -18,8 +18,9 @@ from cardsync.catalog.condition import LANGUAGES
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.search.folding import escaped_for_like, folded
-from cardsync.search.tree import Named, Place, Range, Value
+from cardsync.search.tree import Named, Range, Value
 from cardsync.search.variants import SELECTORS
+from cardsync.shelf_place import box_in, place_in
 
 
 class QueryError(ValueError):
@@ -82,7 +83,6 @@ LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
 }
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-_PLACE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})", re.ASCII)
 COMPARING = (":", "=", "!=", "<", "<=", ">", ">=")
 ORDERS = COMPARING[3:]
 EQUALITY = COMPARING[:3]
@@ -203,16 +203,20 @@ def _variant(written: Written, op: str) -> Value:
 
 
 def _box(written: Written, op: str) -> Value:
-    number = _whole(written.text)
-    if not 1 <= number < 10**9:
-        raise Refused(f"{written.text!r} is not a box: boxes count from 1")
-    return number
+    if ".." in written.text and not written.quoted:
+        return _range(written.text, _whole)
+    try:
+        box = box_in(written.text)
+    except ValueError as problem:
+        raise Refused(f"{written.text!r} is not a box: it {problem}") from None
+    return Decimal(box) if isinstance(box, int) else box
 
 
 def _loc(written: Written, op: str) -> Value:
-    if not (found := _PLACE.fullmatch(written.text.strip())):
-        raise Refused(f"{written.text!r} is not a slot like 3-12")
-    return Place(int(found[1]), int(found[2]))
+    try:
+        return place_in(written.text)
+    except ValueError as problem:
+        raise Refused(f"{written.text!r} is not a slot: it {problem}") from None
 
 
 def _list(written: Written, op: str) -> Value:

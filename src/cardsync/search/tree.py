@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from cardsync.search.folding import folded
 from cardsync.search.variants import SELECTOR_BEGINNINGS
+from cardsync.shelf_place import Place
 
 
 class Range(NamedTuple):
@@ -29,11 +30,6 @@ class Named(NamedTuple):
     """A list or rule is given by its name, not by its slug or id."""
 
     name: str
-
-
-class Place(NamedTuple):
-    box: int
-    slot: int
 
 
 Value: TypeAlias = str | Decimal | Range | Named | Place
@@ -175,20 +171,23 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
+def _plain_or_quoted(text: str) -> str:
+    """Return a text as it is, unless it needs quotes; two dots may mean a range."""
+    return text if _NEEDS_NO_QUOTES.fullmatch(text) and ".." not in text else _quoted(text)
+
+
 def _value(field: str, value: Value) -> str:
     match value:
         case Range():
             return f"{_number(value.low)}..{_number(value.high)}"
         case Place():
-            return f"{value.box}-{value.slot}"
+            return _plain_or_quoted(value.code)
         case Named():
             return _quoted(value.name)
         case str():
-            # Two dots may mean a range, and a variant together with the words behind it may be
-            # the name of another variant.
-            plain = _NEEDS_NO_QUOTES.fullmatch(value) and ".." not in value
+            # A variant together with the words behind it may be the name of another variant.
             begins = field == "v" and folded(value) in SELECTOR_BEGINNINGS
-            return value if plain and not begins else _quoted(value)
+            return _quoted(value) if begins else _plain_or_quoted(value)
     return _number(value)
 
 

@@ -6,10 +6,10 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import BOX, NAMED, WAY, Box, Place
+from cardsync.shelving.box_numbers import kept_box
 
 
 class BoxBody(msgspec.Struct):
@@ -17,7 +17,7 @@ class BoxBody(msgspec.Struct):
     `quantity` all pieces.
     """
 
-    box: int
+    box: Box
     slots: int
     cards: int
     quantity: int
@@ -46,7 +46,7 @@ class Shelves(msgspec.Struct):
 
 
 class BoxPage(msgspec.Struct):
-    box: int
+    box: Box
     cards: list[CardInSlot]
     """The cards in the box"""
     total: int
@@ -59,11 +59,12 @@ async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
     """Return the boxes that hold something that the caller sees."""
     rows = await session.execute(
         text(f"""
-            SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id),
+            SELECT {BOX}, count(DISTINCT l.slot), count(DISTINCT l.card_id),
                    CAST(sum(l.quantity) AS bigint)
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+                   {NAMED}
              WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE}
-             GROUP BY l.box ORDER BY l.box
+             GROUP BY l.box, b.label, b.way ORDER BY {WAY}
         """),
         {"seller": caller.seller_id, "member": caller.member_id},
     )
@@ -73,18 +74,20 @@ async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
 async def lying_in(
     session: AsyncSession,
     caller: Caller,
-    box: int,
+    box: Box,
     page: int,
     per_page: int,
 ) -> BoxPage:
-    """Return a page of the cards in a box. A box without cards is an empty box, whatever its
-    number.
+    """Return a page of the cards in a box. A box without cards is an empty box, whatever it is
+    called.
     """
-    if not 1 <= box <= limits.SHELF_NUMBER:
+    kept = await kept_box(session, caller.seller_id, box)
+    if kept is None:
         return BoxPage(box, [], 0, page, per_page, 0)
+    number, box = kept
     here = {
         "seller": caller.seller_id,
-        "box": box,
+        "box": number,
         "member": caller.member_id,
         "limit": per_page,
         "offset": (page - 1) * per_page,

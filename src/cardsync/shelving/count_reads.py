@@ -14,15 +14,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
+from cardsync.shelf_place import BOX, NAMED, Box, Place
+from cardsync.shelving.box_numbers import kept_box
 from cardsync.shelving.count_scores import BoxFacts, suggestions
 from cardsync.shelving.count_shown import (
     CountInFull,
     CountLineShown,
     SuggestedCounts,
+    box_of,
     count_body,
 )
 from cardsync.shelving.models import ShelfCount
-from cardsync.shelving.place import Place
 
 # A sale explains a drop until the card is pulled and its place corrected.
 _EXPLAINS: Final = timedelta(days=30)
@@ -51,12 +53,13 @@ _FACTS: Final = f"""
         SELECT box, max(ended_at) AS ended_at FROM shelf_count
          WHERE seller_id = :seller AND state = 'settled' AND slot IS NULL GROUP BY box
     )
-    SELECT l.box, count(*), CAST(sum(l.quantity) AS bigint),
+    SELECT {BOX}, count(*), CAST(sum(l.quantity) AS bigint),
            CAST(coalesce(sum(coalesce(c.price, c.market, 0) * l.quantity), 0) * 10000 AS bigint),
            CAST(sum(least(coalesce(dropped.pieces, 0), l.quantity)) AS bigint), max(k.ended_at)
       FROM lying l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
       LEFT JOIN dropped ON dropped.id = l.card_id LEFT JOIN counted k ON k.box = l.box
-     GROUP BY l.box
+      {NAMED}
+     GROUP BY l.box, b.label
 """
 
 
@@ -92,14 +95,15 @@ async def history(
     session: AsyncSession,
     caller: Caller,
     before: int | None,
-    box: int | None,
+    box: Box | None,
 ) -> list[ShelfCount]:
     """Return the newest counts, or those before the one that has the id `before`."""
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     if before is not None:
         mine = mine.where(ShelfCount.id < before)
     if box is not None:
-        mine = mine.where(ShelfCount.box == box)
+        kept = await kept_box(session, caller.seller_id, box)
+        mine = mine.where(ShelfCount.box == (kept.number if kept else 0))
     newest = mine.order_by(ShelfCount.id.desc()).limit(limits.COUNTS_PER_PAGE)
     return list(await session.scalars(newest))
 
@@ -140,7 +144,7 @@ async def in_full(
             line.number,
             line.condition,
             line.slot,
-            code=Place(row.box, line.slot).code,
+            code=Place(box_of(row), line.slot).code,
             expected=line.expected,
             seen=line.seen,
             outcome=line.outcome,

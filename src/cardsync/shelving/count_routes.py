@@ -13,6 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.shelf_place import GivenBox, Slot, checked_box
 from cardsync.shelving import count_reads, cycle_counts
 from cardsync.shelving.count_shown import (
     CountHistory,
@@ -24,7 +25,6 @@ from cardsync.shelving.count_shown import (
 )
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
 
-Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 Seen = Annotated[int, msgspec.Meta(ge=0, le=limits.SHELVED_QUANTITY)]
 CardId = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 Page = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
@@ -34,15 +34,15 @@ PerPage = Annotated[int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)]
 class BeginCount(msgspec.Struct):
     """Without a slot, the whole box is counted."""
 
-    box: Number
-    slot: Number | None = None
+    box: GivenBox
+    slot: Slot | None = None
 
 
 class SeenCard(msgspec.Struct):
     """`quantity` pieces of the card are in the slot, however many were expected."""
 
     card_id: CardId
-    slot: Number
+    slot: Slot
     quantity: Seen
 
 
@@ -87,17 +87,20 @@ async def list_counts(
     caller: Caller,
     session: AsyncSession,
     before: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
-    box: Annotated[int | None, Parameter(ge=1, le=limits.SHELF_NUMBER)] = None,
+    box: Annotated[str | None, Parameter(min_length=1, max_length=limits.BOX_GIVEN)] = None,
 ) -> CountHistory:
     """The counts, newest first; of one box, if it is named."""
-    found = await count_reads.history(session, caller, before, box)
+    found = await count_reads.history(
+        session, caller, before, None if box is None else checked_box(box)
+    )
     return count_history(found, limits.COUNTS_PER_PAGE)
 
 
 @post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.CountOpen))
 async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -> CountShown:
     """Begin a count with a frozen list of what should be there."""
-    row = await cycle_counts.begin(session, caller, data.box, data.slot, clock.now())
+    box, now = checked_box(data.box), clock.now()
+    row = await cycle_counts.begin(session, caller, box, data.slot, now)
     return count_body(row)
 
 

@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from cardsync.clock import rfc3339_or_none
 from cardsync.money import dollars
+from cardsync.shelf_place import Box, way_of
 from cardsync.shelving.count_shown import SuggestedCount
 
 # A box that was never counted is as urgent as one that was counted a year ago.
@@ -26,7 +27,7 @@ class BoxFacts(NamedTuple):
     is on hand, and that no recent sale explains.
     """
 
-    box: int
+    box: Box
     cards: int
     quantity: int
     value: int
@@ -40,11 +41,11 @@ def suggestions(
     *,
     with_value: bool,
 ) -> list[SuggestedCount]:
-    """Return the boxes, the most urgent first; of equal ones the lower number. The value is each
-    one's first reason; it is left out for somebody who may not know what is in the box.
+    """Return the boxes, the most urgent first; of equal ones the one that comes first. The value
+    is each one's first reason; it is left out for somebody who may not know what is in the box.
     """
     scored = [(_score(box, now), box) for box in boxes]
-    first = sorted(scored, key=lambda each: (-each[0], each[1].box))
+    first = sorted(scored, key=lambda each: (-each[0], way_of(each[1].box)))
     return [
         SuggestedCount(
             box=box.box,

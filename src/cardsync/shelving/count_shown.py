@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync import clock
 from cardsync.described import Like
+from cardsync.shelf_place import Box
 from cardsync.shelving.models import CountState, ShelfCount
 
 
@@ -18,7 +19,7 @@ class SuggestedCount(msgspec.Struct, kw_only=True):
     `score` are absent for staff who may not see revenue.
     """
 
-    box: int
+    box: Box
     cards: int
     quantity: int
     value: str | UnsetType = UNSET
@@ -39,7 +40,7 @@ class CountShown(msgspec.Struct):
     """`trust` is the share of the lines that were seen and correct; null before the end."""
 
     id: int
-    box: int
+    box: Box
     slot: int | None
     state: CountState
     begun_by: str
@@ -96,11 +97,15 @@ class CountHistory(msgspec.Struct):
     """Where the next page begins; null on the last one"""
 
 
+def box_of(row: ShelfCount) -> Box:
+    return row.box_label or row.box
+
+
 def count_body(row: ShelfCount) -> CountShown:
     looked = row.correct + row.wrong
     return CountShown(
         id=row.id,
-        box=row.box,
+        box=box_of(row),
         slot=row.slot,
         state=row.state,
         begun_by=row.begun_by,

@@ -21,9 +21,11 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
+from cardsync.shelf_place import Box, Place
+from cardsync.shelving.box_numbers import columns_of_box
 from cardsync.shelving.count_reads import read_one
+from cardsync.shelving.count_shown import box_of
 from cardsync.shelving.models import ShelfCount
-from cardsync.shelving.place import Place
 
 SETTLED: Final = "shelf.count"
 Unseen = Literal["keep", "missing"]
@@ -50,19 +52,20 @@ _FREEZE: Final = f"""
 async def begin(
     session: AsyncSession,
     caller: Caller,
-    box: int,
+    box: Box,
     slot: int | None,
     now: datetime,
 ) -> ShelfCount:
     """Begin a count of a box, or of one slot of it. Raises CountOpen, InvalidPayload."""
     await one_at_a_time(session, caller.seller_id)
+    kept = await columns_of_box(session, caller.seller_id, box)
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
-    is_open = mine.where(ShelfCount.box == box, ShelfCount.state == "open")
+    is_open = mine.where(ShelfCount.box == kept["box"], ShelfCount.state == "open")
     if await session.scalar(is_open) is not None:
         raise errors.CountOpen
     row = ShelfCount(
         seller_id=caller.seller_id,
-        box=box,
+        **kept,
         slot=slot,
         state="open",
         begun_by=caller.actor,
@@ -75,7 +78,7 @@ async def begin(
         "seller": caller.seller_id,
         "member": caller.member_id,
         "count": row.id,
-        "box": box,
+        "box": row.box,
         "slot": slot,
         "most": limits.COUNT_LINES + 1,
     }
@@ -276,4 +279,4 @@ async def _locked(session: AsyncSession, caller: Caller, count_id: int) -> Shelf
 
 
 def _where(row: ShelfCount) -> str:
-    return f"box {row.box}" if row.slot is None else Place(row.box, row.slot).code
+    return f"box {box_of(row)}" if row.slot is None else Place(box_of(row), row.slot).code

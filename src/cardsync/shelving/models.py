@@ -1,5 +1,6 @@
 """Tables of the shelves: a row of `card_location` says how many of a card are in a slot of a box;
-`shelf_count` and its lines hold what a count of a box expected and saw.
+`shelf_box` names the boxes that have a label; `shelf_count` and its lines hold what a count of a
+box expected and saw.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Text,
+    UniqueConstraint,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -37,6 +39,23 @@ class CardLocation(Base):
     box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     quantity: Mapped[int]
+
+
+class ShelfBox(Base):
+    """A box with a label of its own: `box` is its number in the other tables, beyond those that
+    people write, and `way` its rank (`shelf_place.way_of`).
+    """
+
+    __tablename__ = "shelf_box"
+    __table_args__ = (
+        UniqueConstraint("seller_id", "way", name="uq_shelf_box_way"),
+        CheckConstraint("box > 1000000", name="number"),
+        CheckConstraint("char_length(label) BETWEEN 1 AND 12", name="label"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    label: Mapped[str] = mapped_column(Text)
+    way: Mapped[str] = mapped_column(Text(collation="C"))
 
 
 CountState = Literal["open", "settled", "cancelled", "undone"]
@@ -64,6 +83,8 @@ class ShelfCount(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     box: Mapped[int]
+    # The label, where the box has one.
+    box_label: Mapped[str | None] = mapped_column(Text)
     slot: Mapped[int | None]
     state: Mapped[CountState] = mapped_column(Text, server_default="open")
     begun_by: Mapped[str] = mapped_column(Text)

@@ -18,7 +18,9 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.promoted import refuse_picked_promoted
-from cardsync.shelving.place import Place, copies
+from cardsync.plurals import counted
+from cardsync.shelf_place import Place
+from cardsync.shelving.box_numbers import made_box
 from cardsync.shelving.undo_placing import undo_of
 
 
@@ -89,9 +91,10 @@ async def put_many(
     """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
+    number, box = await made_box(session, caller.seller_id, start.box)
     room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot
     values = {
-        "box": start.box,
+        "box": number,
         "start": start.slot,
         "per_slot": per_slot,
         "most": min(limits.SHELVED_AT_ONCE, room),
@@ -103,16 +106,17 @@ async def put_many(
         raise errors.InvalidPayload(f"there is no room for the first card after {start.code}")
     if not cards:
         return PutCards(0, 0, requested, False, None, None)
-    ends = Place(start.box, first).code, Place(start.box, last).code
+    ends = Place(box, first).code, Place(box, last).code
     note(
         session,
         caller,
         "shelf.put_many",
-        f"{copies(quantity)} of {cards} {'card' if cards == 1 else 'cards'} put in {ends[0]} to {ends[1]}",
+        f"{counted(quantity, 'copy', 'copies')} of {counted(cards, 'card', 'cards')} put in"
+        f" {ends[0]} to {ends[1]}",
         now,
         undo=undo_of(
             [
-                (card_id, start.box, slot, int(more))
+                (card_id, number, slot, int(more))
                 for card_id, slot, more in zip(ids, slots, pieces, strict=True)
             ]
         ),

@@ -20,7 +20,9 @@ from cardsync.access.caller import Caller
 from cardsync.cards.promoted import refuse_promoted
 from cardsync.cards.shown import Location
 from cardsync.cards.visible import VISIBLE
-from cardsync.shelving.place import Place, copies
+from cardsync.plurals import counted
+from cardsync.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.shelving.box_numbers import kept_box, made_box
 from cardsync.shelving.undo_placing import undo_of
 
 
@@ -47,14 +49,14 @@ async def put(
 ) -> ShelvedCard:
     """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
-    await _add(session, caller.seller_id, card_id, place, quantity)
+    box, place = await _add(session, caller.seller_id, card_id, place, quantity)
     note(
         session,
         caller,
         "shelf.put",
-        f"{copies(quantity)} of {name} put in {place.code}",
+        f"{counted(quantity, 'copy', 'copies')} of {name} put in {place.code}",
         now,
-        undo=undo_of([(card_id, *place, quantity)]),
+        undo=undo_of([(card_id, box, place.slot, quantity)]),
     )
     return await shelved(session, caller.seller_id, card_id)
 
@@ -70,15 +72,15 @@ async def move(
 ) -> ShelvedCard:
     """Move `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
-    taken = await _take(session, caller.seller_id, card_id, origin, quantity)
-    await _add(session, caller.seller_id, card_id, target, taken)
+    left, taken = await _take(session, caller.seller_id, card_id, origin, quantity)
+    box, target = await _add(session, caller.seller_id, card_id, target, taken)
     note(
         session,
         caller,
         "shelf.moved",
-        f"{copies(taken)} of {name} moved from {origin.code} to {target.code}",
+        f"{counted(taken, 'copy', 'copies')} of {name} moved from {origin.code} to {target.code}",
         now,
-        undo=undo_of([(card_id, *origin, -taken), (card_id, *target, taken)]),
+        undo=undo_of([(card_id, left, origin.slot, -taken), (card_id, box, target.slot, taken)]),
     )
     return await shelved(session, caller.seller_id, card_id)
 
@@ -93,14 +95,14 @@ async def remove(
 ) -> ShelvedCard:
     """Remove `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
-    taken = await _take(session, caller.seller_id, card_id, place, quantity)
+    box, taken = await _take(session, caller.seller_id, card_id, place, quantity)
     note(
         session,
         caller,
         "shelf.removed",
-        f"{copies(taken)} of {name} removed from {place.code}",
+        f"{counted(taken, 'copy', 'copies')} of {name} removed from {place.code}",
         now,
-        undo=undo_of([(card_id, *place, -taken)]),
+        undo=undo_of([(card_id, box, place.slot, -taken)]),
     )
     return await shelved(session, caller.seller_id, card_id)
 
@@ -119,15 +121,15 @@ async def assign(
     """
     await one_at_a_time(session, caller.seller_id)
     before = await shelved(session, caller.seller_id, card_id)
-    lying = {(place.box, place.slot): place.quantity for place in before.locations}
-    quantity = before.unshelved_quantity if origin is None else lying.get(origin, 0)
+    lying = {Place(at.box, at.slot).way: at.quantity for at in before.locations}
+    quantity = before.unshelved_quantity if origin is None else lying.get(origin.way, 0)
     if origin is None and target is not None:
         if not quantity:
             raise errors.InvalidPayload("place: every copy is on a shelf already")
         await put(session, caller, card_id, target, quantity, now)
     elif origin is not None and target is None:
         await remove(session, caller, card_id, origin, None, now)
-    elif origin is not None and target is not None and origin != target:
+    elif origin is not None and target is not None and origin.way != target.way:
         await move(session, caller, card_id, origin, target, None, now)
     return quantity
 
@@ -135,11 +137,12 @@ async def assign(
 async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> ShelvedCard:
     """Return a card's places. Raises NotFound."""
     rows = await session.execute(
-        text("""
-            SELECT c.quantity AS on_hand, l.box, l.slot, l.quantity
+        text(f"""
+            SELECT c.quantity AS on_hand, {BOX} AS box, l.slot, l.quantity
               FROM card c
                    LEFT JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
-             WHERE c.seller_id = :seller AND c.id = :card ORDER BY l.box, l.slot
+                   {NAMED}
+             WHERE c.seller_id = :seller AND c.id = :card ORDER BY {WAY}, l.slot
         """),
         {"seller": seller_id, "card": card_id},
     )
@@ -165,15 +168,16 @@ async def places_of_items(
     way.
     """
     rows = await session.execute(
-        text("""
-            SELECT DISTINCT ON (i.item_id) i.item_id, l.box, l.slot
+        text(f"""
+            SELECT DISTINCT ON (i.item_id) i.item_id, {BOX}, l.slot
               FROM pull_session_item i
               JOIN card c ON c.seller_id = i.seller_id
                          AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
               JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
+                   {NAMED}
              WHERE i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
                AND i.session_id = :session
-             ORDER BY i.item_id, l.box, l.slot
+             ORDER BY i.item_id, {WAY}, l.slot
         """),
         {"seller": seller_id, "session": session_id},
     )
@@ -212,7 +216,10 @@ async def _add(
     card_id: int,
     place: Place,
     quantity: int,
-) -> None:
+) -> tuple[int, Place]:
+    """Return the number of the box, and the place as the shop spells it."""
+    number, box = await made_box(session, seller_id, place.box)
+    place = Place(box, place.slot)
     added = await session.execute(
         text("""
             INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
@@ -224,15 +231,18 @@ async def _add(
         {
             "seller": seller_id,
             "card": card_id,
-            **place._asdict(),
+            "box": number,
+            "slot": place.slot,
             "quantity": quantity,
             "most": limits.SHELVED_QUANTITY,
         },
     )
     if added.first() is None:
         raise errors.InvalidPayload(
-            f"quantity: a slot holds at most {limits.SHELVED_QUANTITY} of a card, {place.code} would have more"
+            f"quantity: a slot holds at most {limits.SHELVED_QUANTITY} of a card,"
+            f" {place.code} would have more"
         )
+    return number, place
 
 
 async def _take(
@@ -241,9 +251,11 @@ async def _take(
     card_id: int,
     place: Place,
     quantity: int | None,
-) -> int:
-    """Take pieces from a place and return their number."""
-    here = {"seller": seller_id, "card": card_id, **place._asdict()}
+) -> tuple[int, int]:
+    """Take pieces from a place and return the number of the box and theirs."""
+    box = await kept_box(session, seller_id, place.box)
+    number = box.number if box else 0
+    here = {"seller": seller_id, "card": card_id, "box": number, "slot": place.slot}
     lying: int | None = await session.scalar(
         text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here
     )
@@ -259,4 +271,4 @@ async def _take(
     else:
         less = text(f"UPDATE card_location SET quantity = quantity - :taken WHERE {_HERE}")
         await session.execute(less, here | {"taken": taken})
-    return taken
+    return number, taken

@@ -16,9 +16,9 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
 from cardsync.settings import Settings
+from cardsync.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.shelving import boxes, places
 from cardsync.shelving.boxes import BoxPage, Shelves
-from cardsync.shelving.place import Place
 from cardsync.shelving.place_many import PutCards, put_many
 from cardsync.shelving.places import ShelvedCard
 from cardsync.web.request import (
@@ -29,14 +29,13 @@ from cardsync.web.request import (
     provide_bounded_session,
 )
 
-Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 CardId = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 class PlaceBody(msgspec.Struct):
-    box: Number
-    slot: Number
+    box: GivenBox
+    slot: Slot
 
 
 class Put(PlaceBody, kw_only=True):
@@ -66,13 +65,13 @@ class PutMany(Selection, kw_only=True):
     The unassigned pieces are put, `per_slot` of them into each slot from `start_slot` on.
     """
 
-    box: Number
-    start_slot: Number
+    box: GivenBox
+    start_slot: Slot
     per_slot: Quantity
 
 
 def _place(body: PlaceBody) -> Place:
-    return Place(body.box, body.slot)
+    return Place(checked_box(body.box), body.slot)
 
 
 READS = (*BEHIND_A_KEY, errors.SessionRequired)
@@ -85,19 +84,18 @@ async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     return await boxes.boxes(session, caller)
 
 
-# A box that is not a number is an unknown address.
-@get("/shelves/{box:int}", responses=problems(*READS, errors.NotFound, errors.InvalidPayload))
+@get("/shelves/{box:str}", responses=problems(*READS, errors.NotFound, errors.InvalidPayload))
 async def read_box(
     caller: Caller,
     session: AsyncSession,
-    box: int,
+    box: str,
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
     per_page: Annotated[
         int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """Show the cards in a box, slot by slot; an unused box is an empty one."""
-    return await boxes.lying_in(session, caller, box, page, per_page)
+    return await boxes.lying_in(session, caller, checked_box(box), page, per_page)
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
@@ -123,7 +121,7 @@ async def put_many_cards(
     data: PutMany,
 ) -> PutCards:
     """Put the unassigned pieces of a selection into a row of slots."""
-    start = Place(data.box, data.start_slot)
+    start = Place(checked_box(data.box), data.start_slot)
     seconds = settings.read_seconds
     return await put_many(session, caller, data, start, data.per_slot, clock.now(), seconds)
 

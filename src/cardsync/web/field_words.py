@@ -38,7 +38,7 @@ WORDS: Final[dict[str, str]] = {
     "contribution": "A card that a member has in hand: private, published or retired",
     "category_id": "The marketplace's category",
     # Places
-    "box": "A box of shelves; a whole number from 1",
+    "box": "A box of shelves: a whole number from 1, or a label of up to 12 characters",
     "slot": "A slot of a box; a whole number from 1",
     "location_code": "The first place, as box-slot",
     "locations": "Every place of the card, with the copies there",
@@ -507,7 +507,7 @@ WORDS: Final[dict[str, str]] = {
     "invite_url": "The page on which the member chooses a password; for 7 days, once",
     "member_id": "The member",
     "listed": "Whether the marketplace lists it",
-    "boxes": "The boxes, by number",
+    "boxes": "The boxes, in the order of the way",
     "slots": "The slots that are not empty",
     "on_hand": "The copies that the seller has",
     "first": "The first one",

@@ -46,7 +46,9 @@ async def test_an_empty_shelf_says_what_to_do(a_seller):
         assert page.status_code == 200
         assert "Put cards away" in page.text
     assert (await browser.get("/shelves/box?box=7")).headers["location"] == "/shelves/7"
-    assert (await browser.get("/shelves/box?box=x")).status_code == 422
+    assert (await browser.get("/shelves/box?box=A 1")).headers["location"] == "/shelves/A%201"
+    assert (await browser.get("/shelves/box?box=box")).headers["location"] == "/shelves/Box"
+    assert (await browser.get("/shelves/box?box=")).status_code == 422
 
 
 async def test_boxes_and_their_cards_are_those_of_the_api(shop):

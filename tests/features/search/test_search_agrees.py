@@ -44,6 +44,7 @@ VARIANTS = [
     " (50%)",
 ]
 LINES = ["Magic", "Pokemon", "Pokemon Japan"]
+PLACES = [(1, 1), (1, 2), (2, 1), (12, 3), ("A1", 1), ("Binder 3", 2), ("A..B", 1)]
 
 
 def rows_of(dice: random.Random) -> list[dict[str, str]]:
@@ -83,7 +84,7 @@ async def an_inventory(service, seed: int):
     for name, slug in (("My Binder", "binder"), ('The "B"', "the-b")):
         await a_list(seller, name, *dice.sample(ids, 8), slug=slug)
     for card_id in dice.sample(ids, 9):
-        for box, slot in dice.sample([(1, 1), (1, 2), (2, 1), (12, 3)], dice.choice([1, 2])):
+        for box, slot in dice.sample(PLACES, dice.choice([1, 2])):
             await a_place(seller, card_id, box, slot, dice.choice([1, 2, 6]))
     for sku in dice.sample(range(1, 31), 8):
         placed = (clock.now() - timedelta(days=dice.choice([1, 5, 25]))).date()

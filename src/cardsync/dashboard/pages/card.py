@@ -46,7 +46,7 @@ from cardsync.quick_add.type_ahead import products_like
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.why_held import gate_hold
 from cardsync.settings import Settings
-from cardsync.shelving.place import read_place
+from cardsync.shelf_place import read_place
 from cardsync.shelving.places import assign
 from cardsync.storage import Store
 from cardsync.web.forms import sentence

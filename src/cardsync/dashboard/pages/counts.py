@@ -25,6 +25,7 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.shelf_place import checked_box
 from cardsync.shelving import count_reads, cycle_counts
 from cardsync.shelving.count_shown import CountInFull, count_history
 from cardsync.shelving.models import ShelfCount
@@ -64,7 +65,7 @@ async def whose(
 @post_form("/counts")
 async def begin_count(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     slot = number_of(form, "slot") if form["slot"] else None
-    box = number_of(form, "box")
+    box = checked_box(form["box"])
     count_id = (await cycle_counts.begin(session, caller, box, slot, clock.now())).id
     return see(f"/counts/{count_id}")
 

@@ -23,7 +23,7 @@ from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import HEADERS, PageRequest, see, show, url
+from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returned_copies
 from cardsync.orders.one_order import read_order
@@ -31,6 +31,7 @@ from cardsync.orders.shown import OrderInFull, adds_up, order_in_full
 from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.printing.style import style_of
 from cardsync.settings import Settings
+from cardsync.shelf_place import boxes_between, checked_box, place_in
 from cardsync.web.request import reading
 
 KINDS: Final = ("cards", "boxes", "test")
@@ -187,10 +188,14 @@ def _card_label(card: CardBody, origin: str, *, pictured: bool) -> Label:
 
 
 def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
-    first, last = number_of(Form(given), "first"), number_of(Form(given), "last")
-    if not first <= last < first + BOXES_MOST:
-        raise errors.InvalidPayload(f"last: at most {BOXES_MOST} boxes, counting from the first")
-    return [Label(f"Box {box}", [], f"{origin}/shelves/{box}") for box in range(first, last + 1)]
+    form = Form(given)
+    first, last = checked_box(form["first"], "first"), checked_box(form["last"], "last")
+    boxes = boxes_between(first, last, BOXES_MOST)
+    if not boxes:
+        raise errors.InvalidPayload(
+            f"last: at most {BOXES_MOST} boxes, counting from the first, like 1 to 10 or A1 to A10"
+        )
+    return [Label(f"Box {box}", [], f"{origin}{box_page(box)}") for box in boxes]
 
 
 @get("/print/restock", opt=BY_FORM)
@@ -276,12 +281,9 @@ async def pull_sheet(
     return show(request, caller, "pull_sheet.html", pull=pull, rows=rows)
 
 
-def _way(code: str | None) -> tuple[int, int]:
+def _way(code: str | None) -> tuple[bool, tuple[str, int]]:
     """Return a place's rank on the way; unassigned cards are last."""
-    if code is None:
-        return (limits.SHELF_NUMBER + 1, 0)
-    box, _, slot = code.partition("-")
-    return (int(box), int(slot))
+    return (True, ("", 0)) if code is None else (False, place_in(code).way)
 
 
 ROUTES = [

@@ -19,7 +19,7 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer, returned_copies
 from cardsync.orders.order_filter import read_page
-from cardsync.shelving.place import Place, read_place
+from cardsync.shelf_place import Place, checked_box, read_place
 from cardsync.web.request import reading
 
 
@@ -102,7 +102,7 @@ async def restock_order(
     """Put all copies of an order back where they were, or into the place that the form names."""
     reported = None
     if form["box"] or form["slot"]:
-        place = Place(number_of(form, "box"), number_of(form, "slot"))
+        place = Place(checked_box(form["box"]), number_of(form, "slot"))
         reported = [
             returned_copies.Put(card_id, place, quantity)
             for card_id, quantity in map(_copies, form.all("copies"))

@@ -29,7 +29,7 @@ from cardsync.pricing.rules.pin_many import Pinned
 from cardsync.search.chips import with_part
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
-from cardsync.shelving.place import Place
+from cardsync.shelf_place import Place, checked_box
 from cardsync.shelving.place_many import put_many
 from cardsync.web.heavy_work import HeavyWork
 
@@ -85,7 +85,7 @@ async def shelve_selected(
     caller: Caller, form: Form, bounded: AsyncSession, settings: Settings
 ) -> Response[str]:
     selection = selected(form)
-    start = Place(number_of(form, "box"), number_of(form, "start_slot"))
+    start = Place(checked_box(form["box"]), number_of(form, "start_slot"))
     per_slot = number_of(form, "per_slot")
     seconds = settings.read_seconds
     done = await put_many(bounded, caller, selection, start, per_slot, clock.now(), seconds)

@@ -19,12 +19,12 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, box_page, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.shelf_place import Place, checked_box
 from cardsync.shelving import boxes, count_reads, places
 from cardsync.shelving.count_shown import count_history
-from cardsync.shelving.place import Place
 from cardsync.web.request import reading
 
 COUNTS_OF_BOX = 10
@@ -49,23 +49,24 @@ async def shelves_page(
 
 @get("/shelves/box", opt=BY_FORM)
 async def find_box(request: PageRequest) -> Response[str]:
-    """Send the browser to the box whose number was typed."""
-    return see(f"/shelves/{number_of(Form(request.query_params.dict()), 'box')}")
+    """Send the browser to the box that was typed."""
+    return see(box_page(checked_box(Form(request.query_params.dict())["box"])))
 
 
-@get("/shelves/{box:int}", opt=BY_FORM)
+@get("/shelves/{box:str}", opt=BY_FORM)
 async def shelf_page(
     request: PageRequest,
     caller: Caller,
     database: Database,
     settings: Settings,
-    box: int,
+    box: str,
 ) -> Template:
+    wanted = checked_box(box)
     page = read_page(request.query_params.dict()).page
     per_page = limits.PLACES_PER_PAGE
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = await boxes.lying_in(session, caller, box, page, per_page)
-        history = await count_reads.history(session, caller, None, box)
+        found = await boxes.lying_in(session, caller, wanted, page, per_page)
+        history = await count_reads.history(session, caller, None, wanted)
         who = await whose(session, caller, history)
     return show(
         request,
@@ -107,27 +108,27 @@ async def put_card(caller: Caller, form: Form, session: AsyncSession) -> Respons
     return see("/shelves/put", done=notice, box=place.box, slot=place.slot)
 
 
-@post_form("/shelves/{box:int}/move")
+@post_form("/shelves/{box:str}/move")
 async def move_card(
     caller: Caller,
     form: Form,
     session: AsyncSession,
-    box: int,
+    box: str,
 ) -> Response[str]:
     """Move a card of a box, or take it off the shelves, as the form's button says."""
-    origin = Place(box, number_of(form, "from_slot"))
+    origin = Place(checked_box(box), number_of(form, "from_slot"))
     quantity = number_of(form, "quantity") if form["quantity"] else None
     card_id, now = _card(form), clock.now()
     if form["action"] == "remove":
         await places.remove(session, caller, card_id, origin, quantity, now)
-        return see(f"/shelves/{box}", done=message("card_taken_out", origin))
+        return see(box_page(origin.box), done=message("card_taken_out", origin))
     target = _place(form)
     await places.move(session, caller, card_id, origin, target, quantity, now)
-    return see(f"/shelves/{box}", done=message("card_moved", target))
+    return see(box_page(origin.box), done=message("card_moved", target))
 
 
 def _place(form: Form) -> Place:
-    return Place(number_of(form, "box"), number_of(form, "slot"))
+    return Place(checked_box(form["box"]), number_of(form, "slot"))
 
 
 def _card(form: Form) -> int:
