@@ -29,6 +29,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "store_credit_entry": {"kind": "spent"},
     "buying_offer": {"state": "draft", "source": "hand", "way": "cash"},
     "buying_offer_line": {"copies": 1},
+    "shelf_box": {"box": 1_000_001, "label": "A1"},
 }
 
 

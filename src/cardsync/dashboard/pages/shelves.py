@@ -19,7 +19,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, box_page, see, show
+from cardsync.dashboard.shell import PageRequest, box_page, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.shelf_place import Place, checked_box
@@ -83,8 +83,9 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
     """Show the desk for putting away: a place, then one card after the other."""
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
-    cards, problem = [], ""
-    if wanted.search:
+    place = {name: (given.get(name) or [""])[-1] for name in ("box", "slot")}
+    cards, problem = [], _problem_of(place["box"])
+    if wanted.search and not problem:
         async with reading(request) as reads:
             answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
         cards = [card_body(row) for row in answer.found.cards]
@@ -93,11 +94,21 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
         request,
         caller,
         "put_away.html",
-        place={name: (given.get(name) or [""])[-1] for name in ("box", "slot")},
+        place=place,
         search=wanted.search,
         cards=cards,
         search_problem=problem,
     )
+
+
+def _problem_of(box: str) -> str:
+    """Say why no card can be put into this box; nothing if it is a box, or none is named. Pure."""
+    if box:
+        try:
+            checked_box(box)
+        except errors.InvalidPayload as problem:
+            return sentence(problem)
+    return ""
 
 
 @post_form("/shelves/put")
