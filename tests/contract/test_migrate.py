@@ -597,7 +597,7 @@ LIES = "SELECT seller_id, card_id, box, slot, quantity FROM card_location ORDER 
 def test_boxes_with_numbers_stay_and_labeled_ones_get_free_numbers_on_the_way_back(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
-    with migrated_from(owner_url, owner, "0108", SHELVED_BEFORE) as connection:
+    with migrated_from(owner_url, owner, "0109", SHELVED_BEFORE) as connection:
         numbers = [(seller, box, box, 7, 2) for seller in (1, 2) for box in (3, 12, 1_000_000)]
         assert connection.execute(LIES).fetchall() == numbers
         rewritten = "SELECT oid <> pg_relation_filenode(oid) FROM pg_class WHERE relname = %s"
@@ -609,7 +609,7 @@ def test_boxes_with_numbers_stay_and_labeled_ones_get_free_numbers_on_the_way_ba
         config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
         with create_engine(engine_url(plain), poolclass=NullPool).connect() as back:
             config.attributes["connection"] = back
-            command.downgrade(config, "0108")
+            command.downgrade(config, "0109")
         assert connection.execute(LIES).fetchall() == [
             *numbers[:3],
             (2, 2, 13, 1, 1),

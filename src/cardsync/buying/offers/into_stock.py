@@ -33,6 +33,7 @@ from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
 from cardsync.quick_add.drafts import keep_drafts
 from cardsync.quick_add.models import QuickAdd
 from cardsync.quick_add.served_entries import SAME_CARD
+from cardsync.shelf_place import NAMED, WAY
 
 _CARDS: Final = f"""
     SELECT DISTINCT ON (q.id) q.id AS entry, c.id AS card, c.marketplace_id,
@@ -42,14 +43,15 @@ _CARDS: Final = f"""
      ORDER BY q.id, c.gone, c.id
 """
 # Where most copies of a card lie, and the last slot that is taken of the last box.
-_LYING: Final = """
-    SELECT DISTINCT ON (card_id) card_id, box, slot FROM card_location
-     WHERE seller_id = :seller AND card_id = ANY (CAST(:cards AS bigint[]))
-     ORDER BY card_id, quantity DESC, box, slot
+_LYING: Final = f"""
+    SELECT DISTINCT ON (l.card_id) l.card_id, l.box, b.label, l.slot
+      FROM card_location l {NAMED}
+     WHERE l.seller_id = :seller AND l.card_id = ANY (CAST(:cards AS bigint[]))
+     ORDER BY l.card_id, l.quantity DESC, {WAY}, l.slot
 """
-_LAST: Final = """
-    SELECT box, max(slot) AS slot FROM card_location
-     WHERE seller_id = :seller GROUP BY box ORDER BY box DESC LIMIT 1
+_LAST: Final = f"""
+    SELECT l.box, b.label, max(l.slot) AS slot FROM card_location l {NAMED}
+     WHERE l.seller_id = :seller GROUP BY l.box, b.label, b.way ORDER BY {WAY} DESC LIMIT 1
 """
 # Lines in stock whose card the inventory has seen since.
 _LATE: Final = """
@@ -146,9 +148,9 @@ async def _propose_places(
         card = listed.get(entry.id)
         known = lying.get(card.card) if card else None
         if known is not None:
-            entry.box, entry.slot = known.box, known.slot
+            entry.box, entry.box_label, entry.slot = known.box, known.label, known.slot
         elif free <= limits.SHELF_NUMBER:
-            entry.box, entry.slot = last.box, free
+            entry.box, entry.box_label, entry.slot = last.box, last.label, free
             free += 1
 
 

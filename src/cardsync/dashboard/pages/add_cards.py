@@ -28,7 +28,7 @@ from cardsync.quick_add import drafts, settle
 from cardsync.quick_add.checked_entry import Changes, Wanted
 from cardsync.quick_add.shown import Entry, entry_body
 from cardsync.quick_add.type_ahead import products_like
-from cardsync.shelving.place import Place, read_place
+from cardsync.shelf_place import Place, read_place
 
 STATUS_WORDS: Final = {
     "draft": "Draft",

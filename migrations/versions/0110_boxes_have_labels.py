@@ -7,8 +7,8 @@ from alembic import op
 
 from cardsync.database.migrate import tenant_table
 
-revision = "0109"
-down_revision = "0108"
+revision = "0110"
+down_revision = "0109"
 
 
 def upgrade() -> None:
