@@ -120,8 +120,9 @@ def morning(page: Page) -> None:
 def a_cover(page: Page) -> str:
     """Open a pull of the night's orders; return the link behind the cover's code."""
     page.goto("/pulls")
+    page.get_by_role("button", name="Filter", exact=True).click()
     page.get_by_label("Order number or buyer").fill("Morning")
-    page.get_by_role("button", name="Count").click()
+    page.get_by_role("button", name="Apply").click()
     page.get_by_role("button", name=f"Start pull ({ORDERS} orders)").click()
     link = page.get_by_role("link", name="Pull on this device")
     link.wait_for()
@@ -133,6 +134,7 @@ def pulled_on_two_phones(browser: Browser, page: Page, link: str) -> None:
     done = 0
     first = phones[0]
     first.get_by_role("button", name="Missing").click()
+    first.get_by_role("button", name="None here").click()
     first.locator("#lines li.bad").wait_for()
     while done < ORDERS - 1:
         # The last card is on one of them, and claims decide on which.
@@ -144,7 +146,7 @@ def pulled_on_two_phones(browser: Browser, page: Page, link: str) -> None:
             )
     assert {shown(phone) for phone in phones} == {ORDERS - 1}
     for phone in phones:
-        phone.get_by_text("All done here.").wait_for()
+        phone.get_by_role("heading", name="All done here").wait_for()
         assert "Morning" not in phone.content()
         phone.context.close()
     page.get_by_role("heading", name="Orders in shelf order").wait_for()

@@ -90,7 +90,7 @@ def test_twelve_orders_are_shipped_with_at_most_six_clicks(browser: Browser, sho
                 "n => document.querySelector('#progress progress').value >= n", arg=done + 1
             )
         assert shown(phone) == ORDERS
-        phone.get_by_text("All done here.").wait_for()
+        phone.get_by_role("heading", name="All done here").wait_for()
         # The phone counts a mark before it is sent.
         phone.wait_for_function("() => document.getElementById('network').textContent === ''")
         phone.context.close()

@@ -146,15 +146,19 @@ def test_the_pages_of_a_pull_can_be_read_and_fit(
         if page.get_by_role("link", name="Continue pull").count():
             page.get_by_role("link", name="Continue pull").click()
         else:
-            page.get_by_role("button", name="Open a pull of").click()
-        page.get_by_role("heading", name="Orders in walking order").wait_for()
+            page.get_by_role("button", name="Start pull (").click()
+        page.get_by_role("heading", name="Orders in shelf order").wait_for()
         look(page, "the pull")
-        page.get_by_role("button", name="Cover sheet for phones").first.click()
+        page.get_by_role("button", name="More for this pull").click()
+        page.get_by_role("button", name="Print QR codes by game").click()
         page.locator("img.qr").first.wait_for()
         look(page, "the cover sheet")
-        page.get_by_role("link", name="Open the queue on this device").first.click()
-        page.locator("#current").wait_for()
+        page.get_by_role("link", name="Pull on this device").first.click()
+        page.locator("#current .marks").wait_for()
         look(page, "the phone's page")
+        page.get_by_role("button", name="Missing").click()
+        page.get_by_role("button", name="None here").wait_for()
+        look(page, "what is missing")
 
 
 @pytest.mark.soak
@@ -173,7 +177,7 @@ def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop
     page.reload()
     page.get_by_role("heading", name="Marks that were not sent").wait_for()
     eventually(lambda: in_hand(link) == before + 1, "the mark behind the refused one", 20)
-    page.get_by_role("button", name="The desk has them").click()
+    page.get_by_role("button", name="Clear these").click()
     page.get_by_role("heading", name="Marks that were not sent").wait_for(state="hidden")
     page.context.close()
 

@@ -111,6 +111,7 @@ MESSAGES: Final[dict[str, str]] = {
     "missing_other_copy": "Another copy is in its place.",
     "missing_refund": "Refund recorded. Refund it on TCGplayer, too.",
     "missing_message": "Noted that you sent the message.",
+    "not_back": "Noted that the cards didn't come back. Your stock stays as it is.",
     "copies_put_back": "# [copy|copies] restocked.",
     "items_nowhere": "# [item has|items have] no location, so [it stays|they stay] here. Enter one.",
     # pricing

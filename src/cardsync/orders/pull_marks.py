@@ -95,7 +95,7 @@ async def mark_shipped(
     order, unless that is confirmed.
     """
     await one_at_a_time(session, caller.seller_id)
-    if not confirmed and await _incomplete(session, caller.seller_id, [order_id]):
+    if not confirmed and await _those(session, caller, [order_id], INCOMPLETE):
         raise errors.CardMissing
     return await _mark(
         session,
@@ -109,19 +109,25 @@ async def mark_shipped(
     )
 
 
-_INCOMPLETE: Final = f"""
+_THESE: Final = """
     SELECT orders.id FROM orders
      WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[]))
-       AND {INCOMPLETE} ORDER BY orders.id
+       AND {condition} ORDER BY orders.id
 """
 
 
-async def _incomplete(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> list[int]:
-    """Return those of the orders that wait for a card that was not found."""
-    values = {"seller": seller_id, "ids": list(order_ids)}
+async def _those(
+    session: AsyncSession, caller: Caller, order_ids: Sequence[int], condition: str
+) -> list[int]:
+    values = {"seller": caller.seller_id, "ids": list(order_ids)}
     to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
     values["to_ship_statuses"] = list(to_ship)
-    return list(await session.scalars(text(_INCOMPLETE), values))
+    return list(await session.scalars(text(_THESE.format(condition=condition)), values))
+
+
+async def to_mark(session: AsyncSession, caller: Caller, order_ids: Sequence[int]) -> list[int]:
+    """Return those of the orders that are still to be shipped."""
+    return await _those(session, caller, order_ids, UNSHIPPED)
 
 
 _SHIP_MANY: Final = f"""
@@ -145,7 +151,7 @@ async def mark_many_shipped(
     """
     await one_at_a_time(session, caller.seller_id)
     await need_orders(session, caller.seller_id, order_ids)
-    missing = [] if confirmed else await _incomplete(session, caller.seller_id, order_ids)
+    missing = [] if confirmed else await _those(session, caller, order_ids, INCOMPLETE)
     whole = sorted(set(order_ids).difference(missing))
     values = {"seller": caller.seller_id, "ids": whole, "now": now}
     to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)

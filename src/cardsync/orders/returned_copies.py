@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -66,46 +66,45 @@ KEPT: Final = """(
     CASE WHEN o.refund_type IS NULL THEN coalesce(o.refund_amt < o.product_amt, false)
          ELSE o.refund_type = 'partial' END
     AND coalesce(o.refund_reason, '') !~* 'return')"""
-# Few refunded orders are back in stock, and an index has the others newest first.
-_WAITING: Final = f"""
-    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason, NULL
-      FROM orders o
-     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND NOT {KEPT}
-       AND NOT EXISTS (SELECT FROM order_restock r
-                        WHERE r.seller_id = :seller AND r.order_id = o.id)
-     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
-"""
-_BACK: Final = """
-    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
-           r.restocked_at
-      FROM order_restock r
+# The parcel was on its way before the refund, as its seller or the marketplace says.
+_LEFT: Final = """(
+    o.shipped_marked_at IS NOT NULL
+    OR o.status_group ~* 'shipped|in transit|delivered'
+       AND o.status_group !~* 'unshipped|not shipped')"""
+# Something of the order is on a shelf again.
+_CAME: Final = """(
+    r.placed <> '[]' OR EXISTS (SELECT FROM order_item i WHERE i.seller_id = :seller
+                                   AND i.order_id = o.id AND i.restocked > 0))"""
+_OPEN: Final = """NOT EXISTS (SELECT FROM order_restock r
+                       WHERE r.seller_id = :seller AND r.order_id = o.id)"""
+# Few refunded orders are decided about, and an index has the others newest first.
+_UNDECIDED: Final = "orders o WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL"
+_DECIDED: Final = """order_restock r
       JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id AND o.refund_amt IS NOT NULL
-     WHERE r.seller_id = :seller
+     WHERE r.seller_id = :seller"""
+ReturnState = Literal["to_restock", "expected", "restocked", "not_back", "partial"]
+# The orders of each state; `waiting` and `decided` are those of two states.
+_FROM: Final[Mapping[str, str]] = {
+    "to_restock": f"{_UNDECIDED} AND NOT {KEPT} AND NOT {_LEFT} AND {_OPEN}",
+    "waiting": f"{_UNDECIDED} AND NOT {KEPT} AND {_OPEN}",
+    "decided": _DECIDED,
+    "expected": f"{_UNDECIDED} AND NOT {KEPT} AND {_LEFT} AND {_OPEN}",
+    "restocked": f"{_DECIDED} AND {_CAME}",
+    "not_back": f"{_DECIDED} AND NOT {_CAME}",
+    "partial": f"{_UNDECIDED} AND {KEPT} AND {_OPEN}",
+}
+_OF_STATE: Final = {
+    state: f"""
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
+           {"r.restocked_at" if where.startswith(_DECIDED) else "NULL"}
+      FROM {where}
      ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
 """
-_PARTIAL: Final = f"""
-    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason, NULL
-      FROM orders o
-     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND {KEPT}
-       AND NOT EXISTS (SELECT FROM order_restock r
-                        WHERE r.seller_id = :seller AND r.order_id = o.id)
-     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
-"""
-# The refunded orders to restock, and those that are back in stock.
-NUMBERS: Final = f"""
-    SELECT (SELECT count(*) FROM orders o
-             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND NOT {KEPT}
-               AND NOT EXISTS (SELECT FROM order_restock r
-                                WHERE r.seller_id = :seller AND r.order_id = o.id)),
-           (SELECT count(*) FROM order_restock r
-              JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id
-                           AND o.refund_amt IS NOT NULL
-             WHERE r.seller_id = :seller),
-           (SELECT count(*) FROM orders o
-             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL AND {KEPT}
-               AND NOT EXISTS (SELECT FROM order_restock r
-                                WHERE r.seller_id = :seller AND r.order_id = o.id))
-"""
+    for state, where in _FROM.items()
+}
+NUMBERS: Final = "SELECT " + ", ".join(
+    f"(SELECT count(*) FROM {where})" for where in _FROM.values()
+)
 _COPIES: Final = f"""
     SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition,
            CASE WHEN :restocked THEN i.restocked ELSE coalesce(i.quantity, 1) - i.restocked END,
@@ -129,28 +128,29 @@ async def desk(
     page: int,
     per_page: int,
     *,
-    restocked: bool,
-    partial: bool = False,
+    restocked: bool = False,
+    state: ReturnState | None = None,
 ) -> ReturnsPage:
-    """Return a page of refunded orders that are not, or are, back in stock, newest first; or of
-    partial refunds, whose cards the buyer keeps.
+    """Return a page of refunded orders that are not, or are, decided about, newest first; or of
+    those in a state.
     """
+    wanted = state or ("decided" if restocked else "waiting")
+    came = wanted in ("decided", "restocked", "not_back")
     values = {
         "seller": caller.seller_id,
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    found, [[waiting, back, kept]] = await reading.together(
-        [_PARTIAL if partial else _BACK if restocked else _WAITING, NUMBERS], values
-    )
+    found, [numbers] = await reading.together([_OF_STATE[wanted], NUMBERS], values)
     bound = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "orders": [row[0] for row in found],
-        "restocked": restocked,
+        "restocked": came and wanted != "not_back",
     }
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
-    total = kept if partial else back if restocked else waiting
+    counts = dict(zip(_FROM, numbers, strict=True))
+    total = counts[wanted]
     returned = [
         ReturnShown(
             order_id,
@@ -164,7 +164,9 @@ async def desk(
         )
         for order_id, number, day, kind, refund, reason, restocked_at in found
     ]
-    return ReturnsPage(returned, total, page, per_page, -(-total // per_page))
+    pages = -(-total // per_page)
+    states = {name: counts[name] for name in get_args(ReturnState)}
+    return ReturnsPage(returned, total, page, per_page, pages, states)
 
 
 def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:
@@ -210,9 +212,12 @@ async def restock(
     order_id: int,
     reported: Sequence[Put] | None,
     now: datetime,
+    *,
+    came_back: bool = True,
 ) -> RestockedShown:
     """Put the copies of a refunded order back: to the given places, else every card to its
-    first place. The order waits on until every copy of a card of the shop is back.
+    first place. The order waits on until every copy of a card of the shop is back, or until
+    somebody says that they did not come back.
 
     Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
@@ -231,7 +236,7 @@ async def restock(
     copies = _by_order(rows).get(order_id, [])
     if reported is not None:
         _need_of_order(reported, copies)
-    put = list(reported) if reported is not None else _first_places(copies)
+    put = list(reported) if reported is not None else _first_places(copies) if came_back else []
     for one in put:
         await places.put(
             session,
@@ -244,7 +249,7 @@ async def restock(
     placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
     back = _by_item(put, copies)
     left = _left(copies, back)
-    done = all(each.card_id is None for each in left)
+    done = not came_back or all(each.card_id is None for each in left)
     if done:
         await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
     await _count(session, values, back, 1)
@@ -254,7 +259,9 @@ async def restock(
             session,
             caller,
             KIND,
-            f"{number} copies of order {order.order_number} back in stock",
+            f"{number} copies of order {order.order_number} back in stock"
+            if came_back
+            else f"copies of order {order.order_number} did not come back",
             now,
             after={"placed": placed[:20]},
             undo={

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request, Router, get, post, put
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import Parameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -52,10 +52,13 @@ class CopiesBack(msgspec.Struct):
 
 
 class RestockBody(msgspec.Struct):
-    """Without places, every card goes to its first place."""
+    """Without places, every card goes to its first place. With `came_back` false nothing goes
+    anywhere, and the order waits no longer.
+    """
 
     places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
     """Where to put the cards; without it, each at its first place"""
+    came_back: bool = True
 
 
 @get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -85,13 +88,15 @@ async def note_customer(
 async def read_returns(
     request: Request[Any, Any, State],
     restocked: bool = False,
+    wanted: Annotated[returned_copies.ReturnState | None, QueryParameter(name="state")] = None,
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
     per_page: Annotated[
         int, Parameter(ge=1, le=limits.RETURNS_PER_PAGE_MOST)
     ] = limits.RETURNS_PER_PAGE,
 ) -> ReturnsPage:
     """Refunded orders whose copies are not back in stock, newest first, with the places of their
-    cards; with `restocked`, those whose copies are.
+    cards; with `restocked`, those whose copies are; with `state`, those that were never sent, are
+    expected back, are back, did not come back, or were refunded in part.
     """
     async with reading(request) as reads:
         return await returned_copies.desk(
@@ -100,6 +105,7 @@ async def read_returns(
             page,
             per_page,
             restocked=restocked,
+            state=wanted,
         )
 
 
@@ -139,7 +145,8 @@ async def restock_order(
             )
             for each in data.places
         ]
-    return await writes.restock(writer, order_id, reported)
+    came_back = data is None or data.came_back
+    return await writes.restock(writer, order_id, reported, came_back=came_back)
 
 
 router = Router(

@@ -96,6 +96,8 @@ class ReturnsPage(msgspec.Struct):
     page: int
     per_page: int
     total_pages: int
+    state_counts: dict[str, int]
+    """How many refunded orders are in each state"""
 
 
 class CopiesPut(msgspec.Struct):

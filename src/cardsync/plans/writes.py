@@ -213,10 +213,15 @@ async def settle_match(writer: Writer, card_id: int, product_id: int) -> None:
 
 
 async def restock(
-    writer: Writer, order_id: int, reported: Sequence[returned_copies.Put] | None
+    writer: Writer,
+    order_id: int,
+    reported: Sequence[returned_copies.Put] | None,
+    *,
+    came_back: bool = True,
 ) -> RestockedShown:
     session, caller, _, now, _ = writer
-    do = partial(returned_copies.restock, session, caller, order_id, reported, now)
+    restock = returned_copies.restock
+    do = partial(restock, session, caller, order_id, reported, now, came_back=came_back)
     data: frozenset[Data] = frozenset({"costs", "places"})
     return await write_beside(writer, data, Waiting(order_id, "/returns"), do)
 

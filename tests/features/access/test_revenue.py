@@ -60,7 +60,7 @@ READS = {
 MORE = (
     "/api/sales/summary.csv?by=game", "/api/sales/cards.csv", "/sales?by=day", "/sales?by=game",
     "/sales?by=cards", "/today?days=30", "/customers?page=1", "/orders?refund=true",
-    "/orders?search=Ada", "/api/orders?items=full", "/returns?restocked=true",
+    "/orders?search=Ada", "/api/orders?items=full", "/returns?state=restocked",
     "/cards?search=box:9", "/api/cards?search=sold:90d", "/api/pricing/updates.csv",
     "/api/cards/export.csv?search=box:9", "/shelves/box?box=9", "/shelves/9", "/activity?page=2",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, undo_newest
 from cards_builder import card_ids, on_shelf
 from orders_builder import an_item, an_order
 
@@ -71,7 +71,7 @@ async def test_copies_are_put_back_from_the_desk(shop):
     page = (await browser.get(answer.headers["location"])).text
     assert "2 copies restocked. 1 item has no location, so it stays here." in page
     assert await on_shelf(browser) == {(ids[1], 4): 5}
-    assert f'href="/orders/{order}"' not in (await browser.get("/returns?restocked=true")).text
+    assert f'href="/orders/{order}"' not in (await browser.get("/returns?state=restocked")).text
     [line] = re.findall(r'name="one" value="([0-9.]+)"', page)
     _, item, _, _ = line.split(".")
     answer = await browser.form("/returns", one=line)
@@ -80,9 +80,43 @@ async def test_copies_are_put_back_from_the_desk(shop):
     page = (await browser.get(answer.headers["location"])).text
     assert "1 copy restocked." in page
     assert "Nothing to restock" in page
-    assert f'href="/orders/{order}"' in (await browser.get("/returns?restocked=true")).text
+    assert f'href="/orders/{order}"' in (await browser.get("/returns?state=restocked")).text
     again = await browser.form(f"/returns/{order}/restocked")
     assert again.status_code == 409
+
+
+async def test_what_was_sent_is_expected_back_until_somebody_says_that_it_did_not_come(shop):
+    seller, browser, ids, order = shop
+    sent = await an_order(seller, status="Shipped - In Transit", product_amt=5, refund_amt=5)
+    await an_item(seller, sent, sku_id=1, product_name="Card 1")
+    here, away = f'href="/orders/{order}"', f'href="/orders/{sent}"'
+
+    async def desk(state):
+        page = (await browser.get("/returns", params={"state": state})).text
+        told = (await seller.get("/api/returns", params={"state": state})).json()
+        assert len(told["returns"]) == told["total"] == told["state_counts"][state]
+        return (here in page, away in page), page
+
+    assert [(await desk(s))[0] for s in ("to_restock", "expected")] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "Didn't come back<span" in (await desk("expected"))[1]
+    answer = await browser.form("/returns", gone=str(sent), state="expected")
+    assert answer.headers["location"].startswith("/returns?state=expected")
+    assert "Your stock stays as it is." in (await browser.get(answer.headers["location"])).text
+    states = ("to_restock", "expected", "restocked", "not_back")
+    assert [(await desk(s))[0][1] for s in states] == [False, False, False, True]
+    assert await on_shelf(browser) == {(ids[1], 4): 3}
+    again = await browser.form("/returns", gone=str(sent), state="expected")
+    assert again.status_code == 409
+    assert (await undo_newest(seller, "order.restocked")).status_code == 200
+    assert (await desk("expected"))[0] == (False, True)
+    # What came back after all is restocked.
+    answer = await browser.form(f"/returns/{sent}/restocked")
+    assert [(await desk(s))[0][1] for s in states] == [False, False, True, False]
+    assert (await browser.form("/returns", gone="x")).status_code == 422
+    assert (await browser.get("/returns", params={"state": "lost"})).status_code == 422
 
 
 async def test_copies_are_put_where_the_form_says(shop):

@@ -80,6 +80,39 @@ async def test_sold_copies_cost_what_their_lots_did(a_seller):
     assert kept == {"copies": 4, "known": 0, "cost": None, "oldest": "2026-07-02"}
 
 
+async def test_an_order_says_what_it_earns_and_its_figures_add_up(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    await bought(seller, 2, "1.00")
+    await sold(seller, "A-1", 2, 10.0)
+    await sold(seller, "A-2", 1, 10.0, day="2026-07-04")
+    await settle(seller)
+    ids = {
+        one["order_number"]: one["id"] for one in (await seller.get("/api/orders")).json()["orders"]
+    }
+    # Received 21.00, fees 21.00 x (10.75 % + 2.5 %) + 0.30; two copies cost 1.00 each.
+    drawer = (await browser.get(f"/orders/peek?order={ids['A-1']}")).text
+    amount = r'<dt[^>]*>([^<]+)</dt>\s*<dd[^>]*>(?:<span class="money">)?(−?)\$([\d.]+)'
+    told = {
+        name.split(",")[0]: Decimal(sign.replace("−", "-") + value)
+        for name, sign, value in re.findall(amount, drawer)
+    }
+    assert told["Total"] == told["Cards"] + told["Shipping paid"] == Decimal("21.00")
+    assert told["Fees"] == Decimal("-3.08")
+    assert told["Cost of 2 cards"] == Decimal("-2.00")
+    parts = told["Fees"] + told["Postage and supplies"] + told["Cost of 2 cards"]
+    assert told["You earn"] == told["Total"] + parts
+    page = (await browser.get(f"/orders/{ids['A-1']}")).text
+    for amount in ("$21.00", "$3.08", "$2.00", f"${told['You earn']}"):
+        assert amount in page, amount
+    # Without a cost nobody knows, and nothing is counted as nothing.
+    drawer = (await browser.get(f"/orders/peek?order={ids['A-2']}")).text
+    assert "no cost known" in drawer
+    assert "Cost of" not in drawer
+    staff = await joined(seller, f"staff-{seller.id}@example.invalid")
+    assert "You earn" not in (await staff.get(f"/orders/peek?order={ids['A-1']}")).text
+
+
 async def test_prices_that_do_not_add_up_are_scaled_to_what_the_buyer_paid(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

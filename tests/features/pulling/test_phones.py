@@ -370,7 +370,9 @@ async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     assert HOSTILE not in cover.text
     assert ESCAPED not in cover.text
     url = re.search(r'href="(http[^"]*/p/[^"]+)"', cover.text)[1]
-    assert "All games" in (await staff.get(path)).text
+    page = (await staff.get(path)).text
+    assert "Revoke this code" in page
+    assert "1 other code" in page
     answer = await staff.form(f"{path}/orders/{first}/pulled")
     assert answer.status_code == 303
     assert (await shop.get(f"/api/pull_sessions/{told['id']}")).json()["pulled_count"] == 1
@@ -408,6 +410,31 @@ async def test_a_phone_without_scripts_pulls_by_forms(shop):
             assert answer.status_code == 303, answer.text
     assert (await orders(shop, session))[first]["pulled_at"]
     assert "All done here" in (await http.get(path)).text
+
+
+async def test_a_phone_says_that_some_copies_are_there_and_the_rest_is_missing(shop):
+    owner = await signed_in(shop)
+    session, (first, *_), (one, two, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    await phone.sent(mark(1, two))
+    http = shop.service.client()
+    page = (await http.get(phone.path, params={"device": "form-device"})).text
+    [line] = [line for line in (await phone.queue())["lines"] if line["item_id"] == one]
+    assert line["wanted"] == 2
+    forms = [
+        dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)) for form in page.split("</form>")
+    ]
+    ways = [form for form in forms if form.get("kind") == "missing"]
+    assert [form.get("found", "") for form in ways] == ["", "1"]
+    assert "Only 1 of 2 here" in page
+    for _ in range(2):
+        answer = await http.post(phone.path, data=ways[1])
+        assert answer.status_code == 303, answer.text
+    [line] = [line for line in (await phone.queue())["lines"] if line["item_id"] == one]
+    assert (line["state"], line["pulled"]) == ("missing", 1)
+    assert (await orders(shop, session))[first]["missing_at"]
+    bad = await http.post(phone.path, data=ways[1] | {"found": "-1"})
+    assert bad.status_code == 422
 
 
 @pytest.mark.soak

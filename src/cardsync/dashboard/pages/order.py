@@ -53,10 +53,11 @@ async def order_page(
         found = await read_order(reads, caller, order_id)
     order = order_in_full(found)
     cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
-    lines = []
+    lines, earned = [], None
     if caller.sees_revenue:
         async with reading(request) as reads:
             lines = await profit.of_order(reads, caller, order_id)
+            earned = await profit.of_orders(reads, caller, [order_id])
     async with database.tenant(caller.seller_id) as session:
         badges = await badges_of(session, caller, [], cards, clock.now())
         missing = await missing_cards.missing_cards(session, caller, order_ids=[order_id])
@@ -71,6 +72,7 @@ async def order_page(
         texts=texts,
         marks={one.card_id: one for one in badges},
         profit={one.item_id: one.profit for one in lines},
+        earned=earned,
         adds_up=adds_up(order),
         fees_reported=any(one.fees_reported for one in lines),
     )
@@ -121,15 +123,16 @@ async def orders_with_missing_cards(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         missing = await missing_cards.missing_cards(session, caller, order_ids=ids)
         texts = await texts_about(session, caller, missing)
-    waits = {one.order_id for one in missing}
+        unmarked = await pull_marks.to_mark(session, caller, ids)
+    waits = {one.order_id for one in missing}.intersection(unmarked)
     return show(
         request,
         caller,
         "orders_ship.html",
-        missing=missing,
+        missing=[one for one in missing if one.order_id in waits],
         texts=texts,
         waits=sorted(waits),
-        whole=[one for one in ids if one not in waits],
+        whole=[one for one in unmarked if one not in waits],
         back=request.query_params.get("back", "/orders"),
     )
 

@@ -21,6 +21,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
+from cardsync.lots import profit
 from cardsync.orders.one_order import read_order
 from cardsync.orders.order_filter import OrderFilter, read_filter
 from cardsync.orders.pullable import to_ship
@@ -62,6 +63,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         states = await state_counts(reads, caller)
         found = await find_orders(reads, caller, wanted)
     peek = await _peek(request, caller)
+    due = _deadlines(caller, found.orders)
     return show(
         request,
         caller,
@@ -73,15 +75,15 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         states=states,
         state_names=STATES,
         worth=caller.revenue(states.worth),
-        due=_deadlines(caller, found.orders),
+        due=due,
+        due_now=sum(one.runs for one in due.values()) if len(due) == states.to_ship else 0,
         today=clock.now().astimezone(ZoneInfo(caller.account.time_zone)).date(),
         under_way=next((one for one in found.sessions if one.status == "open"), None),
         wanted=wanted,
         games=games_of(caller),
         address=partial(address_of, wanted),
-        to_ship={order.id for order in found.orders if _waits(order)},
-        peek=peek,
-        may_ship=peek is not None and _waits(peek),
+        to_ship={order.id for order in found.orders if waits(order)},
+        **peek,
         filtered=bool(_filters(wanted).keys() - {"state"} or wanted.statuses),
     )
 
@@ -90,28 +92,32 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
 async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
     """Show one order beside the table, without the table."""
     wanted = _wanted(request)
-    peek = await _peek(request, caller)
     return show(
         request,
         caller,
         "order_peek.html",
-        peek=peek,
-        may_ship=peek is not None and _waits(peek),
+        **await _peek(request, caller),
+        today=clock.now().astimezone(ZoneInfo(caller.account.time_zone)).date(),
         wanted=wanted,
         address=partial(address_of, wanted),
     )
 
 
-async def _peek(request: PageRequest, caller: Caller) -> OrderInFull | None:
-    """Return the order that the address names, if it is there."""
+async def _peek(request: PageRequest, caller: Caller) -> dict[str, Any]:
+    """Return the order that the address names, if it is there, with what it earns."""
+    nothing = {"peek": None, "earned": None, "may_ship": False, "by": None}
     order_id = read_id(request.query_params.get("order", ""))
     if order_id is None:
-        return None
+        return nothing
     async with reading(request) as reads:
         try:
-            return order_in_full(await read_order(reads, caller, order_id))
+            found = await read_order(reads, caller, order_id)
         except errors.NotFound:
-            return None
+            return nothing
+        earned = await profit.of_orders(reads, caller, [order_id]) if caller.sees_revenue else None
+    order = order_in_full(found)
+    by = _deadlines(caller, [found.order]).get(order_id)
+    return {"peek": order, "earned": earned, "may_ship": waits(order), "by": by}
 
 
 class Deadline(NamedTuple):
@@ -127,14 +133,15 @@ def _deadlines(caller: Caller, orders: Iterable[OrderRow]) -> dict[int, Deadline
     today = clock.now().astimezone(zone).date()
     due = {}
     for order in orders:
-        if order.order_placed_at is not None and _waits(order):
+        if order.order_placed_at is not None and waits(order):
             moment = ship_by(order.order_placed_at, caller.account.ship_within_days)
             day = moment.astimezone(zone).date()
             due[order.id] = Deadline(day, day <= today)
     return due
 
 
-def _waits(order: OrderRow | OrderInFull) -> bool:
+def waits(order: OrderRow | OrderInFull) -> bool:
+    """Return whether an order is still to be marked as shipped. Pure."""
     refund = None if order.refund_amt is None else Decimal(order.refund_amt)
     return to_ship(order.status, refund) and order.shipped_marked_at is None
 

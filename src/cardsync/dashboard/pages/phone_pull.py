@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.exceptions import NotFoundException
@@ -25,7 +25,7 @@ from cardsync.pulling import marks
 from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
 from cardsync.pulling.queue import Entry, PhoneLink, read_queue
-from cardsync.pulling.shown import progress_of, pull_line
+from cardsync.pulling.shown import PullLine, progress_of, pull_line
 from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 
@@ -69,6 +69,7 @@ async def phone_page(
         "shelved": any(line.place for line in lines),
         "conditions": CONDITIONS,
         "current": current,
+        "following": _following(lines, current),
         "mark_id": secrets.token_urlsafe(16),
         "progress": progress_of(queue, link.product_line),
         "done": sentences(request.query_params.get("done", "")),
@@ -82,6 +83,12 @@ async def phone_page(
     )
 
 
+def _following(lines: list[PullLine], current: PullLine | None) -> PullLine | None:
+    """Return the card that comes after the one that is shown. Pure."""
+    others = [line for line in lines if line.state in OPEN and not line.claimed]
+    return next((line for line in others if current and line.item_id != current.item_id), None)
+
+
 async def _current(
     session: AsyncSession, caller: Caller, link: PhoneLink, entries: list[Entry], device: str
 ) -> Entry | None:
@@ -92,6 +99,14 @@ async def _current(
             if not device or await marks.claim(session, caller, link, entry.item_id, device, now):
                 return entry
     return None
+
+
+def _number(given: str) -> int:
+    """Read how many copies a form names; 0 where it names none. Raises InvalidPayload."""
+    plain = given.isdecimal() and len(given) < 10
+    if given and not (plain and 1 <= int(given) <= 10_000):
+        raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
+    return int(given or 0)
 
 
 def _device(given: str) -> str:
@@ -109,18 +124,21 @@ async def mark_by_form(
         raise errors.InvalidPayload("kind: this form does not name a mark; reload the page")
     if not _ID.fullmatch(mark_id):
         raise errors.InvalidPayload("id: this form does not name a mark; reload the page")
-    quantity = form["quantity"] or "1"
-    plain = quantity.isdecimal() and len(quantity) < 10
-    if not (plain and 1 <= int(quantity) <= 10_000):
-        raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
+    quantity = _number(form["quantity"]) or 1
     undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
         raise errors.InvalidPayload("undoes: an undo must name its mark")
     device, person = _device(form["device"]), form["person"][:100]
-    mark = Mark(mark_id, kind, int(item), device, person, int(quantity), undoes[:64])  # type: ignore[arg-type]
+    said = cast(Kind, kind)
+    mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64])
+    made = [(mark, 0)]
+    if kind == "missing" and (found := _number(form["found"])):
+        # Some of the copies are there.
+        there = Mark(f"{mark_id[:58]}-found", "pulled", int(item), device, person, found)
+        made.insert(0, (there, 0))
     link = link_of(request.scope)
     async with database.tenant(caller.seller_id) as session:
-        queue = await marks.record(session, caller, link, [(mark, 0)], clock.now())
+        queue = await marks.record(session, caller, link, made, clock.now())
     _, put_back = marks.outcome_of(queue, mark_id)
     done = message("phone_surplus", put_back) if put_back else message(f"phone_{kind}")
     where = url(f"/p/{token}", device=device, person=person, done=done)

@@ -22,6 +22,7 @@ from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page,
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.pages.orders import waits
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
 from cardsync.database.session import Database
@@ -259,6 +260,7 @@ async def _slips(
         "slips.html",
         slips=slips,
         shop=shop,
+        waiting=[order.id for order in orders if waits(order)],
         copies=sum(order.item_count for order in orders),
         papers=PAPERS,
         paper=paper if paper in PAPERS else "letter",

@@ -4,7 +4,7 @@ refunds, and the forms that put copies back.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
 from litestar import Response, get
 from litestar.response import Template
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selected_cards import number_of
@@ -22,12 +23,23 @@ from cardsync.orders.order_filter import read_page
 from cardsync.shelf_place import Place, checked_box, read_place
 from cardsync.web.request import reading
 
+STATES: Final = {
+    "to_restock": "To restock",
+    "expected": "Expected back",
+    "restocked": "Restocked",
+    "not_back": "Didn't come back",
+}
+
 
 class Asked(NamedTuple):
-    """A page of the desk, or of what is back in stock."""
+    """A page of the desk, in one of its states."""
 
-    restocked: bool
+    state: returned_copies.ReturnState
     page: int
+
+    @property
+    def restocked(self) -> bool:
+        return self.state in ("restocked", "not_back")
 
 
 @get("/returns", opt=BY_FORM)
@@ -35,13 +47,16 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
     """Show the desk; printed, it is the sheet for putting copies back."""
     given = request.query_params.dict()
     page, _ = read_page(given)
-    asked = Asked((given.get("restocked") or [""])[-1] == "true", page)
+    state = (given.get("state") or ["to_restock"])[-1]
+    if state not in STATES:
+        raise errors.InvalidPayload(f"state: must be one of {', '.join(STATES)}")
+    asked = Asked(cast(returned_copies.ReturnState, state), page)
     async with reading(request) as reads:
         desk = await returned_copies.desk(
-            reads, caller, page, limits.RETURNS_PER_PAGE, restocked=asked.restocked
+            reads, caller, page, limits.RETURNS_PER_PAGE, state=asked.state
         )
         partial = await returned_copies.desk(
-            reads, caller, 1, limits.RETURNS_PER_PAGE, restocked=False, partial=True
+            reads, caller, 1, limits.RETURNS_PER_PAGE, state="partial"
         )
         again = await one_customer.repeat_refunders(reads, caller)
     return show(
@@ -49,6 +64,7 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
         caller,
         "returns.html",
         asked=asked,
+        state_names=STATES,
         desk=desk,
         partial=partial,
         copies=sum(item.quantity for order in desk.returns for item in order.items),
@@ -61,9 +77,17 @@ async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response
     """Put the copies of one line back, or those of all ticked lines, each into the location beside
     it. Lines without a location stay.
     """
+    back = {"state": form["state"]} if form["state"] in STATES else {}
+    if form["gone"]:
+        order_id = read_id(form["gone"])
+        if order_id is None:
+            raise errors.InvalidPayload("gone: this form names no order; reload the page")
+        now = clock.now()
+        await returned_copies.restock(session, caller, order_id, None, now, came_back=False)
+        return see("/returns", done=message("not_back"), **back)
     lines = [form["one"]] if form["one"] else form.all("line")
     if not lines:
-        return see("/returns")
+        return see("/returns", **back)
     by_order: dict[int, list[returned_copies.Put]] = {}
     without = 0
     for line in lines:
@@ -80,7 +104,7 @@ async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response
     said = [message("copies_put_back", copies)] if copies else []
     if without or not copies:
         said.append(message("items_nowhere", without or len(lines)))
-    return see("/returns", done=together(*said))
+    return see("/returns", done=together(*said), **back)
 
 
 def _numbers(line: str) -> list[int]:

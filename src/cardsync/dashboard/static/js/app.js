@@ -17,10 +17,6 @@ document.addEventListener("click", async event => {
   find("span", button).textContent = "Copied";
 });
 
-document.addEventListener("click", event => {
-  if (event.target.closest?.("[data-action=print]")) print();
-});
-
 // Requests of htmx carry the form token of this session.
 document.addEventListener("htmx:config:request", event => {
   const headers = event.detail?.ctx?.request?.headers;

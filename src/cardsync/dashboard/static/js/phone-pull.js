@@ -27,6 +27,13 @@ let outbox = read(key("outbox"), []);
 let refused = read(key("refused"), []);
 // The texts of marks that were made.
 const DONE = { pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Undone" };
+const STATES = {
+  waiting: "Waiting",
+  deferred: "StateDeferred",
+  missing: "StateMissing",
+  pulled: "StatePulled",
+  stopped: "Stopped",
+};
 let atOnce = 200;
 let sending = false;
 let ended = "ended" in document.body.dataset;
@@ -52,11 +59,13 @@ function variant({ condition, printing }) {
   const apart = printing && printing !== "Normal" && !condition.includes(printing);
   return [letters + condition.slice(words.length), apart && printing].filter(Boolean).join(" · ");
 }
-// The large picture of pictures.html; without one the server draws the card.
-function picture(line) {
-  const made = element("img", "pic");
-  Object.assign(made, { width: 195, height: 272, alt: "", decoding: "async" });
-  made.src = `/p/${document.body.dataset.token}/img/${line.item_id}/large`;
+// A picture of pictures.html; without one the server draws the card.
+const SIDES = { small: [29, 40], large: [195, 272] };
+function picture(line, size) {
+  const made = element("img", `pic ${size}`);
+  const [width, height] = SIDES[size];
+  Object.assign(made, { width, height, alt: "", decoding: "async" });
+  made.src = `${base}/img/${line.item_id}/${size}`;
   // Without a network there may be none: the words say which card it is.
   made.addEventListener("error", () => made.remove());
   return made;
@@ -106,9 +115,85 @@ function mark(kind, line, quantity, undoes) {
 }
 
 const isOpen = line => ["waiting", "deferred"].includes(line.state);
-function next() {
-  const open = lines().filter(line => isOpen(line) && !line.claimed);
+function next(after) {
+  const open = lines().filter(
+    line => isOpen(line) && !line.claimed && line.item_id !== after?.item_id,
+  );
   return open.find(line => line.state === "waiting") ?? open[0];
+}
+
+// Set, number and condition of a card; the condition is what tells copies apart.
+function about(line) {
+  const made = element("p", "muted");
+  const words = [line.set_name, line.number].filter(Boolean).join(" · ");
+  made.append(name("span", "", words), words ? " · " : "", name("b", "", variant(line) || "–"));
+  return made;
+}
+
+function preview(line) {
+  const made = element("p", "after"),
+    words = element("span");
+  words.append(says("Next"), element("bdi", "", line.name || "–"), element("br"));
+  words.append(
+    name("span", "muted", [line.set_name, variant(line)].filter(Boolean).join(" · ")),
+  );
+  made.append(picture(line, "small"), words);
+  if (line.place) made.append(element("b", "", line.place));
+  // It is there when its turn comes, with or without a network.
+  new Image().src = `${base}/img/${line.item_id}/large`;
+  return made;
+}
+
+// What stands in place of a card: the pull has ended, others have the last ones, or all is done.
+function rest(all) {
+  const made = element("div", "empty");
+  const others = all.some(one => one.claimed && isOpen(one));
+  made.append(
+    element("h2", "", ended ? says("Ended") : others ? says("Others") : says("Done")),
+  );
+  if (!ended && !others) {
+    const count = name => all.reduce((sum, one) => sum + one[name], 0);
+    const text = all.some(one => one.state === "missing") ? "DoneMissing" : "DoneCount";
+    made.append(element("p", "muted", says(text, count("pulled"), count("wanted"))));
+  }
+  return made;
+}
+
+function askWhatIsMissing(line) {
+  const sheet = document.getElementById("wrong");
+  const left = line.wanted - line.pulled;
+  const choice = (label, found) => {
+    const made = element("button", "", label);
+    made.type = "button";
+    made.addEventListener("click", () => {
+      sheet.hidePopover();
+      if (found) mark("pulled", line, found, "");
+      mark("missing", line, 1, "");
+    });
+    return made;
+  };
+  const some = Array.from({ length: Math.min(left, 5) - 1 }, (_, at) =>
+    choice(says("Only", at + 1, left), at + 1),
+  );
+  const cancel = element("button", "plain", says("Cancel"));
+  cancel.type = "button";
+  cancel.addEventListener("click", () => sheet.hidePopover());
+  sheet.replaceChildren(
+    name("h2", "", [line.name || "–", line.place].filter(Boolean).join(", ")),
+    choice(says("NoneHere"), 0),
+    ...some,
+    cancel,
+    element("p", "small muted", says("DeskDecides")),
+  );
+  sheet.showPopover();
+}
+
+// A card in hand whose order was canceled meanwhile must not be taken along.
+let seen = 0;
+function tellStopped(all, line) {
+  const before = all.find(one => one.item_id === seen);
+  if (before?.state === "stopped") tell(says("WasStopped", before.name || "–"));
+  seen = line?.item_id ?? 0;
 }
 
 function render() {
@@ -117,27 +202,24 @@ function render() {
   const line = next();
   const card = document.getElementById("current");
   card.replaceChildren();
+  tellStopped(all, line);
   if (line && !ended) {
     const left = line.wanted - line.pulled;
-    card.append(
-      picture(line),
+    const item = element("div", "item");
+    item.append(
+      picture(line, "large"),
       ...(line.place
         ? [element("p", "place", line.place)]
         : all.some(one => one.place)
           ? [element("p", "muted", says("NoLocation"))]
           : []),
       name("h2", "", line.name || "–"),
-      name(
-        "p",
-        "",
-        [line.set_name, line.number && `#${line.number}`, line.rarity].filter(Boolean).join(" · "),
-      ),
-      name("p", "big", variant(line) || "–"),
+      about(line),
       element("p", "quantity", says("Take", left)),
-      name("p", "muted", says("Order", line.order_number)),
+      name("p", "muted small", says("Order", line.order_number)),
     );
     if (line.changed.length)
-      card.append(
+      item.append(
         element(
           "p",
           "chip warn",
@@ -149,24 +231,15 @@ function render() {
       left === 1 ? says("Got") : left === 2 ? says("GotBoth") : says("GotAll", left);
     marks.append(button("pulled", label, "primary", line, left));
     if (left > 1) marks.append(button("pulled", says("GotOne"), "quiet", line));
-    marks.append(
-      button("defer", says("Later"), "quiet", line),
-      button("missing", says("Missing"), "danger", line),
-    );
-    card.append(marks);
+    const wrong = element("button", "danger", says("Missing"));
+    wrong.type = "button";
+    wrong.addEventListener("click", () => askWhatIsMissing(line));
+    marks.append(button("defer", says("Later"), "quiet", line), wrong);
+    const after = next(line);
+    if (after) marks.append(preview(after));
+    card.append(item, marks);
     claim(line);
-  } else
-    card.append(
-      element(
-        "p",
-        "title",
-        ended
-          ? says("Ended")
-          : all.some(one => one.claimed && ["waiting", "deferred"].includes(one.state))
-            ? says("Others")
-            : says("Done"),
-      ),
-    );
+  } else card.append(rest(all));
   const list = document.getElementById("lines");
   list.replaceChildren(
     ...[...all.filter(isOpen), ...all.filter(one => !isOpen(one))].map(one => {
@@ -190,7 +263,7 @@ function render() {
           "muted",
           [
             says("Progress", one.pulled, one.wanted),
-            one.state === "stopped" ? says("Stopped") : one.state,
+            says(STATES[one.state]),
             one.claimed && says("Claimed"),
           ]
             .filter(Boolean)
@@ -213,8 +286,13 @@ function render() {
     document.querySelector("#progress .muted").textContent = says("Progress", pulled, wanted);
   }
   const unsent = ended ? 0 : outbox.length;
+  const waits = unsent === 1 ? says("OneUnsent") : says("Unsent", unsent);
   document.getElementById("network").textContent =
-    unsent === 0 ? "" : unsent === 1 ? says("OneUnsent") : says("Unsent", unsent);
+    unsent === 0 ? "" : navigator.onLine ? waits : says("Saved", waits);
+  const online = document.getElementById("online");
+  online.hidden = ended;
+  online.className = navigator.onLine ? "chip good" : "chip warn";
+  online.textContent = says(navigator.onLine ? "Online" : "Offline");
   renderKept();
 }
 
@@ -409,6 +487,7 @@ function begin() {
     polling ||= setInterval(refresh, 5000);
   });
   addEventListener("online", refresh);
+  addEventListener("offline", render);
   setInterval(send, 5000);
   setInterval(() => {
     const line = next();

@@ -2,7 +2,9 @@
 // are never kept here; the page has them itself.
 const CACHE = "pull-1";
 const kept = request =>
-  new URL(request.url).pathname.startsWith("/static/") || request.mode === "navigate";
+  new URL(request.url).pathname.startsWith("/static/") ||
+  request.mode === "navigate" ||
+  request.destination === "image";
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", event => event.waitUntil(clients.claim()));
 addEventListener("fetch", event => {
