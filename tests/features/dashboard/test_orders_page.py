@@ -188,7 +188,7 @@ async def test_an_order_that_is_gone_offers_no_mark_and_an_unknown_price_is_abou
         for mark in ("mark_shipped", "dismiss"):
             assert (f'action="/orders/{order}/{mark}"' in page) == offered
         assert 'about</span> <span class="money">$4.16</span>' in page
-        assert "even share" in page
+        assert "share of the rest of the order" in page
 
 
 async def test_forms_without_a_token_and_unknown_marks_are_refused(shop):
