@@ -7,8 +7,11 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cardsync.dashboard.ladder import ladder_of
+from cardsync.dashboard.ladder import fall_of, ladder_of
+from cardsync.pricing.receipts.in_short import InShort, Move
 
 
 def a_card(price="131.40", target="145.99", market="153.60", low="124.90"):
@@ -54,6 +57,22 @@ def test_a_card_on_target_has_one_mark_for_both():
     assert [mark.name for mark in ladder_of(a_card(target=None), []).marks] == [
         "Low", "Price", "Market",
     ]  # fmt: skip
+
+
+@given(st.lists(st.decimals("0.01", "9999", places=4), min_size=1, max_size=6))
+def test_the_steps_add_up_to_the_cent_and_stay_within_their_bars(prices):
+    moves = [Move(f"step {n}", str(price)) for n, price in enumerate(prices)]
+    steps = fall_of(InShort(moves, ""))
+    assert steps[0].kind == "base"
+    assert steps[0].price + sum(one.by for one in steps[1:]) == steps[-1].price
+    assert steps[-1].price == round(steps[-1].price, 2)
+    assert all(0 <= share(one.x) <= share(one.x) + share(one.width) <= 100 for one in steps)
+    assert [one.decides for one in steps] == [False] * (len(steps) - 1) + [len(steps) > 1]
+
+
+def test_a_card_without_a_price_has_no_steps():
+    assert fall_of(None) == []
+    assert fall_of(InShort([Move("Market", None)], "")) == []
 
 
 @pytest.mark.parametrize("known", [{}, {"price": "1.00"}, {"market": "1.00"}])

@@ -915,6 +915,7 @@ def test_a_refusal_keeps_what_was_typed(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         card = page.request.get("/api/cards?per_page=1&search=-is:pinned").json()["cards"][0]["id"]
         page.goto(f"/cards/{card}")
+        page.get_by_role("button", name="Pin a price").click()
         price = page.locator(f"form[action='/cards/{card}/pin'] input[name=price]")
         price.evaluate("field => field.removeAttribute('pattern')")
         price.fill("a lot")

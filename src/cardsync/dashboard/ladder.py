@@ -1,14 +1,16 @@
 """Places the prices of one card on one scale, in percent of its width, so that the page draws them
-without a script: low, market, price and target, and the bounds that its rule sets. Pure.
+without a script: low, market, price and target, and the bounds that its rule sets; and the steps
+from the source to the target, each as far as it moves the price. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NamedTuple
 
 from cardsync.cards.shown import CardBody
+from cardsync.pricing.receipts.in_short import InShort
 
 # The prices are between these shares of the width; bounds may be outside.
 _FROM: Final = Decimal(12)
@@ -16,6 +18,10 @@ _TO: Final = Decimal(88)
 # Two labels of a row need this distance, and this one from the ends.
 _APART: Final = Decimal(19)
 _END: Final = Decimal(8)
+# The bars of the steps are between these shares, and at least so wide.
+_FALL_FROM: Final = Decimal(2)
+_FALL_TO: Final = Decimal(96)
+_FALL_LEAST: Final = Decimal("1.5")
 # A bound that is further from the prices than this part of their span is at the end, as an arrow.
 _NEAR: Final = Decimal("0.6")
 
@@ -120,6 +126,44 @@ def _labelled(marks: Sequence[Mark]) -> list[Mark]:
         places[n] = min(places[n], most)
         most = places[n] - _APART
     return [mark._replace(label_x=_percent(x)) for mark, x in zip(marks, places, strict=True)]
+
+
+class Fall(NamedTuple):
+    """A step: what it did in words, by how much, and the price then. `kind` is base, plus or minus;
+    the bar begins at `x` and is `width` wide. The last step that moves the price `decides` it.
+    """
+
+    words: str
+    price: Decimal
+    by: Decimal | None
+    kind: str
+    x: str
+    width: str
+    decides: bool
+
+
+def fall_of(short: InShort | None) -> list[Fall]:
+    """Return the steps from the source to the target, in whole cents, so that they add up; none if
+    the card has no price.
+    """
+    if short is None or any(move.price is None for move in short.moves):
+        return []
+    prices = [
+        Decimal(move.price or 0).quantize(Decimal("0.01"), ROUND_HALF_UP) for move in short.moves
+    ]
+    low, high = min(prices), max(prices)
+    room = (high - low) or Decimal(1)
+    places = [_FALL_FROM + (price - low) / room * (_FALL_TO - _FALL_FROM) for price in prices]
+    found = []
+    for n, (move, price, place) in enumerate(zip(short.moves, prices, places, strict=True)):
+        by = price - prices[n - 1] if n else None
+        before = places[n - 1] if n else place
+        kind = "base" if by is None else "plus" if by >= 0 else "minus"
+        width = max(abs(place - before), _FALL_LEAST)
+        decides = 0 < n == len(prices) - 1
+        x = _percent(min(place, before))
+        found.append(Fall(move.words, price, by, kind, x, _percent(width), decides))
+    return found
 
 
 def _percent(share: Decimal) -> str:

@@ -26,7 +26,7 @@ _MARKS: Final = {
     "rare": "M0-5 1.5-1.5 5-1.5 2.3.8 3.2 4.5 0 2.4-3.2 4.5-2.3.8-5-1.5-1.5-1.5z",
     "other": "M0-6 2-2 6 0 2 2 0 6-2 2-6 0-2-2z",
 }
-_CHARACTERS: Final = 9
+_CHARACTERS: Final = 11
 
 
 class Face(NamedTuple):
@@ -40,6 +40,7 @@ class Face(NamedTuple):
 
 def stand_in(face: Face) -> str:
     """Return the drawing as SVG."""
+    code, number = _text(_code(face.set_name)), _text(face.number)
     color = _COLORS.get(face.game, _OTHER)
     mark = f'<path transform="translate(31.5 40) scale(2.2)" d="{_mark(face.rarity)}"/>'
     return (
@@ -48,9 +49,14 @@ def stand_in(face: Face) -> str:
         f'<rect width="63" height="88" rx="3" fill="{color}"/>'
         '<rect x="3.5" y="3.5" width="56" height="81" rx="2" fill="none" stroke="#fff"'
         f' stroke-opacity=".45"/>{mark if face.rarity else ""}'
-        f'<text x="31.5" y="19" font-size="10">{_text(_code(face.set_name))}</text>'
-        f'<text x="31.5" y="74" font-size="11">{_text(face.number)}</text></svg>'
+        f'<text x="31.5" y="19" font-size="{_size(code)}">{code}</text>'
+        f'<text x="31.5" y="74" font-size="{_size(number)}">{number}</text></svg>'
     )
+
+
+def _size(text: str) -> str:
+    """Return the size at which a text of this length is within the card's frame."""
+    return f"{min(11.0, 80 / max(len(text), 1)):.3g}"
 
 
 def _mark(rarity: str) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from cardsync import clock
+from cardsync.dashboard.pages.card import days_of, is_of
 from cardsync.pricing.receipts.in_short import binding_step
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+AT = r'class="who"\s+href="([^"]+)" data-peek'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 
@@ -58,8 +62,8 @@ async def test_it_tells_prices_reasons_match_and_orders(shop):
         said = re.split(r"[,\d]", step["summary"])[0]
         assert said[:20] in page.text.replace("&#39;", "'")
     told = " ".join(re.sub(r"<[^>]*>", "", page.text).split())
-    assert "Market $9.00 → 1% under: $8.91" in told
-    assert "limits " in told.split(": $8.91")[1][:20]
+    assert "Market $9.00 1% under decides the price −$0.09 $8.91 Target $8.91 " in told
+    assert "limits " in told.split("Target $8.91")[1][:20].lower()
     assert page.text.count("decides the price") >= 1
     assert "not in the catalog" in page.text
     assert ESCAPED in page.text
@@ -81,8 +85,14 @@ async def test_the_receipt_and_the_scale_are_on_the_page_and_in_the_drawer(shop)
     for address in (f"/cards/{card['id']}", f"/cards?card={card['id']}"):
         page = " ".join((await browser.get(address)).text.split())
         told = " ".join(re.sub(r"<[^>]*>", "", page).split())
-        assert "Market $9.00 → 1% under: $8.91 → the rule's floor: " in told.replace("&#39;", "'")
-        assert "Limits applied: the rule's floor" in told.replace("&#39;", "'")
+        told = told.replace("&#39;", "'")
+        steps = (
+            "Market $9.00 → 1% under: $8.91 → the rule's floor: "
+            if "card=" in address
+            else "1% under −$0.09 $8.91 the rule's floor decides the price +$0.04 $8.95 Target $8.95"
+        )
+        assert steps in told
+        assert "Limits applied: the rule's floor" in told
         assert "<summary>All steps</summary>" in page
         scale = re.search(r'class="ladder" role="img" aria-label="([^"]*)"', page)[1]
         for said in ("Price $5.00", "Market $9.00", "Floor $8.95"):
@@ -97,6 +107,60 @@ def test_the_last_step_that_moves_the_price_decides_it():
     steps = [{"input": a, "output": b} for a, b in (("1", "2"), ("2", "3"), ("3", "3"))]
     assert binding_step(steps) == 1
     assert binding_step(steps[2:]) is None
+
+
+async def test_the_page_knows_the_list_that_led_to_it_and_the_cards_other_conditions(a_seller):
+    seller = await a_seller(lines=["magic"])
+    jaguars = [("Near Mint", 3), ("Near Mint Foil", 1), ("Lightly Played", 2)]
+    rows = [
+        a_row(n, name="Jungle Jaguar", number=7, condition=condition, quantity=copies)
+        for n, (condition, copies) in enumerate(jaguars, 1)
+    ]
+    await seller.import_csv(a_csv(*rows, a_row(9, name="Jaguar Cub"), a_row(10, name="Zebra")))
+    browser = await signed_in(seller)
+    found = (await browser.get("/cards", params={"search": "jaguar", "sort": "quantity"})).text
+    links = [escaped.replace("&amp;", "&") for escaped in re.findall(AT, found)]
+    assert len(links) == 4
+    page = (await browser.get(links[1])).text
+    told = " ".join(re.sub(r"<[^>]*>", "", page).split())
+    assert "Cards › jaguar › 2 of 4" in told
+    assert f'href="{links[0]}"'.replace("&", "&amp;") in page
+    assert f'href="{links[2]}"'.replace("&", "&amp;") in page
+    # Without a list, or at a place where it no longer is, the page names none.
+    alone = links[1].split("?")[0]
+    for address in (alone, f"{alone}?at=1&search=zebra", f"{alone}?at=x", f"{alone}?at=2&sort=no"):
+        assert "›" not in (await browser.get(address)).text, address
+    first = (await browser.get(links[-1].split("?")[0])).text
+    tabs = re.search(r'aria-label="Conditions of this card".*?</nav>', first, re.S)[0]
+    shown = [" ".join(re.sub(r"<[^>]*>", " ", one).split()) for one in tabs.split("<li>")[1:]]
+    assert sorted(shown[:-1]) == ["Lightly Played 2", "Near Mint 3", "Near Mint Foil 1"]
+    assert shown[-1] == "All printings"
+    pages = [(await browser.get(one)).text for one in links]
+    [cub] = [one for one in pages if "Conditions of" not in one]
+    assert "<bdi>Jaguar Cub</bdi></h1>" in cub
+
+
+def test_charts_show_ninety_days_unless_the_address_names_others():
+    now = clock.read_moment("2026-11-29T12:00:00Z")
+    seen = [SimpleNamespace(observed_at=f"2026-{month:02}-01T00:00:00Z") for month in (11, 10, 3)]
+    for asked, whole, shown in (
+        ("", False, 2), ("30", False, 1), ("365", False, 3), ("7", False, 2), ("", True, 3),
+    ):  # fmt: skip
+        days = days_of(asked, whole=whole)
+        assert sum(is_of(one, days, now) for one in seen) == shown, (asked, whole)
+
+
+async def test_the_days_of_the_charts_are_links_and_stock_that_stays_is_a_sentence(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    await shop.import_csv(a_csv(a_row(1, name="Black Lotus", price="6.00", market="9.00")))
+    for asked, current in (("", "90"), ("?days=365", "365 days"), ("?history=all", "All")):
+        page = (await browser.get(f"/cards/{card['id']}{asked}")).text
+        chart = page[page.index('id="history"') :]
+        marked = re.findall(r'aria-current="true"[^>]*>([^<]+)</a>', chart)
+        assert [one.strip() for one in marked] == [current]
+        assert "in stock all that time." in chart
+        assert 'data-line="1"' in chart
 
 
 async def test_a_wrong_product_is_settled_by_type_ahead(shop):

@@ -1,11 +1,13 @@
-"""The page of one card: its printing, prices of all sources with their age, history, orders,
-shelves and lists, its match, and the explanation of its target; and the page that settles a match.
+"""The page of one card: its place in the list that led here, its other conditions, prices of all
+sources with their age, history, orders, shelves and lists, its match, and the explanation of its
+target; and the page that settles a match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from litestar import Response, get
@@ -21,14 +23,15 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, read_match
 from cardsync.cards.old_history import read_whole_card
-from cardsync.cards.queries import read_card
-from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
+from cardsync.cards.queries import read_card, search_cards
+from cardsync.cards.same_card import same_cards
+from cardsync.cards.shown import CardWithHistory, Found, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
-from cardsync.dashboard.ladder import ladder_of
+from cardsync.dashboard.ladder import fall_of, ladder_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.cards import pinned_by
+from cardsync.dashboard.pages.cards import VIEWS, pinned_by, read_asked
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
@@ -68,6 +71,8 @@ SOURCES = (
     ("current", "price", "Your price"),
 )
 SOLD = 10
+# How many days the charts may show; the address names them.
+DAYS = ("30", "90", "365")
 # The fields of a rule that the page lets one try, as its address has them.
 CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
 
@@ -112,6 +117,60 @@ def seen_since(history: Sequence[Observation], key: str) -> str | None:
     return since
 
 
+class Place(NamedTuple):
+    """Where the card is in the list that led to it: `name` is the view or the search, `before` and
+    `after` lead to its neighbors.
+    """
+
+    name: str
+    address: str
+    at: int
+    total: int
+    before: str
+    after: str
+
+
+async def place_of(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+) -> Place | None:
+    """Return the card's place in the list of the address; None if it is not there."""
+    at = read_id(str(request.query_params.get("at", "")))
+    if at is None or not 0 < at <= limits.CARDS_SCROLLED:
+        return None
+    try:
+        asked = read_asked(request.query_params.dict())
+    except errors.InvalidPayload:
+        return None
+    seconds = settings.read_seconds
+
+    async def found_at(place: int) -> Found:
+        if not place:
+            return Found([], 0)
+        one = replace(asked.page, page=place, per_page=1)
+        # A search ends its reading.
+        async with database.readings.of(caller.seller_id, seconds) as reading:
+            return (await search_cards(reading, caller, asked.wanted, one, seconds)).found
+
+    def address(found: Found, place: int) -> str:
+        there = asked.address(page=None, at=place)
+        return there.replace("/cards", f"/cards/{found.cards[0].id}", 1) if found.cards else ""
+
+    here = await found_at(at)
+    if [row.id for row in here.cards] != [card_id]:
+        return None
+    before, after = await at_once(found_at(at - 1), found_at(at + 1))
+    wanted = asked.wanted.search
+    page = -(-at // asked.page.per_page)
+    return Place(
+        dict(VIEWS).get(wanted, wanted),
+        asked.address(page=page if page > 1 else None),
+        at,
+        here.total,
+        address(before, at - 1),
+        address(after, at + 1),
+    )
+
+
 @get("/cards/{card_id:int}", opt=BY_FORM)
 async def card_page(
     request: PageRequest,
@@ -125,7 +184,9 @@ async def card_page(
     after = read_id(str(request.query_params.get("sold_after", "")))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         sold = await orders_of_card(reading, caller, card_id, after, SOLD)
+        same = await same_cards(reading, caller, card_id)
         row, history = await read_card(reading, caller, card_id)
+    place = await place_of(request, caller, database, settings, card_id)
     if whole := request.query_params.get("history") == "all":
         now = clock.now()
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
@@ -140,6 +201,8 @@ async def card_page(
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     changed, problem = await _changed(database, caller, settings, card, changes)
     steps = why.steps if why else []
+    days = days_of(str(request.query_params.get("days", "")), whole=whole)
+    shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
     async with database.tenant(caller.seller_id) as session:
         marks = await badges_of(session, caller, [], [card_id], clock.now())
         by = await pinned_by(session, caller, why.pin if why else None)
@@ -150,6 +213,10 @@ async def card_page(
         "card.html",
         card=card,
         whole=whole,
+        days=days,
+        all_days=DAYS,
+        same=same,
+        place=place,
         why=why,
         mark=marks[0] if marks else None,
         pinned_by=by,
@@ -159,6 +226,7 @@ async def card_page(
         first_sold=after is None,
         sources=sources_of(card, steps),
         receipt=receipt_of(steps),
+        fall=fall_of(receipt_of(steps).short),
         ladder=ladder_of(card, steps),
         changes=changes,
         changed=changed,
@@ -170,9 +238,9 @@ async def card_page(
         receipt_at_sale=receipt_of(_kept_steps(then)),
         points=[
             (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
-            for seen in card.history
+            for seen in shown
         ],
-        stock=[(seen.observed_at, {"In stock": seen.quantity}) for seen in card.history],
+        stock=[(seen.observed_at, {"In stock": seen.quantity}) for seen in shown],
         series=[
             name
             for name, key in SERIES.items()
@@ -180,6 +248,17 @@ async def card_page(
         ],
         **costs,
     )
+
+
+def days_of(asked: str, *, whole: bool) -> str:
+    """Return how many days the charts show: 90, if none of DAYS is asked for. Pure."""
+    return "" if whole else asked if asked in DAYS else "90"
+
+
+def is_of(seen: Observation, days: str, now: datetime) -> bool:
+    """Return whether an observation is of these days; "" is all of them. Pure."""
+    moment = clock.read_moment(seen.observed_at)
+    return not days or moment is None or moment >= now - timedelta(days=int(days))
 
 
 async def _costs(

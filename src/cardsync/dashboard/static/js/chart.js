@@ -57,6 +57,7 @@ function draw(figure) {
     stroke: getComputedStyle(swatch).fill,
     width: 2,
     spanGaps: true,
+    points: { show: false },
     paths: uPlot.paths.stepped({ align: 1 }),
   }));
   const axis = {
@@ -76,6 +77,11 @@ function draw(figure) {
     [rows.map(row => row.at), ...series.map((_, place) => rows.map(row => row.values[place]))],
     canvas,
   );
+  for (const box of figure.querySelectorAll("[data-line]")) {
+    const shown = () => chart.setSeries(Number(box.dataset.line), { show: box.checked });
+    box.addEventListener("change", shown);
+    if (!box.checked) shown();
+  }
   new ResizeObserver(() => chart.setSize({ width: canvas.clientWidth, height: 256 })).observe(
     canvas,
   );

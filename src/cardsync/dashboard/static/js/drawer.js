@@ -7,6 +7,10 @@ function prepare() {
   const open = shown()?.dataset.of;
   for (const link of document.querySelectorAll("a[data-peek]"))
     link.closest("tr").classList.toggle("open", link.dataset.peek === open);
+  // Its page knows the place in the list.
+  const link = open && find(`a[data-peek="${open}"]`);
+  const page = shown() && find("[data-page-of]", shown());
+  if (link && page) page.href = link.href;
 }
 for (const name of ["htmx:after:swap", "cardsync:rows"]) document.addEventListener(name, prepare);
 prepare();
