@@ -202,6 +202,7 @@ def _menu(page: Page) -> None:
 def _forged(page: Page) -> None:
     """Send a form with the token of another session."""
     page.goto("/lists")
+    page.get_by_role("button", name="Create a list").click()
     page.get_by_label("New list").fill("Stolen")
     page.locator("main input[name=csrf_token]").first.evaluate("e => (e.value = 'another')")
     # With a script the refusal would be a notice; here the page of it is looked at.
@@ -878,6 +879,7 @@ def test_rows_that_are_late_and_a_form_without_a_network_say_so(
         page.locator("tbody[data-page='4']").wait_for()
         page.locator("table.late").wait_for(state="detached")
         page.goto("/lists")
+        page.get_by_role("button", name="Create a list").click()
         page.get_by_label("New list").fill("Away")
         page.context.set_offline(True)
         page.get_by_role("button", name="Create list").click()
@@ -985,3 +987,98 @@ def test_a_typed_price_is_pinned_in_row_and_drawer_and_words_of_owners_find_page
         assert page.locator("#palette").bounding_box()["y"] == top["y"]  # type: ignore[index]
         page.keyboard.press("Enter")
         page.wait_for_url("**/settings/data")
+
+
+PLACES = """() => ['h1', '.tabs'].map(one => { const box = document.querySelector('main ' + one)
+  ?.getBoundingClientRect(); return box ? Math.round(box.top + box.height / 2) : 0; })"""
+# Pages between whose tabs one goes, and pages without one action and with some.
+SIBLINGS = (
+    ("/pricing", "/pricing/tests", "/pricing/pins", "/pricing/presets", "/pricing/settings"),
+    ("/pricing/runs", "/pricing/backtest", "/pricing/rollback"),
+    ("/buying", "/buying/rules", "/buying/offers", "/buying/customers", "/buying/buylist"),
+    ("/settings/shop", "/settings/keys", "/settings/webhooks", "/settings/notices"),
+)
+
+
+@pytest.mark.soak
+def test_headings_and_tabs_are_at_one_height_on_pages_of_one_subject(
+    browser: Browser, shop: Shop
+) -> None:
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        for pages in SIBLINGS:
+            found = {}
+            for path in pages:
+                page.goto(path)
+                found[path] = page.evaluate(PLACES)
+            assert len({tuple(places) for places in found.values()}) == 1, found
+
+
+def test_keys_work_at_once_and_who_comes_back_finds_the_same_rows(
+    browser: Browser, shop: Shop
+) -> None:
+    """It alone goes to a card and back by the browser's own history, and looks at what stays from
+    page to page.
+    """
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        page.goto("/cards?sort=price")
+        settled(page)
+        page.keyboard.press("j")
+        assert page.locator("[data-rows] tr[aria-current=true]").count() == 1
+        table = page.locator(".table.tall")
+        table.evaluate("e => { e.scrollTop = 66 * 40 + 13; }")
+        page.wait_for_url("**/cards?sort=price&page=2")
+        row = page.locator("tr[aria-rowindex='70'] a[data-peek]")
+        row.wait_for()
+        before = row.bounding_box()
+        href = row.get_attribute("href") or ""
+        page.goto(href)
+        page.locator(".crumb").get_by_text("69 of").wait_for()
+        page.go_back()
+        row.wait_for()
+        settled(page)
+        assert row.bounding_box() == before
+        # A group of the navigation that was opened stays open on the next page.
+        group = page.locator("#nav details[data-group]", has_text="Shop")
+        group.locator("summary").click()
+        page.goto("/lists")
+        assert page.locator("#nav a[href='/activity']").is_visible()
+
+
+def test_a_notice_moves_no_row_and_no_search_is_silent(browser: Browser, shop: Shop) -> None:
+    """It alone measures rows beside a notice and a badge, and searches without a network."""
+    away = (*EXPECTED, "net::ERR_INTERNET_DISCONNECTED")
+    with a_window(browser, shop, away, viewport={"width": 1_440, "height": 900}) as page:
+        page.goto("/cards?search=mace")
+        settled(page)
+        top = page.locator("[data-rows] tr").first.bounding_box()
+        for key in ("j", "e"):
+            page.keyboard.press(key)
+        page.keyboard.type("31.00")
+        page.keyboard.press("Enter")
+        page.locator(".toast", has_text="Pinned at $31.00.").wait_for()
+        page.keyboard.press("z")
+        page.locator(".toast", has_text="Undone.").wait_for()
+        assert page.locator("[data-rows] tr").first.bounding_box() == top
+        # Beside the drawer a badge ends at its own cell.
+        page.keyboard.press("Enter")
+        page.locator("#peek").get_by_role("heading", level=2).wait_for()
+        assert page.evaluate(COVERED) == []
+        # A word that is wrong has the right one behind a link, and nothing else is said.
+        page.goto("/cards?search=prise>1")
+        assert not page.get_by_text("No cards match").count()
+        page.locator("#fault").get_by_role("link", name="price").click()
+        page.wait_for_url(re.compile(r"/cards\?search=price%3E1"))
+        settled(page)
+        page.context.set_offline(True)
+        page.locator("#search").fill("ritual")
+        page.locator("#notices .toast.bad", has_text="You're offline.").wait_for()
+        page.context.set_offline(False)
+
+
+# Badges that reach beyond their cell.
+COVERED = """() => [...document.querySelectorAll('.cards tbody .chip')].filter(chip => {
+  const cell = chip.closest('th, td').getBoundingClientRect();
+  const box = chip.getBoundingClientRect();
+  return box.width && box.right > cell.right + 1
+    && getComputedStyle(chip.closest('.who')).overflowX === 'visible'; }).length
+  ? ['covered'] : []"""

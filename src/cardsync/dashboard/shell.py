@@ -75,6 +75,8 @@ def show(
         "path": path,
         "here": _here(request),
         "frame": frame_of(request.scope, caller, reader),
+        # app.js keeps which groups of the navigation are open.
+        "opened": request.cookies.get("groups", "").split("."),
         "is_owner": caller.role == "owner",
         "sees_revenue": caller.sees_revenue,
         "csrf_token": tokens.csrf_token(token) if token else "",

@@ -4,6 +4,7 @@ chips, saved searches as views, and one card beside the table if the address nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +93,10 @@ VIEWS = (
 )
 
 
+# The sentence of search/fields.py that names the nearest valid word.
+_NEAREST = re.compile(r"(.*?'([^']+)'.*?); did you mean ([^?]+)\?", re.S)
+
+
 class View(NamedTuple):
     """A search under a name."""
 
@@ -108,12 +113,16 @@ class Filter(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A search that cannot be read, cut at the word that is wrong."""
+    """A search that cannot be read, cut at the word that is wrong. `nearest` is the valid word that
+    is like it, and `better` the search with that one.
+    """
 
     message: str
     before: str
     word: str
     after: str
+    nearest: str
+    better: str
 
 
 def filters_of(search: str) -> list[Filter]:
@@ -126,7 +135,10 @@ def fault_of(search: str, message: str, at: int) -> Fault:
     """Cut a search at the word that begins at an offset. Pure."""
     rest = search[at:]
     word = rest.split(None, 1)[0] if rest.strip() else ""
-    return Fault(message, search[:at], word, rest[len(word) :])
+    known = _NEAREST.fullmatch(message)
+    said, wrong, nearest = known.groups() if known else (message, "", "")
+    better = search[:at] + rest.replace(wrong, nearest, 1) if wrong in rest else ""
+    return Fault(said, search[:at], word, rest[len(word) :], nearest, better)
 
 
 @dataclass(frozen=True)

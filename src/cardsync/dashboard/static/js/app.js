@@ -23,6 +23,13 @@ document.addEventListener("htmx:config:request", event => {
   if (headers) headers["X-CSRF-Token"] = find("meta[name=csrf-token]").content;
 });
 
+// Groups of the navigation stay as they are on the next page, which the server draws.
+for (const group of all("#nav details[data-group]"))
+  group.addEventListener("toggle", () => {
+    const opened = all("#nav details[open][data-group]").map(one => one.dataset.group).join(".");
+    document.cookie = `groups=${opened}; path=/; max-age=31536000; samesite=lax`;
+  });
+
 // Dialogs: focus returns to the button that opened them; browsers do that for showModal().
 function open(id) {
   const dialog = document.getElementById(id);
@@ -293,7 +300,6 @@ document.addEventListener("keydown", event => {
     const link = find(`nav a[data-key="${CSS.escape(key)}"]`);
     if (link) {
       event.preventDefault();
-      sessionStorage.setItem("by-keys", "g");
       location.href = link.href;
     }
     return;

@@ -3,15 +3,6 @@
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Who comes to all cards types a name at once; but keys that led here go on to a row, who comes
-// back goes on as before, and a finger would open a keyboard.
-const byKeys = sessionStorage.getItem("by-keys");
-sessionStorage.removeItem("by-keys");
-const [came] = performance.getEntriesByType("navigation");
-const comes = came?.type === "navigate" && !byKeys && !location.search;
-if (comes && document.activeElement === document.body && matchMedia("(hover: hover)").matches)
-  find("#search")?.focus({ preventScroll: true });
-
 document.addEventListener("keydown", event => {
   if (event.target.id !== "search" || event.key !== "Backspace" || event.target.value) return;
   const last = all(".terms a").at(-1);

@@ -83,7 +83,9 @@ function begin() {
   count(body);
   stretch();
   const first = (numberOf(body) - 1) * grid.size * grid.height;
+  const left = history.state?.top;
   if (before !== null) scroller().scrollTop = before;
+  else if (left) scroller().scrollTop = left;
   else if (first) scroller().scrollTop += first;
   grid.scrolled = scroller().scrollTop;
 }
@@ -259,6 +261,10 @@ function rest() {
   if (now) now.textContent = page.toLocaleString();
 }
 
+// Who comes back from a card finds the rows where they were.
+addEventListener("pagehide", () => {
+  if (intact()) history.replaceState({ ...history.state, top: scroller().scrollTop }, "");
+});
 document.addEventListener("reset", () => grid?.kept.replaceChildren());
 document.addEventListener("htmx:after:swap", begin);
 begin();
