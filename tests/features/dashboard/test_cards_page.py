@@ -145,6 +145,12 @@ async def test_a_wrong_word_is_marked_where_it_stands(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus prise>1 foil"})
     assert "<bdi>lotus </bdi><mark><bdi>prise&gt;1</bdi></mark><bdi> foil</bdi>" in page.text
+    # The word that was meant is a link, and nothing says that the search found nothing.
+    [meant] = re.findall(r'Did you mean <a\s+href="([^"]+)"><bdi>price</bdi></a>\?', page.text)
+    assert meant == "/cards?search=lotus+price%3E1+foil"
+    assert "No cards match" not in page.text
+    nothing = await browser.get("/cards", params={"search": "nothing-is-so"})
+    assert "No cards match" in nothing.text
 
 
 @pytest.mark.soak

@@ -94,7 +94,7 @@ VIEWS = (
 
 
 # The sentence of search/fields.py that names the nearest valid word.
-_NEAREST = re.compile(r"(.*?'([^']+)'.*?); did you mean ([^?]+)\?", re.S)
+_NEAREST = re.compile(r"""(.*?["']([^"']+)["'].*?)\. Did you mean ([^?]+)\?""", re.S)
 
 
 class View(NamedTuple):
@@ -137,7 +137,7 @@ def fault_of(search: str, message: str, at: int) -> Fault:
     word = rest.split(None, 1)[0] if rest.strip() else ""
     known = _NEAREST.fullmatch(message)
     said, wrong, nearest = known.groups() if known else (message, "", "")
-    better = search[:at] + rest.replace(wrong, nearest, 1) if wrong in rest else ""
+    better = search[:at] + rest.replace(wrong, nearest, 1) if wrong and wrong in rest else ""
     return Fault(said, search[:at], word, rest[len(word) :], nearest, better)
 
 
