@@ -1046,7 +1046,7 @@ def test_keys_work_at_once_and_who_comes_back_finds_the_same_rows(
 
 def test_a_notice_moves_no_row_and_no_search_is_silent(browser: Browser, shop: Shop) -> None:
     """It alone measures rows beside a notice and a badge, and searches without a network."""
-    away = (*EXPECTED, "net::ERR_INTERNET_DISCONNECTED")
+    away = (*EXPECTED, "net::ERR_INTERNET_DISCONNECTED", "Failed to fetch")
     with a_window(browser, shop, away, viewport={"width": 1_440, "height": 900}) as page:
         page.goto("/cards?search=mace")
         settled(page)
