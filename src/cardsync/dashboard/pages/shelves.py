@@ -19,12 +19,13 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, box_page, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, box_page, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.shelf_place import Place, checked_box
 from cardsync.shelving import boxes, count_reads, places
 from cardsync.shelving.count_shown import count_history
+from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
 COUNTS_OF_BOX = 10
