@@ -1,5 +1,4 @@
-"""Keeps the figures in bench/results.jsonl, and writes its table bench/RESULTS.md and the misses in
-README.md.
+"""Keeps the figures in bench/results.jsonl, and writes bench/RESULTS.md: the misses, then the table.
 
 A line of the file is one claim, with the commit, the time and the machine it was measured on. A new
 measurement replaces all rows of its part; the other parts keep theirs, and are marked as old once
@@ -10,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import textwrap
 from collections.abc import Callable, Iterable
@@ -24,12 +22,8 @@ import ground
 
 ROWS = ground.HERE / "results.jsonl"
 TABLE = ground.HERE / "RESULTS.md"
-README = ground.HERE.parent / "README.md"
 # A figure is old once it was measured more than so many commits ago.
 OLD = 500
-MISSES = re.compile(
-    r"(?<=<!-- misses: `make bench` writes them -->\n).*?(?=<!-- end -->)", re.DOTALL
-)
 
 
 class Row(msgspec.Struct, omit_defaults=True):
@@ -104,7 +98,6 @@ def record(part: str, figures: Iterable[ground.Figure], on: str, of: str) -> Non
 def write(rows: list[Row]) -> None:
     ROWS.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     TABLE.write_text(table(rows))
-    README.write_text(MISSES.sub(lambda _: misses(rows), README.read_text()))
 
 
 def replaced(rows: list[Row], part: str, new: list[Row]) -> list[Row]:
@@ -139,6 +132,11 @@ def table(rows: list[Row]) -> str:
             " written, or of a commit that is not known."
         ),
         "",
+        "## What is missed",
+        "",
+        misses(rows),
+        "## All figures",
+        "",
         "| part | what | reached | reach | | commit | date | machine |",
         "|---|---|---|---|---|---|---|---|",
     ]
@@ -150,7 +148,7 @@ def table(rows: list[Row]) -> str:
 
 
 def misses(rows: list[Row]) -> str:
-    """The missed goals as the README names them, a paragraph for each part."""
+    """The missed goals, a paragraph for each part."""
     missed = [row for row in rows if not row.met]
     first = (
         f"{len(missed)} of {len(rows)} goals for speed and size are missed. A goal stands in"
