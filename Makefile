@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi bench screenshots page-faults lock sbom audit clean
+.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi docs bench screenshots page-faults lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -73,6 +73,10 @@ openapi: .venv/.run ## Write openapi.json and what is printed from it and the se
 	@"$(BIN)/cardsync" assistants --shapes > shapes.json && mv shapes.json src/cardsync/assistant/shapes.json
 	@"$(BIN)/cardsync" assistants > docs/assistants.md
 	@"$(BIN)/cardsync" settings > docs/settings.md
+	@"$(BIN)/cardsync" troubleshooting > docs/troubleshooting.md
+
+docs: .venv/.docs ## The documentation site, into dist/site; a dead link or anchor ends it
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs "$(BIN)/python" -m mkdocs build --strict
 
 bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
 	@"$(BIN)/python" bench/run_all.py $(PARTS)
@@ -84,7 +88,7 @@ page-faults: .venv/.dev .venv/.front-dev ## What is wrong with each page of URL,
 	@PYTHONPATH=tests "$(BIN)/python" -m tests.system.page_faults "$(URL)" "$(EMAIL)" "$(PASSWORD)"
 
 lock: ## Pin the dependencies anew (needs pip-tools)
-	@cd requirements && for part in run dev mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	@cd requirements && for part in run dev docs mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
 # Neither file is in git; a licence that is not allowed ends it.
@@ -123,6 +127,12 @@ clean: ## Remove the environment and the demo's data
 	@echo "installing mutmut …"
 	@"$(BIN)/python" -m pip install -q --require-hashes --target .venv/mutmut -r requirements/mutants.txt
 	@touch .venv/.mutmut
+
+# In a folder of its own: what it needs is nothing of ours.
+.venv/.docs: .venv/bin/python requirements/docs.txt
+	@echo "installing pinned documentation tools …"
+	@"$(BIN)/python" -m pip install -q --require-hashes --target .venv/docs -r requirements/docs.txt
+	@touch .venv/.docs
 
 # The files that the pages link, and for the tests the checker of accessibility.
 .venv/.front: .venv/.run frontend/package-lock.json frontend/vendor.py

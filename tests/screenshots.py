@@ -1,5 +1,5 @@
 """`make screenshots`: a server with a small shop, its pages in Debian's chromium, and pictures of
-them in docs/screenshots, which docs/tour.md shows.
+them in docs/screenshots, which README.md and docs/use show.
 """
 
 from __future__ import annotations

@@ -2,4 +2,4 @@
 rules, and exports the price file.
 """
 
-__version__ = "0.1.0"
+from cardsync.version import __version__ as __version__

@@ -345,6 +345,14 @@ def print_settings() -> None:
     click.echo(settings_page(), nl=False)
 
 
+@program.command("troubleshooting")
+def print_troubleshooting() -> None:
+    """Print what the doctor and each error code ask for, as docs/troubleshooting.md."""
+    from cardsync.operations.troubleshooting_page import troubleshooting_page
+
+    click.echo(troubleshooting_page(), nl=False)
+
+
 ADMIN = {
     "seller": Command(
         "cardsync.accounts.commands:seller", "Create, change, show, move and delete sellers."

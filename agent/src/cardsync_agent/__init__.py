@@ -3,4 +3,4 @@
 It imports nothing of the server.
 """
 
-__version__ = "0.1.0"
+from cardsync_agent.version import __version__ as __version__

@@ -119,7 +119,8 @@ def _store(settings: Settings) -> Iterator[Line]:
         asyncio.run(open_store(settings).check())
     except Exception as e:
         words = " ".join(str(e).split())[:200]
-        yield Line("bad", "object store", f"{place} cannot be written ({words})")
+        told = f"{place} cannot be written ({words}): look at OBJECT_STORE_URL and its credentials"
+        yield Line("bad", "object store", told)
     else:
         yield Line("ok", "object store", f"{place} can be written")
 
@@ -221,7 +222,10 @@ def _catalogs(settings: Settings) -> Iterator[Line]:
         is_late = catalog_age.is_late(one, now, settings.catalog_renewal_days)
         if one.failure is not None:
             kept = f"; the one of {checked_at:%Y-%m-%d} stays" if checked_at else ""
-            told = f"{game} failed at {one.failed_at:%Y-%m-%d %H:%M} UTC: {one.failure}{kept}"
+            told = (
+                f"{game} failed at {one.failed_at:%Y-%m-%d %H:%M} UTC: {one.failure}{kept};"
+                f" `cardsync catalog install {game}` tries again"
+            )
             yield Line("bad" if is_late or not checked_at else "note", "catalogs", told)
         elif checked_at and is_late:
             told = (
