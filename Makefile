@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi docs bench screenshots page-faults lock sbom audit clean
+.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi docs changelog release bench screenshots page-faults lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -78,6 +78,15 @@ openapi: .venv/.run ## Write openapi.json and what is printed from it and the se
 docs: .venv/.docs ## The documentation site, into dist/site; a dead link or anchor ends it
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs "$(BIN)/python" -m mkdocs build --strict
 
+changelog: .venv/.release ## Move the lines of changes/ into CHANGELOG.md, under the version
+	@PYTHONPATH=.venv/release "$(BIN)/python" -m towncrier build --yes --version "$$("$(BIN)/python" -c 'import cardsync; print(cardsync.__version__)')"
+
+# KEY_FILE is the key of `cardsync admin release keygen`; CI has its text in RELEASE_KEY.
+release: .venv/.front .venv/.docs .venv/.release ## What a release holds, into dist: KEY_FILE=release-key.pem
+	@if [ -n "$$RELEASE_KEY" ]; then umask 077; printf '%s\n' "$$RELEASE_KEY" > .venv/release-key.pem; fi; \
+	"$(BIN)/python" deploy/release.py build --key-file "$(or $(KEY_FILE),.venv/release-key.pem)"; \
+	done=$$?; rm -f .venv/release-key.pem; exit $$done
+
 bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
 	@"$(BIN)/python" bench/run_all.py $(PARTS)
 
@@ -88,7 +97,7 @@ page-faults: .venv/.dev .venv/.front-dev ## What is wrong with each page of URL,
 	@PYTHONPATH=tests "$(BIN)/python" -m tests.system.page_faults "$(URL)" "$(EMAIL)" "$(PASSWORD)"
 
 lock: ## Pin the dependencies anew (needs pip-tools)
-	@cd requirements && for part in run dev docs mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	@cd requirements && for part in run dev docs release mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
 # Neither file is in git; a licence that is not allowed ends it.
@@ -133,6 +142,11 @@ clean: ## Remove the environment and the demo's data
 	@echo "installing pinned documentation tools …"
 	@"$(BIN)/python" -m pip install -q --require-hashes --target .venv/docs -r requirements/docs.txt
 	@touch .venv/.docs
+
+.venv/.release: .venv/.run requirements/release.txt
+	@echo "installing pinned release tools …"
+	@"$(BIN)/python" -m pip install -q --require-hashes --target .venv/release -r requirements/release.txt
+	@touch .venv/.release
 
 # The files that the pages link, and for the tests the checker of accessibility.
 .venv/.front: .venv/.run frontend/package-lock.json frontend/vendor.py

@@ -345,6 +345,20 @@ def print_settings() -> None:
     click.echo(settings_page(), nl=False)
 
 
+@program.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def print_completion(shell: str) -> None:
+    """Print the script that completes commands and options in a shell.
+
+    Example: cardsync completion bash > ~/.local/share/bash-completion/completions/cardsync
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(program, {}, "cardsync", "_CARDSYNC_COMPLETE").source())
+
+
 @program.command("troubleshooting")
 def print_troubleshooting() -> None:
     """Print what the doctor and each error code ask for, as docs/troubleshooting.md."""
