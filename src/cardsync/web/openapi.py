@@ -8,10 +8,14 @@ give.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from http import HTTPStatus
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Litestar
@@ -108,6 +112,7 @@ HEADERS = {
 # The header that belongs to a refusal of that status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
 OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
+T = TypeVar("T")
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
 
 
@@ -143,8 +148,21 @@ def openapi_config() -> OpenAPIConfig:
 
 def document(app: Litestar) -> str:
     """Return the text of openapi.json."""
-    schema = app.openapi_schema.to_schema()
-    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return _lines(app.openapi_schema.to_schema()) + "\n"
+
+
+def _lines(schema: dict[str, Any]) -> str:
+    """Write a line for each operation and each component: a change is a few lines of a diff, and
+    the file stays small.
+    """
+
+    def text(value: Any, depth: int) -> str:
+        if depth == 0 or not isinstance(value, dict) or not value:
+            return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        parts = (f"{json.dumps(name)}:{text(value[name], depth - 1)}" for name in sorted(value))
+        return "{\n" + ",\n".join(parts) + "\n}"
+
+    return text(schema, 3)
 
 
 def _operation_id(handler: BaseRouteHandler, *_: Any) -> str:
@@ -198,7 +216,93 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     for one in retired.RETIRED:
         _describe_retired(one, schema["paths"][one.path][one.method.lower()])
     _unite(schema)
+    _leave_out_defaults(schema)
+    _share_answers(schema)
     return schema
+
+
+def _leave_out_defaults(schema: dict[str, Any]) -> None:
+    """Leave out what has the value that a reader assumes, and what another part says already."""
+    for name, one in schema["components"]["schemas"].items():
+        if one.get("title") == name:
+            del one["title"]
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            if operation.get("deprecated") is False:
+                del operation["deprecated"]
+            # The framework's is the operation's id in capitals.
+            operation.pop("summary", None)
+            for parameter in operation.get("parameters", []):
+                for name in ("allowEmptyValue", "allowReserved", "deprecated", "required"):
+                    if parameter.get(name) is False:
+                        del parameter[name]
+                form = parameter["schema"]
+                if form.get("description") == parameter.get("description"):
+                    form.pop("description", None)
+
+
+def opened(document: Any) -> dict[str, Any]:
+    """Return a description whose operations have their shared answers and parameters in place."""
+    whole: dict[str, Any] = copy.deepcopy(document)
+    components = whole["components"]
+
+    def there(part: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" not in part:
+            return part
+        _, _, kind, name = part["$ref"].split("/")
+        found: dict[str, Any] = components[kind][name]
+        return found
+
+    for operations in whole["paths"].values():
+        for operation in operations.values():
+            answers = operation["responses"]
+            operation["responses"] = {status: there(one) for status, one in answers.items()}
+            if "parameters" in operation:
+                operation["parameters"] = [there(one) for one in operation["parameters"]]
+    return whole
+
+
+def _share_answers(schema: dict[str, Any]) -> None:
+    """Put what several operations have in common, answers and parameters, among the components.
+
+    The most frequent answer of a status has its phrase as its name, the others a number behind it.
+    """
+    components = schema["components"]
+    operations = [one for methods in schema["paths"].values() for one in methods.values()]
+    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    asked: dict[tuple[str, str], list[tuple[list[Any], int]]] = {}
+    for operation in operations:
+        for status, answer in operation["responses"].items():
+            if "$ref" not in answer:
+                key = HTTPStatus(int(status)).phrase.replace(" ", ""), _key(answer)
+                given.setdefault(key, []).append(operation["responses"])
+        for place, parameter in enumerate(operation.get("parameters", [])):
+            key = re.sub(r"\W", "", parameter["name"]), _key(parameter)
+            asked.setdefault(key, []).append((operation["parameters"], place))
+    for name, form, answers in _named(given):
+        answer = components["responses"][name] = json.loads(form)
+        for responses in answers:
+            status = next(status for status, one in responses.items() if one == answer)
+            responses[status] = {"$ref": f"#/components/responses/{name}"}
+    components["parameters"] = {}
+    for name, form, places in _named(asked):
+        components["parameters"][name] = json.loads(form)
+        for parameters, place in places:
+            parameters[place] = {"$ref": f"#/components/parameters/{name}"}
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _named(found: dict[tuple[str, str], list[T]]) -> Iterator[tuple[str, str, list[T]]]:
+    """Yield a name, the form and the places of each form that has several places."""
+    counts: Counter[str] = Counter()
+    by_number = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
+    for (name, form), places in by_number:
+        if len(places) > 1:
+            counts[name] += 1
+            yield f"{name}{counts[name]}" if counts[name] > 1 else name, form, places
 
 
 def _unite(schema: Any) -> None:
@@ -338,7 +442,7 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
 
 def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
-        return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
+        return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
     # A refusal that routes share may stand beside one with a body of its own.
     forms = forms if ERROR_BODY in forms else [*forms, ERROR_BODY]
@@ -346,7 +450,12 @@ def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
 
 
 def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
-    same = {"properties": {"code": {"const": code}, "status": {"const": int(status)}}}
+    same = {
+        "properties": {
+            "code": {"type": "string", "enum": [code]},
+            "status": {"type": "integer", "enum": [int(status)]},
+        }
+    }
     body = {"schema": {"allOf": [{"$ref": "#/components/schemas/InternalError"}, same]}}
     answer = {
         "description": description,
@@ -361,7 +470,5 @@ def _describe_body(body: dict[str, Any]) -> None:
     if form is None or len(body["content"]) > 1:
         return
     body["required"] = {"type": "null"} not in form["schema"].get("oneOf", [])
-    body["description"] = "JSON in UTF-8, plain or gzipped."
-    body["content"]["application/gzip"] = {
-        "schema": {"type": "string", "contentMediaType": "application/json"}
-    }
+    # As a content type of its own it would be another body to every generator of clients.
+    body["description"] = "JSON in UTF-8; the same as `application/gzip`, compressed."
