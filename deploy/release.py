@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,9 @@ def wheel_of(project: Path, folder: Path) -> None:
 
 def sync_app(folder: Path) -> None:
     """Build the sync app as one file for this system: it needs Python, and nothing else."""
-    pins = re.findall(r"^[a-z0-9._-]+==[^ \\]+", (TOP / "requirements" / "run.txt").read_text(), re.M)
+    pins = re.findall(
+        r"^[a-z0-9._-]+==[^ \\]+", (TOP / "requirements" / "run.txt").read_text(), re.M
+    )
     with tempfile.TemporaryDirectory() as place:
         constraints = Path(place) / "constraints.txt"
         constraints.write_text("\n".join(pins))
@@ -139,8 +140,10 @@ def provenance(sums: dict[str, str], commit: str, began: datetime) -> dict[str, 
                 "externalParameters": {"command": "make release", "version": __version__},
                 "resolvedDependencies": [
                     {"uri": source, "digest": {"gitCommit": commit}},
-                    *({"uri": f"requirements/{path.name}", "digest": {"sha256": sha256(path)}}
-                      for path in sorted((TOP / "requirements").glob("*.txt"))),
+                    *(
+                        {"uri": f"requirements/{path.name}", "digest": {"sha256": sha256(path)}}
+                        for path in sorted((TOP / "requirements").glob("*.txt"))
+                    ),
                 ],
             },
             "runDetails": {

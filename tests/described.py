@@ -13,13 +13,14 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
+from cardsync.web.openapi import opened
+
 FILE = Path(__file__).parents[1] / "openapi.json"
 
 
 @cache
 def document() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(FILE.read_text())
-    return read
+    return opened(json.loads(FILE.read_text()))
 
 
 def closed(schema: Any, part_of_all: bool = False) -> Any:
@@ -81,8 +82,6 @@ def _answer(path: str, method: str, status: str) -> dict[str, Any] | None:
     if not operation:
         return {}
     answer: dict[str, Any] | None = operation["responses"].get(status)
-    while answer and "$ref" in answer:
-        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
     return answer
 
 

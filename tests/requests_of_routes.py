@@ -10,7 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = json.loads((Path(__file__).parents[1] / "openapi.json").read_text())
+from cardsync.web.openapi import opened
+
+DOCUMENT = opened(json.loads((Path(__file__).parents[1] / "openapi.json").read_text()))
 ROUTES = {
     f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods
 }

@@ -313,8 +313,9 @@ def assistants(shapes: bool, client: str | None) -> None:
     """Print what assistants can do, as docs/assistants.md."""
     if client:
         from cardsync.assistant import typed_clients
+        from cardsync.web.openapi import opened
 
-        document = json.loads(_interface())
+        document = opened(json.loads(_interface()))
         click.echo(getattr(typed_clients, client)(document), nl=False)
         return
     if shapes:

@@ -1,6 +1,7 @@
 """Each command of ours that the documentation names exists, with its options."""
 
 import pytest
+
 from docs_commands import DOCS, fault_of, mentions
 
 PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md", DOCS.parent / "agent/README.md"])

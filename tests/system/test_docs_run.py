@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.system.processes import Server, a_folder
 
 from docs_commands import DOCS, pages_of, shell_of
-from tests.system.processes import Server, a_folder
 
 PAGES = [page for page in [*pages_of("Start", "Run"), DOCS / "api.md"] if shell_of(page)]
 pytestmark = pytest.mark.slow

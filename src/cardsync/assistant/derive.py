@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cardsync.assistant.bindings import FALLBACK, TABLE, Argument, Binding, Shapes
 from cardsync.seller_state.sync_kinds import KINDS
+from cardsync.web.openapi import opened
 
 _TEXT: Final = {"type": "string"}
 _ID: Final = {"type": "integer"}
@@ -95,8 +96,9 @@ _ABOUT: Final = 200
 
 def derived(document: Mapping[str, Any]) -> dict[str, Shapes]:
     """The shapes of every binding of the table, read from openapi.json."""
+    whole = opened(document)
     return {
-        binding.name: _fallback() if binding is FALLBACK else _shapes(document, binding)
+        binding.name: _fallback() if binding is FALLBACK else _shapes(whole, binding)
         for binding in TABLE
     }
 

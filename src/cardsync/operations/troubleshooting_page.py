@@ -63,6 +63,7 @@ _REMEDIES: Final = {
     "idempotency_key_required": "send a new UUID as `X-Idempotency-Key`",
     "insufficient_balance": "wait, or ask the operator for credits",
     "insufficient_scope": "make a token with that scope",
+    "internal_server_error": "report it with the `X-Request-Id`; the log has the reason",
     "invalid_credentials": "try again, or ask an owner for a link for a new password",
     "invalid_csv": "export the file again, and send it as it is",
     "invalid_gzip": "compress the whole file again, or send it plain",
@@ -155,7 +156,7 @@ def troubleshooting_page() -> str:
 
 def error_codes() -> dict[str, tuple[set[int], str]]:
     """Return each code with its statuses and its meaning."""
-    found: dict[str, tuple[set[int], str]] = {}
+    found = {"internal_server_error": ({500}, "An unhandled failure on our side.")}
     for kind in _kinds(Problem):
         if hasattr(kind, "code") and hasattr(kind, "status"):
             meaning = " ".join((kind.__doc__ or "").split()).replace("|", r"\|")
