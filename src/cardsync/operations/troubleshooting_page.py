@@ -182,14 +182,14 @@ def doctor_sentences() -> Iterator[tuple[str, str, str]]:
         for node in sorted(ast.walk(function), key=lambda one: getattr(one, "lineno", 0)):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 said[node.targets[0].id] = _text(node.value, said)
-            if _is_line(node):
+            if isinstance(node, ast.Call) and _is_line(node):
                 state, part, sentence = (_text(it, said, constants) for it in node.args)
                 if state in ("bad", "note"):
                     yield state, part, sentence.replace("|", r"\|")
 
 
-def _is_line(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Line"
+def _is_line(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "Line"
 
 
 def _text(node: ast.expr, said: dict[str, str], constants: dict[str, object] | None = None) -> str:
