@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from cardsync import __version__
 from cardsync.errors import CommandError
@@ -68,13 +68,7 @@ def build(key_file: Path, folder: Path) -> None:
     shutil.rmtree(folder / "site", ignore_errors=True)
     sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     (folder / SUMS).write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
-    statement = canonical(provenance(sums, commit, began))
-    envelope = {
-        "payload": base64.b64encode(statement).decode(),
-        "payloadType": _PAYLOAD_TYPE,
-        "signatures": [{"keyid": public_key_of(key), "sig": sign(key, encoded(statement))}],
-    }
-    (folder / PROVENANCE).write_text(json.dumps(envelope, indent=2) + "\n")
+    write_statement(folder, sums, commit, began, key)
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
     print(f"signed by {public_key_of(key)}")
@@ -157,6 +151,18 @@ def provenance(sums: dict[str, str], commit: str, began: datetime) -> dict[str, 
     }
 
 
+def write_statement(
+    folder: Path, sums: dict[str, str], commit: str, began: datetime, key: Ed25519PrivateKey
+) -> None:
+    statement = canonical(provenance(sums, commit, began))
+    envelope = {
+        "payload": base64.b64encode(statement).decode(),
+        "payloadType": _PAYLOAD_TYPE,
+        "signatures": [{"keyid": public_key_of(key), "sig": sign(key, encoded(statement))}],
+    }
+    (folder / PROVENANCE).write_text(json.dumps(envelope, indent=2) + "\n")
+
+
 def encoded(statement: bytes) -> bytes:
     """Return what is signed of a statement: the pre-authentication encoding of DSSE."""
     kind = _PAYLOAD_TYPE.encode()
@@ -179,6 +185,8 @@ def verify(folder: Path, public_key: str | None) -> None:
     there = {path.name for path in folder.iterdir()} - {SUMS, PROVENANCE}
     if wrong := sorted(name for name in there if told.get(name) != sha256(folder / name)):
         raise CommandError(f"not as signed: {', '.join(wrong)}")
+    if missing := sorted(set(told) - there):
+        raise CommandError(f"missing: {', '.join(missing)}")
     print(f"{len(there)} files are as signed by {signature['keyid']}")
 
 
