@@ -1,6 +1,7 @@
 """`make release`: builds what a release holds into `dist`, and signs how it was made.
 
     release.py build --key-file FILE     wheels, sdists, sync app, docs, SBOM, sums, provenance
+    release.py wheels FOLDER             wheels and sdists alone
     release.py verify [--public-key KEY] [FOLDER]
 
 The wheels are built from the unpacked sdists, so that what an sdist lacks ends the build.
@@ -102,14 +103,22 @@ def sync_app(folder: Path) -> None:
 
 def image(folder: Path) -> None:
     """Build the container's image where a builder is there."""
-    builder = next((name for name in ("docker", "podman", "buildah") if shutil.which(name)), None)
+    builder = next((name for name in ("docker", "podman", "buildah") if _works(name)), None)
     if builder is None:
-        say("no image: neither docker, podman nor buildah is here")
+        say("no image: neither docker, podman nor buildah works here")
         return
     say("image")
     name = f"cardsync:{__version__}"
     run(builder, "build", "-f", "deploy/docker/Dockerfile", "-t", name, ".")
     run(builder, "save", "-o", str(folder / f"cardsync-{__version__}.oci.tar"), name)
+
+
+def _works(builder: str) -> bool:
+    """A client alone, without a service that builds, is no builder."""
+    asked = [builder, "info"]
+    return shutil.which(builder) is not None and not subprocess.run(
+        asked, capture_output=True, check=False
+    ).returncode
 
 
 def notes(version: str) -> str:
@@ -171,6 +180,8 @@ def encoded(statement: bytes) -> bytes:
 
 def verify(folder: Path, public_key: str | None) -> None:
     """Raise CommandError where a file differs from what was signed, or the key is another one."""
+    if not (folder / PROVENANCE).exists():
+        raise CommandError(f"{folder} has no {PROVENANCE}")
     envelope = json.loads((folder / PROVENANCE).read_text())
     statement = base64.b64decode(envelope["payload"])
     [signature] = envelope["signatures"]
@@ -224,12 +235,18 @@ def main(arguments: list[str]) -> None:
     building = commands.add_parser("build")
     building.add_argument("--key-file", type=Path, required=True)
     building.add_argument("--folder", type=Path, default=TOP / "dist")
+    wheels = commands.add_parser("wheels")
+    wheels.add_argument("folder", type=Path)
     verifying = commands.add_parser("verify")
     verifying.add_argument("folder", type=Path, nargs="?", default=TOP / "dist")
     verifying.add_argument("--public-key")
     chosen = parser.parse_args(arguments)
     try:
-        if chosen.command == "build":
+        if chosen.command == "wheels":
+            chosen.folder.mkdir(parents=True, exist_ok=True)
+            for project in (TOP, TOP / "agent"):
+                wheel_of(project, chosen.folder)
+        elif chosen.command == "build":
             build(chosen.key_file, chosen.folder)
         else:
             verify(chosen.folder, chosen.public_key)
