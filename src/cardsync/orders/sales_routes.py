@@ -63,12 +63,9 @@ class _ReportBody(Operation):
         )
         self.request_body = RequestBody(
             required=True,
-            description="A JSON object, plain or gzipped.",
+            description="A JSON object; the same as `application/gzip`, compressed.",
             content={
                 "application/json": OpenAPIMediaType(schema=whole),
-                "application/gzip": OpenAPIMediaType(
-                    schema=Schema(type=OpenAPIType.STRING, content_media_type="application/json")
-                ),
             },
         )
 

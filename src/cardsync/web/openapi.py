@@ -213,19 +213,50 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
                 _describe_limits(operation["responses"])
             if "requestBody" in operation:
                 _describe_body(operation["requestBody"])
+            for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+                _describe_bytes(part.get("content", {}))
     for one in retired.RETIRED:
         _describe_retired(one, schema["paths"][one.path][one.method.lower()])
     _unite(schema)
+    _name_as_classes(schema)
     _leave_out_defaults(schema)
     _share_answers(schema)
     return schema
 
 
+def _name_as_classes(schema: dict[str, Any]) -> None:
+    """Name structs so that classes of clients may have the names: of two with one name by their
+    modules, and no struct like a field of its own.
+    """
+    schemas = schema["components"]["schemas"]
+    new = {name: _class_name(name) for name in schemas if "_" in name} | {
+        name: f"{name}Body"
+        for name, one in schemas.items()
+        if re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() in one.get("properties", {})
+    }
+
+    def follow(part: Any) -> None:
+        for one in part.values() if isinstance(part, dict) else part:
+            if isinstance(one, dict | list):
+                follow(one)
+        if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+            before, _, name = part["$ref"].rpartition("/")
+            part["$ref"] = f"{before}/{new.get(name, name)}"
+
+    follow(schema)
+    schema["components"]["schemas"] = {new.get(name, name): one for name, one in schemas.items()}
+
+
+def _class_name(name: str) -> str:
+    *modules, struct = name.split("_")
+    return "".join(word.title() for word in modules) + struct
+
+
 def _leave_out_defaults(schema: dict[str, Any]) -> None:
     """Leave out what has the value that a reader assumes, and what another part says already."""
-    for name, one in schema["components"]["schemas"].items():
-        if one.get("title") == name:
-            del one["title"]
+    for one in schema["components"]["schemas"].values():
+        # Two structs of one name have the module's before it; a title would give both that name.
+        one.pop("title", None)
     for operations in schema["paths"].values():
         for operation in operations.values():
             if operation.get("deprecated") is False:
@@ -462,6 +493,15 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
         "content": {"application/json": body, "text/html": {"schema": TEXT}},
     }
     return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
+
+
+def _describe_bytes(content: dict[str, Any]) -> None:
+    """Say that what is neither JSON nor a page is bytes, which clients read from and into files."""
+    for kind, one in content.items():
+        if kind not in ("application/json", "text/html"):
+            form = one.get("schema") or {}
+            kept = {name: form[name] for name in ("deprecated", "description") if name in form}
+            one["schema"] = {"type": "string", "format": "binary", **kept}
 
 
 def _describe_body(body: dict[str, Any]) -> None:
