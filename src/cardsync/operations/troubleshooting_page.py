@@ -49,6 +49,7 @@ _REMEDIES: Final = {
     "already_used": "ask for a new address with `POST /api/v1/sync/upload-request`",
     "bad_request": "send whole JSON, and all of it within the time",
     "buyers_hidden": "connect the assistant again, with buyer data",
+    "card_missing": "choose a way out for the missing card, or send it again with `confirm=true`",
     "changed_since": "read it again, and decide with what is there now",
     "claim_expired": "claim the task again",
     "confirmation_needed": "look at the figures; if they are right, send it again with `confirm: true`",
