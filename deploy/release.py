@@ -150,7 +150,7 @@ def provenance(sums: dict[str, str], commit: str, began: datetime) -> dict[str, 
                 ],
             },
             "runDetails": {
-                "builder": {"id": os.environ.get("CARDSYNC_BUILDER", "local")},
+                "builder": {"id": os.environ.get("RELEASE_BUILDER", "local")},
                 "metadata": {
                     "startedOn": f"{began:%Y-%m-%dT%H:%M:%SZ}",
                     "finishedOn": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",

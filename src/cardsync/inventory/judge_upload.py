@@ -29,6 +29,7 @@ class Verdict:
     breaker: bool
     absent: int
     sold_out: int
+    new: int
     confirmed: bool
 
     @property
@@ -78,6 +79,7 @@ async def judge(
     sold_out = kept.get(
         "sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item()
     )
+    new = kept.get("new", rows["id"].null_count())
     async with work.database.tenant(upload.seller_id) as session:
         await own_state(session, lease)
         if kept:
@@ -90,6 +92,7 @@ async def judge(
             "breaker": tripped,
             "absent": gone,
             "sold_out": sold_out,
+            "new": new,
         }
         await session.execute(
             update(Upload)
@@ -97,7 +100,7 @@ async def judge(
             .values(verdict=verdict)
         )
         await hold_lease(session, lease, clock.now())
-    return Verdict(run_id, short, tripped, gone, sold_out, upload.confirmed)
+    return Verdict(run_id, short, tripped, gone, sold_out, new, upload.confirmed)
 
 
 async def _run_of(session: AsyncSession, upload: Upload) -> int:

@@ -93,7 +93,7 @@ def _report_of(
         **_read_as(parsed),
         "rows": parsed.rows,
         "applied": rows.height,
-        "new": rows["id"].null_count(),
+        "new": verdict.new,
         "skipped": parsed.rejected_count,
         "duplicates": parsed.duplicates,
         "rejected_count": parsed.rejected_count,

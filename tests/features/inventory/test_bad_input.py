@@ -250,19 +250,20 @@ def a_wide_file(columns):
     return a_csv(a_row(1, **dict.fromkeys(extra, "x")), header=HEADER + extra)
 
 
+NO_EXPORT = "this isn't a TCGplayer pricing export"
 UNUSABLE = {
-    "not a header": (ONE_CARD[len(HEADER_LINE) :], "line 1"),
-    "other columns": (b"a,b,c\r\n1,2,3\r\n", "line 1"),
-    "prose": (b"Dear Sir or Madam,\r\n", "line 1"),
-    "json": (b'[{"TCGplayer Id": 1}]', "line 1"),
-    "empty": (b"", "line 1"),
-    "byte order mark alone": (b"\xef\xbb\xbf", "line 1"),
+    "not a header": (ONE_CARD[len(HEADER_LINE) :], NO_EXPORT),
+    "other columns": (b"a,b,c\r\n1,2,3\r\n", NO_EXPORT),
+    "prose": (b"Dear Sir or Madam,\r\n", NO_EXPORT),
+    "json": (b'[{"TCGplayer Id": 1}]', NO_EXPORT),
+    "empty": (b"", NO_EXPORT),
+    "byte order mark alone": (b"\xef\xbb\xbf", NO_EXPORT),
     "no quantity column": (
         a_csv(a_row(1), header=[name for name in HEADER if name != "Total Quantity"]),
-        "line 1",
+        NO_EXPORT,
     ),
-    "NUL in the header": (ONE_CARD.replace(b"TCGplayer Id", b"TCGplayer\0Id"), "line 1"),
-    "unclosed quote in the header": (b'"' + ONE_CARD, "line 1"),
+    "NUL in the header": (ONE_CARD.replace(b"TCGplayer Id", b"TCGplayer\0Id"), NO_EXPORT),
+    "unclosed quote in the header": (b'"' + ONE_CARD, NO_EXPORT),
     "only a header": (HEADER_LINE, "line 2"),
     "only a header without its line end": (HEADER_LINE.strip(), "line 2"),
     "only a header and blank lines": (HEADER_LINE + b"\r\n \r\n\r\n", "line 2"),
