@@ -338,7 +338,7 @@ PAGES = [
     Page("/shelves"),
     Page("/shelves/box", kind="part"),
     Page("/shelves/put"),
-    Page("/shelves/{box:int}"),
+    Page("/shelves/{box:str}"),
     Page("/counts"),
     Page("/counts/{count_id:int}"),
     Page("/operator", ("/api/operator/sellers",), _sellers, owner_only=True),

@@ -282,7 +282,7 @@ def test_doctor_looks_for_the_part_that_drives_the_browser(
 ) -> None:
     monkeypatch.setitem(sys.modules, "playwright", None)
     [told] = browser_looks(tmp_path)["browser"]
-    assert told.startswith("look: the agent's part for it is missing: install")
+    assert told.startswith("look: the sync app's part for it is missing: install")
 
 
 # service

@@ -21,6 +21,7 @@ from sqlalchemy import Engine, NullPool, create_engine
 from tests.contract.test_tenancy import TENANT
 
 from builders import Seller, Service, read_csv
+from cardsync import __version__
 from cardsync.database.migrate import head_revision, keep_seal, migrate
 from cardsync.database.urls import engine_url, libpq_url
 from cardsync.processes.demo import demo_catalog
@@ -49,9 +50,8 @@ UNCHECKED = """
 
 
 def test_each_released_version_has_a_dump() -> None:
-    version = re.search(r'^version = "(\S+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert version is not None
-    assert version[1] in RELEASED, "docs/releases.md says what to do at a release"
+    in_work = ".dev" in __version__
+    assert in_work or __version__ in RELEASED, "docs/releases.md says what to do at a release"
     assert set(DUMPS) == set(RELEASED.values())
 
 

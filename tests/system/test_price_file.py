@@ -59,7 +59,7 @@ def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"hello\n", "line 1"),
+        (b"hello\n", "isn't a TCGplayer pricing export"),
         (GOOD.split(b"\r\n")[0] + b"\r\n", ""),
         (b"", ""),
         (gzip.compress(GOOD)[:-9], "damaged gzip"),

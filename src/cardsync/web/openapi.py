@@ -230,10 +230,11 @@ def _name_as_classes(schema: dict[str, Any]) -> None:
     """
     schemas = schema["components"]["schemas"]
     new = {name: _class_name(name) for name in schemas if "_" in name} | {
-        name: f"{name}Body"
+        name: next(f"{name}{end}" for end in ("Body", "Shown") if f"{name}{end}" not in schemas)
         for name, one in schemas.items()
         if re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() in one.get("properties", {})
     }
+    assert len({*schemas, *new.values()}) == len(schemas) + len(new)
 
     def follow(part: Any) -> None:
         for one in part.values() if isinstance(part, dict) else part:

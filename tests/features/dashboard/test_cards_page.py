@@ -220,7 +220,7 @@ async def test_the_selected_are_shelved_pinned_and_unpinned(shop):
     assert shelved.headers["location"].startswith("/cards?done=")
     assert {place["box"] for card in await all_cards(browser) for place in card["locations"]} == {3}
     wrong = await browser.form("/cards/shelve", scope="page", page_ids=page, box="0")
-    assert "Box: must be 1 or more" in wrong.text
+    assert "Box must be 1 or more" in wrong.text
     await browser.form("/cards/pin", scope="all", search="price>0")
     pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
     assert pinned == 2

@@ -263,7 +263,7 @@ async def test_a_figure_is_one_number_wherever_it_stands(a_seller, seed):
     tell("open pulls", "badge", badges["/pulls"])
     tell("open pulls", "today", int(shown["to_ship"]["pull_id"] is not None))
     tell("returns", "badge", badges["/returns"])
-    tell("returns", "returns", returns["total"])
+    tell("returns", "returns", returns["state_counts"]["to_restock"])
     tell("prices to review", "badge", badges["/pricing/reviews"])
     tell("suggestions", "badge", badges["/recommendations"])
     tell("suggestions", "suggestions", suggested["total"])

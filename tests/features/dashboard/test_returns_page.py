@@ -53,7 +53,7 @@ async def test_a_customer_is_shown_with_the_apis_figures_and_takes_a_note(shop):
     assert "<b onclick" not in page
     assert "Pays late." in page
     long = await browser.form(f"{path}/note", note="x" * 2001)
-    assert (long.status_code, "Note: must have at most 2000" in long.text) == (422, True)
+    assert (long.status_code, "Note must have at most 2000" in long.text) == (422, True)
     assert (await browser.http.post(f"{path}/note", data={"note": "x"})).status_code == 403
     assert (await browser.get("/customers/0000000000000000")).status_code == 404
 
@@ -123,7 +123,7 @@ async def test_copies_are_put_where_the_form_says(shop):
     _, browser, ids, order = shop
     path = f"/returns/{order}/restocked"
     copies = [f"{ids[1]}x2", f"{ids[2]}x1"]
-    for box, slot, told in ((1, "", "Slot: a number"), ("x", 2, "Box: a number")):
+    for box, slot, told in ((1, "", "Slot: a number"), ("a/b", 2, "Box must have no slash")):
         answer = await browser.form(path, box=box, slot=slot, copies=copies)
         assert (answer.status_code, told in answer.text) == (422, True)
     answer = await browser.form(path, box=2, slot=7, copies="many")

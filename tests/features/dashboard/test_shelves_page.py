@@ -72,7 +72,7 @@ async def test_a_place_takes_cards_one_after_the_other(shop):
     seller, browser, ids = shop
     staff = await joined(seller, f"staff-{seller.email}")
     page = (await staff.get("/shelves/put?box=1&slot=9&search=right")).text
-    assert "into 1-9" in page
+    assert "Put in box 1, slot 9" in page
     assert "<b onclick" not in page
     fields = {"card_id": ids[3], "box": 1, "slot": 9, "quantity": 4}
     answer = await staff.form("/shelves/put", **fields)

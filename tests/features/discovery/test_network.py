@@ -173,7 +173,7 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     # A second tab that shows the old state writes over nothing.
     stale = await browser.form("/network", **(FORM | {"store_name": "Other"}))
     assert stale.status_code == 409
-    assert "changed elsewhere" in stale.text
+    assert "Someone else changed this" in stale.text
     stands = {"was:postage_steps": "0:1.27,12:3.20"}
     unread = await browser.form("/network", rate_from="0", rate="a lot", **stands)
     assert unread.status_code == 422

@@ -131,7 +131,7 @@ async def test_prices_that_do_not_add_up_are_scaled_to_what_the_buyer_paid(a_sel
     assert Decimal(total["profit"]) == Decimal("3.26")
     [order] = (await seller.get("/api/orders")).json()["orders"]
     page = (await browser.get(f"/orders/{order['id']}")).text
-    assert "do not add up" in page
+    assert "don't add up" in page
     assert "Price each" not in (await browser.get(f"/print/orders/{order['id']}")).text
 
 

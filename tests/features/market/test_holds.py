@@ -87,7 +87,7 @@ async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
     await observed(sale(product, "9.00", ago(days=1), seen), listing(product, "8.00", seen))
     assert await gate_of(seller) == (None, None)
     card = await synced(seller)
-    told = "Its market gate keeps the rule's price. "
+    told = "Waiting for market data, so the price stays the same. "
     assert await gate_of(seller) == (
         "too_few_listings",
         f"{told}There are fewer listings than the rule requires.",

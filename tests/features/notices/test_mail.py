@@ -377,7 +377,7 @@ async def test_two_workers_send_a_letter_once_and_a_killed_one_sends_it_again(se
 async def test_the_page_says_what_is_sent_and_keeps_what_is_chosen(seller, a_seller, service):
     owner = await signed_in(seller)
     page = (await owner.get("/settings/notices")).text
-    assert "Choose what is worth an email to you." in page
+    assert "Choose your emails." in page
     assert "Orders to pull are due soon or late" in page
     done = await owner.form("/settings/notices", **{"way:sync_done": "daily", "way:x": "daily"})
     assert done.status_code == 303
@@ -385,7 +385,7 @@ async def test_the_page_says_what_is_sent_and_keeps_what_is_chosen(seller, a_sel
     assert {one["kind"]: one["way"] for one in kinds}["sync_done"] == "daily"
     # An installation without a mail server says so.
     plain = await signed_in(await a_seller())
-    assert "No email is sent" in (await plain.get("/settings/notices")).text
+    assert "Email isn't set up" in (await plain.get("/settings/notices")).text
     assert (await plain.get("/api/notices/choices")).json()["mail_on"] is False
 
 

@@ -97,7 +97,7 @@ async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
     assert await moved(seller, HISTORY) == 0
     owner, address = await signed_in(seller), f"/cards/{card['id']}"
     page = (await owner.get(address)).text
-    assert f'href="{address}?history=all"' in page
+    assert f'href="{address}?history=all#history"' in page
     assert "1.00" in (await owner.get(f"{address}?history=all")).text
 
 

@@ -125,7 +125,7 @@ def test_nothing_is_left_out_silently(with_rules):
     )
     assert changed == {2: "9.0000"}
     assert "rule “Draft” is a draft and prices nothing" in said
-    assert "rule “Off” is switched off and prices nothing" in said
+    assert "rule “Off” is turned off and prices nothing" in said
     assert "rule “Old ones” uses age, is:pinned, which a file does not have" in said
     assert "no stale card is lowered" in said
     assert "no_rule 1" in said
