@@ -80,7 +80,7 @@ REFUSED = {
     "an unknown verb": (
         signed(of_step(a_step("evaluate", script="alert(1)")), SIGNER),
         KEYS,
-        "steps that this agent does not know (evaluate); update the sync app",
+        "steps that this sync app does not know (evaluate); update the sync app",
     ),
     "no verb": (signed(of_step({"name": "x", "then": {"url": "/"}}), SIGNER), KEYS, "verb"),
     "an unknown field": (signed(a_pack(script="x"), SIGNER), KEYS, "cannot be read"),

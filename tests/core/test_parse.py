@@ -263,7 +263,7 @@ def test_missing_extra_and_reordered_columns():
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "line 1"),
+        (b"", "this isn't a TCGplayer pricing export"),
         (b"a,b\n1,2\n", "this isn't a TCGplayer pricing export"),
         (HEADER_ONLY, "no data row"),
         (b"\xef\xbb\xbf" + HEADER_ONLY + b"\r\n\r\n", "no data row"),

@@ -235,7 +235,7 @@ def test_a_capped_raise_ends_only_below_what_is_worth_a_look(asked, least):
             "sales_fetched_at": NOW,
         }
     )
-    assert told["would_change"].startswith(f"A median below {least},")
+    assert told["would_change"].startswith(f"Expires if the median drops below {least},")
 
 
 def test_the_reviews_that_are_worth_the_most_are_kept():

@@ -153,8 +153,8 @@ async def test_what_no_address_could_say_otherwise_is_refused_in_a_body(a_seller
     browser = await signed_in(seller)
     for send, path, body, field in (
         (seller.post, "/api/v1/sync/request", {"full_history": 1}, "full_history"),
-        (browser.post, "/api/shelves/put", {"card_id": 1, "box": "1", "slot": 1, "quantity": 1},
-         "box"),
+        (browser.post, "/api/shelves/put", {"card_id": 1, "box": 1, "slot": "1", "quantity": 1},
+         "slot"),
         (seller.post, "/api/v1/sync/log", {"status": "success", "duration_ms": "5"}, "duration_ms"),
     ):  # fmt: skip
         answer = await send(path, json=body)
