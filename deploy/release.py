@@ -116,9 +116,10 @@ def image(folder: Path) -> None:
 def _works(builder: str) -> bool:
     """A client alone, without a service that builds, is no builder."""
     asked = [builder, "info"]
-    return shutil.which(builder) is not None and not subprocess.run(
-        asked, capture_output=True, check=False
-    ).returncode
+    return (
+        shutil.which(builder) is not None
+        and not subprocess.run(asked, capture_output=True, check=False).returncode
+    )
 
 
 def notes(version: str) -> str:

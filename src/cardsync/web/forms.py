@@ -27,7 +27,8 @@ HEADINGS = {
 FIELDS = 20
 # `rule.query: …`, `ids[1]: …` and `price: …` name a field of the API.
 _OF_FIELD: Final = re.compile(
-    r"(?:[a-z_]+(?:\[\d+\])?\.)*(?P<name>[a-z][a-z_]*(?: [a-z_]+){0,2})(?:\[\d+\])?: (?P<why>.+)", re.DOTALL
+    r"(?:[a-z_]+(?:\[\d+\])?\.)*(?P<name>[a-z][a-z_]*(?: [a-z_]+){0,2})(?:\[\d+\])?: (?P<why>.+)",
+    re.DOTALL,
 )
 _WORDS: Final = {
     "starts": "the start", "starts at": "the start", "ends": "the end", "ends at": "the end",

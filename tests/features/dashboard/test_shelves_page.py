@@ -83,7 +83,7 @@ async def test_a_place_takes_cards_one_after_the_other(shop):
     for wrong, told in (
         ({"slot": ""}, "Slot: a number from 1"),
         ({"quantity": "-1"}, "Quantity: a number from 1"),
-        ({"card_id": "x"}, "Card_id: choose a card."),
+        ({"card_id": "x"}, "Card id: choose a card."),
     ):
         answer = await browser.form("/shelves/put", **(fields | wrong))
         assert (answer.status_code, told in answer.text) == (422, True)

@@ -93,7 +93,7 @@ async def test_the_download_has_every_rejected_row_though_the_report_lists_a_tho
     assert [row["TCGplayer Id"] for row in rows[:1_500]] == [str(n) for n in range(10, 1_510)]
     assert [int(row["Line"]) for row in rows] == list(range(5, 1_605))
     assert [row["Reason"] for row in rows[:1_000]] == [one["message"] for one in report["rejected"]]
-    assert all("columns; " in row["Reason"] for row in rows[1_500:])
+    assert all("column" in row["Reason"] for row in rows[1_500:]), rows[1_500]
     last = rows[1_499] | {"Total Quantity": "9", "Product Line": "Magic"}
     sent = await seller.post(f"{path}/mend", content=as_csv([last]))
     assert sent.status_code == 202, sent.text
@@ -149,7 +149,7 @@ async def test_the_pages_show_what_the_reads_answer(a_seller):
     assert "trigger_source" not in one
     page = await browser.get(f"/sync/cycles/{cycle['id']}")
     assert page.status_code == 200
-    assert "fetch_orders" in page.text
+    assert "Fetch orders" in page.text
     assert f"Sync {cycle['id']}" in page.text
     assert "5 seconds" in page.text
     assert "<b onclick" not in page.text

@@ -385,7 +385,7 @@ async def test_the_page_says_what_is_sent_and_keeps_what_is_chosen(seller, a_sel
     assert {one["kind"]: one["way"] for one in kinds}["sync_done"] == "daily"
     # An installation without a mail server says so.
     plain = await signed_in(await a_seller())
-    assert "Email isn't set up" in (await plain.get("/settings/notices")).text
+    assert "set up on this server" in (await plain.get("/settings/notices")).text
     assert (await plain.get("/api/notices/choices")).json()["mail_on"] is False
 
 
