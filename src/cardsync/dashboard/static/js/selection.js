@@ -33,7 +33,9 @@ function sum(form) {
   const worth = ticked.reduce((total, box) => total + amount(box.closest("tr")), 0);
   const money = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
   said.dataset.count = ticked.length.toLocaleString();
-  find("[data-worth]", said).textContent = worth ? ` · ${money.format(worth)}` : "";
+  // Not every selection has a sum.
+  const sumOf = find("[data-worth]", said);
+  if (sumOf) sumOf.textContent = worth ? ` · ${money.format(worth)}` : "";
 }
 
 document.addEventListener("change", event => {
