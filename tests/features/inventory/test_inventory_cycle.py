@@ -168,6 +168,7 @@ async def test_the_report_of_an_upload_has_exactly_its_fields(a_seller):
     }  # fmt: skip
     additive = {
         "priced", "noted", "noted_count", "blocked", "review", "catalog_loaded", "new_printing",
+        "new",
     }  # fmt: skip
     assert set(report) == decided | additive
     assert (report["error"], report["rejected"]) == (None, [])

@@ -496,7 +496,7 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     assert (known["output"], known["bound"], known["cost_floor"]) == ("4.00", "cost_floor", "4.00")
     assert known["summary"] == "2.00 is below the rule's floor by cost, 4.00."
     assert (unknown["output"], unknown["bound"], unknown["cost"]) == ("2.00", None, None)
-    assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
+    assert unknown["summary"].endswith("so the rule's floor by cost doesn't apply.")
     found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
     assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
     days = [(clock.now().date() + timedelta(day)).isoformat() for day in (-1, 1)]
