@@ -63,6 +63,7 @@ def main() -> None:
         for name, path in (
             ("today", "/today"),
             ("cards", "/cards?search=game:magic&sort=price&direction=desc"),
+            ("cards-dark", "/cards?search=game:magic&sort=price&direction=desc"),
             ("card", f"/cards/{moved[0]}"),
             ("orders", "/orders"),
             ("pull", f"/pulls/{shop.session_id}"),
@@ -74,6 +75,7 @@ def main() -> None:
             ("labels", "/print/labels"),
             ("sync", "/sync"),
         ):
+            page.emulate_media(color_scheme="dark" if name.endswith("-dark") else "light")
             page.goto(path)
             page.wait_for_load_state("networkidle")
             picture = TARGET / f"{name}.png"

@@ -345,9 +345,9 @@ async def test_a_seller_without_the_pipeline_gets_neither_call(a_seller):
     [
         (gzip.compress(ONE_CARD)[:-5], "invalid_csv", "gzip"),
         (b"\x1f\x8b", "invalid_csv", "gzip"),
-        (b"no header\r\n", "invalid_csv", "line 1"),
+        (b"no header\r\n", "invalid_csv", "isn't a TCGplayer pricing export"),
         (ONE_CARD.split(b"\r\n")[0] + b"\r\n", "invalid_csv", "line 2"),
-        (b"", "invalid_csv", "line 1"),
+        (b"", "invalid_csv", "isn't a TCGplayer pricing export"),
         (gzip.compress(bytes(50_000_001), 1), "decompressed_too_large", "50,000,000"),
     ],
     ids=["cut-gzip", "two-bytes", "no-header", "only-header", "empty", "bomb"],
