@@ -8,7 +8,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 
-# What the catalog calls one card: its game, name, set and number.
+# The columns that name one card in the catalog: game, name, set and number.
 _SAME: Final = f"""
     SELECT c.id, c.condition_label, c.printing, c.language, c.quantity, c.gone
       FROM card k

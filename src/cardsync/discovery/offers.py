@@ -16,7 +16,7 @@ from cardsync import clock
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
 
-# Who asks for a printing gets no copy in another language.
+# A request for a printing gets no copy in another language.
 IN_LANGUAGE: Final = """
     language = 'English' OR EXISTS (
         SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en')

@@ -168,7 +168,7 @@ def lines_of(on: str) -> str:
     return _PROFIT.format(counted=_COUNTED.format(costed=costed))
 
 
-# What stands for a rule where none priced a line, and where its card or price is not known.
+# The `rule_id` of a line that no rule priced, and of one whose card or price is unknown.
 NO_RULE: Final = 0
 UNKNOWN_RULE: Final = -1
 

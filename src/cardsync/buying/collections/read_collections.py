@@ -86,7 +86,7 @@ _ALIKE_COUNT: Final = f"""
        AND r.row = ANY (CAST(:rows AS bigint[]))
      GROUP BY r.row
 """
-# What a row says is not asked: of a Normal card no Foil is offered, where there is a Normal one.
+# A row that names its finish limits the candidates: a Normal card is never offered a Foil.
 _NEAR: Final = f"""
     WITH near AS (
         SELECT *, (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) AS fits

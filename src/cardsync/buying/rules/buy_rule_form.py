@@ -31,7 +31,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
 _TYPED: Final[Mapping[str, int]] = {"bands": 3, "bulk": 3, "lists": 1} | dict.fromkeys(
     ("stock_steps", "days_steps"), 2
 )
-# What a page calls a field, or a row of a table.
+# The words of pages for fields and for rows of tables.
 NAMES: Final = {
     "bands": "Tier",
     "bulk": "Bulk price",

@@ -133,7 +133,7 @@ async def mark_by_form(
     mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64])
     made = [(mark, 0)]
     if kind == "missing" and (found := _number(form["found"])):
-        # Some of the copies are there.
+        # A part of the copies was found.
         there = Mark(f"{mark_id[:58]}-found", "pulled", int(item), device, person, found)
         made.insert(0, (there, 0))
     link = link_of(request.scope)
