@@ -49,10 +49,13 @@ def a_link(shop: Shop) -> tuple[int, str]:
     return session, url + made["url"][made["url"].index("/p/") :]
 
 
-def a_phone(browser: Browser, link: str) -> Page:
+def a_phone(browser: Browser, link: str, late_script: bool = False) -> Page:
+    """Open the link on a phone; with `late_script` the first page has its forms alone."""
     context = browser.new_context(viewport={"width": 360, "height": 800})
     context.set_default_timeout(60_000)
     page = context.new_page()
+    if late_script:
+        page.route("**/phone-pull*.js", lambda route: route.abort(), times=1)
     page.goto(link)
     page.locator("#current .marks button").first.wait_for()
     return page

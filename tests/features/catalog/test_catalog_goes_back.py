@@ -214,8 +214,11 @@ async def test_of_two_that_go_back_one_does_it(service, here, run, bring, names,
         install(service.database, here, MAGIC, "magic", lambda _: None, renewal=True),
         return_exceptions=True,
     )
-    assert sum("is as it was loaded" in one for one in ended if isinstance(one, str)) == 1
     assert all(isinstance(one, (str, CatalogError)) for one in ended)
+    # Where the renewal had the hold first, it left the work to the next turn.
+    if "is to go back to its last version" in str(ended[2]):
+        ended.append(await go_back(service.database, here, MAGIC, "magic", lambda _: None))
+    assert sum("is as it was loaded" in one for one in ended if isinstance(one, str)) == 1
     assert sorted(names()) == named(old)
     assert query("SELECT failure, asked_at, back FROM catalog_install") == [(None, None, False)]
     # Who comes later finds it done.

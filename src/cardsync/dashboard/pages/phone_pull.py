@@ -60,6 +60,7 @@ async def phone_page(
         "url": url,
         "token": token,
         "device": device,
+        "named": named,
         "person": request.query_params.get("person", "")[:100],
         "game": "All games"
         if link.product_line is None

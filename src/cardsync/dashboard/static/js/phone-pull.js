@@ -17,7 +17,8 @@ const newId = () =>
     .join("");
 const parameters = new URLSearchParams(location.search);
 
-const device = read("pull-device", null) ?? newId();
+// A page that was opened by a form, before this file had loaded, holds its card for that device.
+const device = document.body.dataset.device || read("pull-device", null) || newId();
 write("pull-device", device);
 if (parameters.get("person")) write("pull-person", parameters.get("person"));
 const person = () => read("pull-person", "");
@@ -442,9 +443,11 @@ async function send() {
 
 async function refresh() {
   if (outbox.length) return send();
+  const before = queue;
   try {
     const answer = await ask(`/queue?device=${device}`);
-    if (answer.ok && !outbox.length) {
+    // An answer that marks have overtaken is older than what they brought.
+    if (answer.ok && !outbox.length && queue === before) {
       take(await answer.json());
       render();
     }
@@ -490,8 +493,11 @@ function begin() {
   addEventListener("offline", render);
   setInterval(send, 5000);
   setInterval(() => {
+    if (ended) return;
     const line = next();
-    if (line && !ended) claim(line, true);
+    if (line) claim(line, true);
+    // What others had may be free by now, and no event says so.
+    else refresh();
   }, 30000);
   keep();
   render();
