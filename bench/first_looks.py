@@ -67,7 +67,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             httpx.Client(base_url=f"http://{made.settings.bind}", timeout=120) as http,
         ):
             credentials = {"email": seller.email, "password": seller.password}
-            assert http.post("/api/session", json=credentials).status_code == 200
+            session = http.post("/api/session", json=credentials).raise_for_status().json()
+            http.headers["X-CSRF-Token"] = session["csrf_token"]
             clock = Clock(made, children, http)
             _bar(report, made, seller)
             _rule(report, clock, http, rounds)
