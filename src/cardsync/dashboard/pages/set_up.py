@@ -198,9 +198,11 @@ async def _steps(
     look: FirstLook | None = None
     presets: list[PresetShown] = []
     if owner and not waits and not read.runs:
-        look = await _look(database, caller, settings, heavy)
-        if look.cards:
-            presets = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
+        found, compared = await asyncio.gather(
+            _look(database, caller, settings, heavy),
+            heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now()),
+        )
+        look, presets = found, compared if found.cards else []
     given = {"made": "", "name": ""} | values
     return show(
         request,
