@@ -1,11 +1,12 @@
 """The tests that CI also runs at each commit against a stock PostgreSQL server: what speaks of the
 schema itself, and one story of each capability. `make nightly` runs all features and contracts
-against it.
+against it. One test of each capability runs against the installed wheel, too (`.ci/wheel`).
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ STORIES = {
     "work": "test_queue",
     "workflows": "test_workflow_packs",
 }
+# What `.ci/wheel` takes instead, where the story is a machine of many steps.
+SHORT = {
+    "orders": "test_one_order",
+    "pulling": "test_pulled_orders",
+    "search": "test_own_names",
+    "sync": "test_sync_decision",
+    "work": "test_put_back",
+}
 # With a bucket (`.ci/stock s3`) its server answers downloads and puts, and there is no folder to look
 # into or to break.
 OF_THE_FOLDER = {
@@ -85,13 +94,33 @@ OF_THE_FOLDER = {
 FILES = {TESTS / "contract" / f"{name}.py" for name in SCHEMA} | {
     TESTS / "features" / folder / f"{name}.py" for folder, name in STORIES.items()
 }
+SHORT_FILES = {
+    TESTS / "features" / folder / f"{name}.py" for folder, name in (STORIES | SHORT).items()
+}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     with_bucket = "CARDSYNC_TEST_BUCKET_URL" in os.environ
+    begun = set()
     for item in items:
         if item.path in FILES:
             item.add_marker(pytest.mark.story)
+        if item.path in SHORT_FILES - begun and not item.get_closest_marker("soak"):
+            begun.add(item.path)
+            item.add_marker(pytest.mark.installed)
         if with_bucket and item.name.partition("[")[0] in OF_THE_FOLDER:
             item.add_marker(pytest.mark.skip("it is about the local store"))
+
+
+def pytest_sessionfinish() -> None:
+    """Raise where CARDSYNC_TEST_INSTALLED names a folder and a module of ours came from another."""
+    if site := os.environ.get("CARDSYNC_TEST_INSTALLED"):
+        ours = {
+            name: Path(module.__file__)
+            for name, module in sys.modules.items()
+            if name.partition(".")[0] in ("cardsync", "cardsync_agent")
+            and getattr(module, "__file__", None)
+        }
+        if strange := sorted(it for it, file in ours.items() if not file.is_relative_to(site)):
+            raise pytest.UsageError(f"not from {site}: {len(strange)}, such as {strange[-1]}")
