@@ -15,6 +15,7 @@ from tests.kills.brought_files import Collection
 from tests.kills.imports import Cancel, Import
 from tests.kills.offers_in_stock import IntoStock
 from tests.kills.order_uploads import OrderUploads
+from tests.kills.pulls import Pulls
 from tests.kills.recommendations import Acceptance, Generation
 from tests.kills.removals import Removal
 from tests.kills.reprices import Reprice
@@ -36,6 +37,7 @@ STREAMS: tuple[type[Work], ...] = (
     SalesSums,
     Acceptance,
     IntoStock,
+    Pulls,
     Removal,
 )
 
