@@ -14,6 +14,7 @@ from cardsync.orders.shown import (
     OneOrder,
     PullRow,
     order_row,
+    settled_row,
 )
 from cardsync.shelf_place import BOX, NAMED, WAY
 
@@ -46,6 +47,15 @@ _PULLS = """
      WHERE p.seller_id = :seller AND p.order_id = :order
      ORDER BY s.opened_at DESC, s.id DESC LIMIT :sessions
 """
+_SETTLED = """
+    SELECT i.item_id, i.product_name, i.condition, i.missing_reason, i.missing_outcome,
+           i.missing_refund, i.missing_copy, i.missing_note, i.settled_at
+      FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
+     WHERE i.seller_id = :seller AND i.order_id = :order AND i.missing_outcome IS NOT NULL
+       AND s.state <> 'cancelled'
+     ORDER BY i.settled_at DESC, i.item_id LIMIT :settled
+"""
 
 
 async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrder:
@@ -55,8 +65,11 @@ async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrde
         "member": caller.member_id,
         "order": order_id,
         "sessions": limits.PULL_SESSIONS_SHOWN,
+        "settled": limits.SETTLED_CARDS_SHOWN,
     }
-    orders, items, pulls = await reading.together([_ORDER, _ITEMS, _PULLS], values, last=True)
+    orders, items, pulls, settled = await reading.together(
+        [_ORDER, _ITEMS, _PULLS, _SETTLED], values, last=True
+    )
     if not orders:
         raise errors.NotFound(f"there is no order {order_id}")
     width = len(ItemRow._fields)
@@ -64,4 +77,5 @@ async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrde
         order_row(orders[0], caller),
         [(ItemRow._make(row[:width]), CardOfItem._make(row[width:])) for row in items],
         [PullRow._make(row) for row in pulls],
+        [settled_row(row, caller) for row in settled],
     )

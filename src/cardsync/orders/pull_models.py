@@ -25,6 +25,8 @@ from cardsync.database.columns import FALSE, Base, Moment
 PullState = Literal["open", "completed", "cancelled"]
 # What was done about a card that was not found.
 MissingOutcome = Literal["found", "other_copy", "refund", "message"]
+# Why a card was not taken: its place is empty, it is damaged, or another card is there.
+MissingReason = Literal["not_there", "damaged", "other_card"]
 
 
 class PullSession(Base):
@@ -114,6 +116,9 @@ class PullSessionItem(Base):
             name="missing_outcome",
         ),
         CheckConstraint(
+            "missing_reason IN ('not_there', 'damaged', 'other_card')", name="missing_reason"
+        ),
+        CheckConstraint(
             "abs(missing_refund) < 100000000 AND scale(missing_refund) <= 4", name="missing_refund"
         ),
     )
@@ -132,6 +137,10 @@ class PullSessionItem(Base):
     # The card was not found at that time, by a person with this name.
     missing_at: Mapped[datetime | None] = mapped_column(Moment)
     missing_by: Mapped[str | None] = mapped_column(Text)
+    missing_reason: Mapped[MissingReason | None] = mapped_column(Text)
     missing_outcome: Mapped[MissingOutcome | None] = mapped_column(Text)
     missing_refund: Mapped[Decimal | None] = mapped_column(Numeric)
+    # The copy that went in its place, in words, and what its seller noted.
+    missing_copy: Mapped[str | None] = mapped_column(Text)
+    missing_note: Mapped[str | None] = mapped_column(Text)
     settled_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -24,6 +24,7 @@ from cardsync.database.session import run
 from cardsync.orders.filter_sql import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
+from cardsync.orders.pull_models import MissingReason
 from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 
 # The topic of notices that a session has changed; the payload is `seller:session`.
@@ -186,7 +187,7 @@ async def mark_pulled(
     change = "pulled_at = :now, missing_at = NULL"
     if await _change(place, change, "p.pulled_at IS NULL", "pulled", said):
         await _mark_for_phones(place, "pulled")
-        await _note_missing(place, (), "")
+        await _note_missing(place, ())
 
 
 async def defer(
@@ -227,23 +228,30 @@ async def unassign(
         note(session, caller, "pull_session.unassigned", summary, now)
 
 
+class Lost(NamedTuple):
+    """A card that was not found: by whom, and why."""
+
+    item_id: int
+    person: str
+    reason: MissingReason
+
+
 async def keep_missing(
     session: AsyncSession,
     caller: Caller,
     session_id: int,
     order_id: int,
-    items: Sequence[int],
-    person: str,
+    lost: Sequence[Lost],
     now: datetime,
 ) -> None:
-    """Note which cards of the order were not found, and by whom; none of them, if all were after
-    all. The first time stays, and what was settled stays settled.
+    """Note which cards of the order were not found, by whom and why; none of them, if all were
+    after all. The first time stays, and what was settled stays settled.
 
     Raises NotFound, PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
-    missing = bool(items)
-    await _note_missing(place, items, person)
+    missing = bool(lost)
+    await _note_missing(place, lost)
     change = "missing_at = :now" if missing else "missing_at = NULL"
     unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
     outcome = "is missing" if missing else "was found"
@@ -255,16 +263,23 @@ _NOTE_MISSING: Final = """
     UPDATE pull_session_item SET
            missing_at = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
                              THEN CAST(:now AS timestamptz) END,
-           missing_by = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
-                             THEN CAST(:person AS text) END
+           missing_by = (CAST(:people AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)],
+           missing_reason = (CAST(:reasons AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)]
      WHERE seller_id = :seller AND session_id = :session AND order_id = :id
        AND missing_outcome IS NULL
        AND (missing_at IS NOT NULL) <> (item_id = ANY (CAST(:items AS bigint[])))
 """
 
 
-async def _note_missing(place: _InSession, items: Sequence[int], person: str) -> None:
-    named = place.named | {"items": list(items), "person": person, "now": place.now}
+async def _note_missing(place: _InSession, lost: Sequence[Lost]) -> None:
+    named = place.named | {
+        "items": [one.item_id for one in lost],
+        "people": [one.person for one in lost],
+        "reasons": [one.reason for one in lost],
+        "now": place.now,
+    }
     await run(place.session, _NOTE_MISSING, named)
 
 

@@ -25,7 +25,7 @@ from cardsync.money import usd
 from cardsync.orders.cells import RefundType
 from cardsync.orders.customer_list import Customer, Earned
 from cardsync.orders.order_filter import ShippingType
-from cardsync.orders.pull_models import PullState
+from cardsync.orders.pull_models import MissingOutcome, MissingReason, PullState
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import UNSETTLED, marked_shipped_pending
 from cardsync.shelf_place import Place
@@ -67,6 +67,7 @@ class OrderRow(NamedTuple):
     refund_total_given: Decimal | None
     pulled_at: datetime | None
     missing_count: int
+    under_way: list[int] | None
 
 
 def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
@@ -77,6 +78,12 @@ def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
     if caller.sees_buyers:
         return order
     return order._replace(buyer_name=None, refund_note=None, feedback_comment=None)
+
+
+def settled_row(row: Sequence[Any], caller: Caller) -> SettledRow:
+    """Return a row without its note for a caller who may not see buyers."""
+    settled = SettledRow._make(row)
+    return settled if caller.sees_buyers else settled._replace(note=None)
 
 
 # The SQL expression of each field of a row.
@@ -90,6 +97,19 @@ _DERIVED = {
         JOIN pull_session s ON s.seller_id = i.seller_id AND s.id = i.session_id
        WHERE i.seller_id = :seller AND i.order_id = orders.id AND {UNSETTLED}
          AND s.seller_id = :seller AND s.state <> 'cancelled')""",
+    # The copies that are in hand, and those that the open session wants.
+    "under_way": """(SELECT CAST(ARRAY[sum(least(line.pulled, line.wanted)), sum(line.wanted)]
+                    AS bigint[])
+        FROM (SELECT coalesce(i.quantity, 1) AS wanted, coalesce((
+                     SELECT sum(m.quantity) FROM pull_mark m
+                      WHERE m.seller_id = :seller AND m.session_id = i.session_id
+                        AND m.item_id = i.item_id AND m.kind = 'pulled' AND NOT m.undone), 0)
+                     AS pulled
+                FROM pull_session s
+                JOIN pull_session_item i ON i.seller_id = s.seller_id AND i.session_id = s.id
+               WHERE s.seller_id = :seller AND s.state = 'open' AND i.seller_id = :seller
+                 AND i.order_id = orders.id) line
+      HAVING count(*) > 0)""",
 }
 ORDER_COLUMNS = ", ".join(_DERIVED.get(name, f"orders.{name}") for name in OrderRow._fields)
 
@@ -127,10 +147,25 @@ class PullRow(NamedTuple):
     pulled_at: datetime | None
 
 
+class SettledRow(NamedTuple):
+    """A card that was missing in a pull, and what was done about it."""
+
+    item_id: int
+    product_name: str | None
+    condition: str | None
+    reason: str | None
+    outcome: str
+    refund_amt: Decimal | None
+    copy: str | None
+    note: str | None
+    settled_at: datetime
+
+
 class OneOrder(NamedTuple):
     order: OrderRow
     items: list[tuple[ItemRow, CardOfItem]]
     pulls: list[PullRow]
+    settled: list[SettledRow]
 
 
 class ItemBody(msgspec.Struct, gc=False):
@@ -168,6 +203,10 @@ class OrderBody(msgspec.Struct):
     """When its copies were pulled; null: not yet"""
     missing_count: int
     """The items whose card was not found, and about which nothing was decided"""
+    copies_pulled: int | None
+    """The copies in hand while a pull is under way that has the order; null: none is"""
+    copies_to_pull: int | None
+    """The copies that this pull wants of it; null: none is under way"""
     refund_type: Annotated[str, Like(RefundType)] | None
     refund_origin: str | None
     refund_amt: str | None
@@ -230,6 +269,7 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
 
     Moments are JSON's to write.
     """
+    pulled, wanted = order.under_way or (None, None)
     return OrderBody(
         *order[:5],
         order.status_group,
@@ -243,6 +283,8 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
         order.pull_dismissed_at,
         order.pulled_at,
         order.missing_count,
+        pulled,
+        wanted,
         # Without an amount there is no refund, whatever else was said of one.
         *(_NO_REFUND if order.refund_amt is None else _refund(order)),
         order.feedback_rating,
@@ -292,12 +334,34 @@ class PullOfOrder(msgspec.Struct):
     pulled_at: datetime | None
 
 
+class SettledCard(msgspec.Struct):
+    """A card that was missing in a pull, and what was done about it. `refund_amt` is the refund that
+    the seller noted: the money itself moves at the marketplace.
+    """
+
+    item_id: int
+    product_name: str | None
+    condition: str | None
+    reason: Annotated[str, Like(MissingReason)]
+    outcome: Annotated[str, Like(MissingOutcome)]
+    refund_amt: str | None
+    copy: str | None
+    """The copy that went in its place: its condition, and where it lay; null: none was named"""
+    note: str | None
+    """The seller's note; null without one, and for a caller who may not see buyers"""
+    settled_at: datetime
+
+
 class OrderInFull(OrderBody, kw_only=True):
-    """An order with every item, and the newest pull sessions that had it."""
+    """An order with every item, the newest pull sessions that had it, and what was done about its
+    missing cards.
+    """
 
     items: list[ItemInFull]  # type: ignore[assignment]
     pulls: list[PullOfOrder]
     """The newest pull sessions that had it"""
+    settled_cards: list[SettledCard]
+    """The cards that were missing, and what was done about each"""
 
 
 def order_in_full(found: OneOrder) -> OrderInFull:
@@ -307,7 +371,22 @@ def order_in_full(found: OneOrder) -> OrderInFull:
         | {
             "items": [_item_in_full(item, card) for item, card in found.items],
             "pulls": [PullOfOrder(*pull) for pull in found.pulls],
+            "settled_cards": [_settled(one) for one in found.settled],
         }
+    )
+
+
+def _settled(one: SettledRow) -> SettledCard:
+    return SettledCard(
+        one.item_id,
+        one.product_name,
+        one.condition,
+        one.reason or "not_there",
+        one.outcome,
+        usd(one.refund_amt),
+        one.copy,
+        one.note,
+        one.settled_at,
     )
 
 

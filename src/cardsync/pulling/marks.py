@@ -227,11 +227,14 @@ async def _carry_on(
             await pull_sessions.mark_pulled(session, caller, link.session_id, order_id, now)
         elif some_undone:
             await pull_sessions.keep_unpulled(session, caller, link.session_id, order_id, now)
-        person = next((mark.person for mark in marks if mark.kind == "missing"), "")
-        items = [entry.item_id for entry in missing]
-        await pull_sessions.keep_missing(
-            session, caller, link.session_id, order_id, items, person, now
-        )
+        said = {mark.item_id: mark for mark in reversed(marks) if mark.kind == "missing"}
+        lost = [
+            pull_sessions.Lost(entry.item_id, mark.person, mark.reason)
+            if (mark := said.get(entry.item_id))
+            else pull_sessions.Lost(entry.item_id, "", "not_there")
+            for entry in missing
+        ]
+        await pull_sessions.keep_missing(session, caller, link.session_id, order_id, lost, now)
 
 
 _IN_QUEUE: Final = f"""

@@ -43,7 +43,7 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
 _LIST: Final = f"""
     SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
            i.product_name, i.product_line, i.set_name, i.condition, coalesce(i.quantity, 1),
-           i.missing_at, i.missing_by, item.unit_price, orders.total_amt, card.id, card.box,
+           i.missing_at, i.missing_by, i.missing_reason, item.unit_price, orders.total_amt, card.id, card.box,
            card.slot
       FROM pull_session_item i
       JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
@@ -116,7 +116,7 @@ async def missing_cards(
         "most": MOST,
     }
     rows = (await session.execute(text(_LIST), named)).all()
-    cards = [row[14] for row in rows if row[14] is not None]
+    cards = [row[-3] for row in rows if row[-3] is not None]
     copies: dict[int, list[OtherCopy]] = {}
     if cards:
         named |= {"cards": cards}
@@ -133,7 +133,7 @@ def _shown(
     caller: Caller, row: Sequence[Any], copies: Mapping[int, list[OtherCopy]]
 ) -> MissingCard:
     order_id, item_id, session_id, number, buyer, *of_card, card_id, box, slot = row
-    name, line, set_name, condition, quantity, at, by, price, total = of_card
+    name, line, set_name, condition, quantity, at, by, reason, price, total = of_card
     place = None if box is None else Place(box, slot).code
     others = [
         copy for copy in copies.get(card_id, []) if not copy.same or copy.location_code != place
@@ -151,6 +151,7 @@ def _shown(
         quantity,
         rfc3339(at),
         by or "",
+        reason or "not_there",
         usd(price),
         usd(total),
         card_id,
@@ -161,7 +162,8 @@ def _shown(
 
 _SETTLE: Final = f"""
     UPDATE pull_session_item i
-       SET missing_outcome = :outcome, missing_refund = :refund, settled_at = :now
+       SET missing_outcome = :outcome, missing_refund = :refund, missing_copy = :copy,
+           missing_note = :note, settled_at = :now
       FROM pull_session s, orders
      WHERE i.seller_id = :seller AND i.order_id = :order AND i.item_id = :item AND {UNSETTLED}
        AND s.seller_id = :seller AND s.id = i.session_id AND s.state <> 'cancelled'
@@ -195,27 +197,41 @@ _NOT_MISSING: Final = f"""
 """
 
 
+class WayOut(NamedTuple):
+    """A choice about a missing card: `refund` is what the buyer gets back at the marketplace, and
+    `card_id` and `location_code` name the copy that goes in its place.
+    """
+
+    outcome: MissingOutcome
+    refund: Decimal | None = None
+    card_id: int | None = None
+    location_code: str | None = None
+    note: str = ""
+
+
 async def settle(
     session: AsyncSession,
     caller: Caller,
     order_id: int,
     item_id: int,
-    outcome: MissingOutcome,
-    refund: Decimal | None,
+    way: WayOut,
     now: datetime,
 ) -> list[MissingCard]:
-    """Say what is done about a missing card, and return what the order still misses. `refund` is what
-    the buyer gets back at the marketplace. A repeated call changes nothing.
+    """Say what is done about a missing card, and return what the order still misses. A repeated call
+    changes nothing.
 
     Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
     """
     await one_at_a_time(session, caller.seller_id)
+    outcome, refund = way.outcome, way.refund
     named: dict[str, Any] = {
         "seller": caller.seller_id,
         "order": order_id,
         "item": item_id,
         "outcome": outcome,
         "refund": refund if outcome == "refund" else None,
+        "copy": await _copy(session, caller, order_id, item_id, way),
+        "note": way.note.strip() or None,
         "now": now,
     }
     if refund is not None and outcome != "refund":
@@ -247,7 +263,8 @@ async def settle(
         session,
         caller,
         KIND,
-        f"{name} of order {settled.order_number} {_WORDS[outcome]}",
+        f"{name} of order {settled.order_number} {_WORDS[outcome]}"
+        + (f": {named['copy']}" if named["copy"] else ""),
         now,
         after={"outcome": outcome} | ({"refund_amt": str(refund)} if refund is not None else {}),
         undo={
@@ -263,6 +280,24 @@ async def settle(
     return await missing_cards(session, caller, order_ids=[order_id])
 
 
+async def _copy(
+    session: AsyncSession, caller: Caller, order_id: int, item_id: int, way: WayOut
+) -> str | None:
+    """Return the named copy in words: its condition, and where it lies. Raises InvalidPayload."""
+    if way.card_id is None:
+        return None
+    if way.outcome != "other_copy":
+        raise errors.InvalidPayload("card_id: belongs to the outcome other_copy alone")
+    # A repeated call finds no missing card, and has nothing to choose from.
+    for card in await missing_cards(session, caller, order_ids=[order_id]):
+        for copy in card.other_copies if card.item_id == item_id else ():
+            if (copy.card_id, copy.location_code) == (way.card_id, way.location_code):
+                return ", ".join(filter(None, [copy.condition_label, copy.location_code]))
+        if card.item_id == item_id:
+            raise errors.InvalidPayload("card_id: names none of the card's other copies there")
+    return None
+
+
 async def _entries(
     session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> list[Entry]:
@@ -272,7 +307,8 @@ async def _entries(
 
 _UNSETTLE: Final = """
     UPDATE pull_session_item
-       SET missing_outcome = NULL, missing_refund = NULL, settled_at = NULL
+       SET missing_outcome = NULL, missing_refund = NULL, missing_copy = NULL,
+           missing_note = NULL, settled_at = NULL
      WHERE seller_id = :seller AND session_id = :session AND order_id = :order
        AND item_id = :item AND missing_outcome = :outcome
     RETURNING missing_at

@@ -20,11 +20,19 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, probl
 
 
 class SettleMissing(msgspec.Struct):
-    """`refund_amt` is what the buyer gets back at the marketplace, for the outcome refund alone."""
+    """`refund_amt` is what the buyer gets back at the marketplace, for the outcome refund alone;
+    `card_id` and `location_code` name one of `other_copies`, for the outcome other_copy alone.
+    """
 
     outcome: MissingOutcome
     """found, other_copy, refund or message"""
     refund_amt: Annotated[Any, Like(str | None)] = None
+    card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)] | None = None
+    """The inventory row whose copy goes in its place"""
+    location_code: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    """Where that copy lies; null: it has no place"""
+    note: Annotated[str, msgspec.Meta(max_length=limits.MISSING_NOTE_CHARACTERS)] = ""
+    """The seller's own words, shown with the order"""
 
 
 @get("/missing_cards", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
@@ -61,8 +69,13 @@ async def settle_missing_card(
             caller,
             order_id,
             item_id,
-            data.outcome,
-            missing_cards.refund_of(data.refund_amt),
+            missing_cards.WayOut(
+                data.outcome,
+                missing_cards.refund_of(data.refund_amt),
+                data.card_id,
+                data.location_code,
+                data.note,
+            ),
             clock.now(),
         )
     )

@@ -12,6 +12,7 @@ from litestar.response import Stream
 
 from cardsync import errors, limits
 from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.orders.pull_models import MissingReason
 from cardsync.pulling.phone_links import caller_with_link
 from cardsync.pulling.progress import Mark
 from cardsync.pulling.queue import PhoneLink
@@ -28,7 +29,7 @@ ItemId = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 
 class SentMark(msgspec.Struct):
     """A mark as a phone sends it. `id` is the phone's own, `sequence` counts the phone's marks, and
-    `undoes` names the mark that an undo takes back.
+    `undoes` names the mark that an undo takes back, `reason` says why a card is missing.
     """
 
     id: MarkId
@@ -37,6 +38,7 @@ class SentMark(msgspec.Struct):
     sequence: Annotated[int, msgspec.Meta(ge=0, le=limits.LARGEST_ID)] = 0
     quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.PULL_QUANTITY)] = 1
     undoes: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    reason: MissingReason = "not_there"
 
 
 class SentMarks(msgspec.Struct):
@@ -69,6 +71,7 @@ def marks_of(sent: SentMarks) -> list[tuple[Mark, int]]:
                 sent.person.strip(),
                 mark.quantity,
                 mark.undoes,
+                mark.reason,
             ),
             mark.sequence,
         )

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from cardsync.orders.pull_models import MissingReason
+
 Kind = Literal["pulled", "defer", "missing", "undo"]
 KINDS: Final[tuple[Kind, ...]] = ("pulled", "defer", "missing", "undo")
 State = Literal["waiting", "deferred", "missing", "pulled", "stopped"]
@@ -21,7 +23,9 @@ Outcome = Literal["counted", "surplus", "undone", "gone"]
 
 @dataclass(frozen=True)
 class Mark:
-    """`undoes` is the id of the mark that an undo takes back; `quantity` is that of a pulled one."""
+    """`undoes` is the id of the mark that an undo takes back; `quantity` is that of a pulled one,
+    `reason` that of a missing one.
+    """
 
     id: str
     kind: Kind
@@ -30,6 +34,7 @@ class Mark:
     person: str = ""
     quantity: int = 1
     undoes: str = ""
+    reason: MissingReason = "not_there"
 
 
 @dataclass

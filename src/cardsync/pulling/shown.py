@@ -4,10 +4,12 @@ buyer's name or address. Pure.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from cardsync.described import Like
+from cardsync.orders.pull_models import MissingReason
 from cardsync.pulling.progress import Outcome, State
 from cardsync.pulling.queue import Entry, PhoneLink, Queue
 
@@ -74,6 +76,8 @@ class MissingCard(msgspec.Struct):
     """The time at which it was not found"""
     missing_by: str
     """The person who looked for it; empty: unnamed"""
+    reason: Annotated[str, Like(MissingReason)]
+    """not_there: its place is empty; damaged; other_card: another card is at its place"""
     unit_price: str | None
     """The price that the buyer paid for a copy, in USD"""
     total_amt: str | None

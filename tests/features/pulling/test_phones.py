@@ -425,7 +425,8 @@ async def test_a_phone_says_that_some_copies_are_there_and_the_rest_is_missing(s
         dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)) for form in page.split("</form>")
     ]
     ways = [form for form in forms if form.get("kind") == "missing"]
-    assert [form.get("found", "") for form in ways] == ["", "1"]
+    assert [form.get("found", "") for form in ways] == ["", "1", "", ""]
+    assert [form.get("reason", "") for form in ways] == ["", "", "damaged", "other_card"]
     assert "Only 1 of 2 here" in page
     for _ in range(2):
         answer = await http.post(phone.path, data=ways[1])

@@ -395,3 +395,120 @@ async def test_a_refund_that_is_no_amount_is_refused(shop, lost, given):
     answer = await shop.post(f"/api/orders/{id}/missing/{item}", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
     assert len(await missing(shop)) == 1
+
+
+async def test_why_a_card_is_missing_is_told_at_the_desk_and_to_the_buyer(shop):
+    owner = await signed_in(shop)
+    [id], [items] = await orders_with(shop, 1, 2)
+    session = await start(shop)
+    send = await a_phone(owner, shop, session)
+    await send("missing", items[0], reason="damaged")
+    await send("missing", items[1], reason="other_card")
+    # The first reason stays.
+    await send("missing", items[0], reason="not_there")
+    assert [card["reason"] for card in await missing(shop)] == ["damaged", "other_card"]
+    page = (await owner.get(f"/orders/{id}")).text
+    assert "Damaged, at 1-4" in page
+    assert "Another card is there" in page
+    assert "turned out to be damaged." in page
+    assert page.count("find Card 2") == 1
+    # The phone's form without a script says the same.
+    [other], [[lost]] = await orders_with(shop, 2)
+    await done(shop, f"/api/pull_sessions/{session}/complete")
+    session = await start(shop)
+    body = {"session_id": session, "all_games": True}
+    [link] = (await owner.post("/api/pull_links", json=body)).json()["links"]
+    phone = link["url"][link["url"].index("/p/") :]
+    mark = {"kind": "missing", "item_id": lost, "id": "missing-form", "reason": "damaged"}
+    http = shop.service.client()
+    assert "Here, but damaged" in (await http.get(phone)).text
+    assert (await http.post(phone, data=mark | {"reason": "none"})).status_code == 422
+    assert (await http.post(phone, data=mark)).status_code == 303
+    assert [card["reason"] for card in await missing(shop, order_id=other)] == ["damaged"]
+
+
+async def test_the_copy_and_the_note_of_a_missing_card_stay_with_its_order(shop, lost):
+    owner, _, id, item, _ = lost
+    [card] = await missing(shop)
+    page = (await owner.get(f"/orders/{id}")).text
+    assert "Use the copy at 2-7" in page
+    assert "LP" in page
+    worse = card["other_copies"][1]
+    assert worse["condition_label"] == "Lightly Played"
+    way = f"/api/orders/{id}/missing/{item}"
+    for refused in (
+        {"outcome": "other_copy", "card_id": worse["card_id"], "location_code": "9-9"},
+        {"outcome": "other_copy", "card_id": 2**40},
+        {"outcome": "found", "card_id": worse["card_id"]},
+        {"outcome": "refund", "note": "x" * 501},
+    ):
+        answer = await shop.post(way, json=refused)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), refused
+    body = {"outcome": "other_copy", "card_id": worse["card_id"], "note": "Asked Ada first"}
+    assert await done(shop, way, **body) == {"cards": []}
+    assert await done(shop, way, **body) == {"cards": []}
+    [settled] = (await shop.get(f"/api/orders/{id}")).json()["settled_cards"]
+    assert settled.pop("settled_at")
+    assert settled == {
+        "item_id": item,
+        "product_name": "Card 1",
+        "condition": None,
+        "reason": "not_there",
+        "outcome": "other_copy",
+        "refund_amt": None,
+        "copy": "Lightly Played",
+        "note": "Asked Ada first",
+    }
+    page = (await owner.get(f"/orders/{id}")).text
+    assert "Asked Ada first" in page
+    assert await undo_last(owner, "order.missing_settled") == 200
+    assert (await shop.get(f"/api/orders/{id}")).json()["settled_cards"] == []
+
+
+async def test_a_refund_is_noted_and_its_money_stays_at_the_marketplace(shop, lost):
+    owner, _, id, item, _ = lost
+    fields = {"outcome": "refund", "refund_amt": "7.00", "note": "Water on it"}
+    page = await then(owner, f"/orders/{id}/missing/{item}", **fields)
+    assert "Water on it" in page.text
+    assert "TCGplayer shows no refund yet." in page.text
+    order = (await shop.get(f"/api/orders/{id}")).json()
+    assert order["refund_amt"] is None
+    [settled] = order["settled_cards"]
+    assert (settled["refund_amt"], settled["note"]) == ("7.00", "Water on it")
+    # It is still to be shipped, and pulled.
+    assert await listed(shop, pull_session="pulled") == [id]
+    await change_order(shop, id, refund_amt=7, refund_type="Partial")
+    page = await owner.get(f"/orders/{id}")
+    assert "TCGplayer shows no refund yet." not in page.text
+
+
+async def test_an_order_says_how_much_of_it_is_pulled_while_a_pull_is_under_way(shop):
+    owner = await signed_in(shop)
+    [id, rest], [[first, second], _] = await orders_with(shop, 1, 2, number=2)
+    more = await an_item(shop, id, sku_id=3, product_name="Card 1", quantity=5)
+    session = await start(shop)
+    send = await a_phone(owner, shop, session)
+
+    async def told(order):
+        one = (await shop.get(f"/api/orders/{order}")).json()
+        [row] = [o for o in (await shop.get("/api/orders")).json()["orders"] if o["id"] == order]
+        found = [(o["copies_pulled"], o["copies_to_pull"]) for o in (one, row)]
+        assert found[0] == found[1]
+        return found[0]
+
+    assert await told(id) == (0, 7)
+    await send("pulled", first)
+    mark = await send("pulled", more, quantity=3)
+    await send("pulled", first)  # one more than the order wants
+    assert await told(id) == (4, 7)
+    assert await told(rest) == (0, 2)
+    for page in ("/orders", f"/orders/{id}", f"/orders?order={id}"):
+        assert "Pulled 4 of 7" in " ".join((await owner.get(page)).text.split()), page
+    await send("undo", more, undoes=mark)
+    assert await told(id) == (1, 7)
+    await send("pulled", more, quantity=5)
+    await send("pulled", second)
+    assert await told(id) == (7, 7)
+    assert "Pulled 7 of 7" not in (await owner.get("/orders")).text
+    await done(shop, f"/api/pull_sessions/{session}/complete")
+    assert await told(id) == (None, None)

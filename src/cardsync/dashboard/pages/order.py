@@ -87,15 +87,19 @@ async def settle_missing(
     if outcome not in get_args(MissingOutcome):
         raise errors.InvalidPayload("outcome: this form names no way out; reload the page")
     refund = missing_cards.refund_of(form["refund_amt"]) if outcome == "refund" else None
-    await missing_cards.settle(
-        session,
-        caller,
-        order_id,
-        item_id,
+    note = form["note"]
+    if len(note) > limits.MISSING_NOTE_CHARACTERS:
+        raise errors.InvalidPayload(
+            f"note: must have at most {limits.MISSING_NOTE_CHARACTERS} characters"
+        )
+    way = missing_cards.WayOut(
         cast(MissingOutcome, outcome),
         refund,
-        clock.now(),
+        next(iter(ids_of([form["card_id"]])), None) if form["card_id"] else None,
+        form["location_code"] or None,
+        note,
     )
+    await missing_cards.settle(session, caller, order_id, item_id, way, clock.now())
     return back_to(form["back"] or f"/orders/{order_id}", message(f"missing_{outcome}"))
 
 

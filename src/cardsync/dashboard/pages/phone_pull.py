@@ -21,6 +21,7 @@ from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
 from cardsync.database.session import Database
+from cardsync.orders.pull_models import MissingReason
 from cardsync.pulling import marks
 from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
@@ -129,9 +130,12 @@ async def mark_by_form(
     undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
         raise errors.InvalidPayload("undoes: an undo must name its mark")
+    reason = form["reason"] or "not_there"
+    if reason not in get_args(MissingReason):
+        raise errors.InvalidPayload("reason: this form names no reason; reload the page")
     device, person = _device(form["device"]), form["person"][:100]
-    said = cast(Kind, kind)
-    mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64])
+    said, why = cast(Kind, kind), cast(MissingReason, reason)
+    mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64], why)
     made = [(mark, 0)]
     if kind == "missing" and (found := _number(form["found"])):
         # A part of the copies was found.

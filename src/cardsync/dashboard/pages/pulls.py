@@ -101,8 +101,11 @@ def message_about(card: MissingCard, shop: str) -> str:
     """Return a text to the buyer about a missing card, for the seller to copy. Pure."""
     words = [f"Hi {card.buyer_name.split()[0]}," if card.buyer_name else "Hi,", ""]
     name = " ".join(filter(None, [card.product_name, card.condition and f"({card.condition})"]))
+    which = f"{name or 'one of the cards'} of your order {card.order_number}"
     words.append(
-        f"I'm sorry: I can't find {name or 'one of the cards'} of your order {card.order_number}."
+        f"I'm sorry: {which} turned out to be damaged."
+        if card.reason == "damaged"
+        else f"I'm sorry: I can't find {which}."
     )
     others = [one for one in card.other_copies if not one.same]
     choice = "Would you like a refund for this card"

@@ -105,11 +105,11 @@ function button(kind, label, css, line, quantity = 1, undoes = "") {
   return made;
 }
 
-function mark(kind, line, quantity, undoes) {
+function mark(kind, line, quantity, undoes, reason = "not_there") {
   const sequence = read("pull-sequence", 0) + 1;
   write("pull-sequence", sequence);
   const back = kind === "undo" && line.pulled ? 1 : 0;
-  outbox.push({ id: newId(), kind, item_id: line.item_id, sequence, quantity, undoes, back });
+  outbox.push({ id: newId(), kind, item_id: line.item_id, sequence, quantity, undoes, back, reason });
   write(key("outbox"), outbox);
   render();
   send();
@@ -163,13 +163,13 @@ function rest(all) {
 function askWhatIsMissing(line) {
   const sheet = document.getElementById("wrong");
   const left = line.wanted - line.pulled;
-  const choice = (label, found) => {
+  const choice = (label, found, reason) => {
     const made = element("button", "", label);
     made.type = "button";
     made.addEventListener("click", () => {
       sheet.hidePopover();
       if (found) mark("pulled", line, found, "");
-      mark("missing", line, 1, "");
+      mark("missing", line, 1, "", reason);
     });
     return made;
   };
@@ -183,6 +183,8 @@ function askWhatIsMissing(line) {
     name("h2", "", [line.name || "–", line.place].filter(Boolean).join(", ")),
     choice(says("NoneHere"), 0),
     ...some,
+    choice(says("Damaged"), 0, "damaged"),
+    choice(says("OtherCard"), 0, "other_card"),
     cancel,
     element("p", "small muted", says("DeskDecides")),
   );
