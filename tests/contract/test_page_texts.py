@@ -66,3 +66,12 @@ def test_no_page_shows_the_path_of_a_field(texts):
     path = re.compile(r"^[a-z_]+(\[|\.[a-z_]+: )")
     found = {one.text for one in texts if path.match(one.text)}
     assert [one for one in found if path.match(sentence(errors.InvalidPayload(one)))] == []
+
+
+def test_a_part_that_scrolls_does_not_repeat_the_name_of_the_part_around_it():
+    for path in [path for folder in page_texts.TEMPLATES for path in folder.glob("*.html")]:
+        source = path.read_text()
+        around = re.findall(r'<section[^>]* aria-labelledby="([^"]+)"', source)
+        headings = re.findall(r'<h\d[^>]* id="([^"]+)"[^>]*>([^<]+)<', source)
+        scrolls = re.findall(r'role="region"\s+aria-label="([^"]+)"', source)
+        assert [text for one, text in headings if one in around and text in scrolls] == [], path
