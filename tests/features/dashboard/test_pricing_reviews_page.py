@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from cardsync import clock
+from lots_builder import settle
 
 PATH = "/pricing/reviews"
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -60,6 +63,32 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
     condition = next(one for one in told if one["kind"] == "prices_to_review")
     assert (condition["count"], condition["money"]) == (3, "36.00")
     assert "3 price changes need approval" in (await browser.get("/today")).text
+
+
+async def test_a_row_has_the_market_its_30_days_and_what_a_copy_leaves_and_one_reason_above(shop):
+    seller, _ = shop
+    clock.shift(timedelta(days=8))
+    rows = [
+        a_row(n, name=f"{HOSTILE} {n}", price="10.00", market=f"{30 + n}.00") for n in (1, 2, 3)
+    ]
+    await seller.import_csv(a_csv(*rows))
+    lot = {"marketplace_id": 3, "quantity": 1, "cost": "12.00"}
+    assert (await seller.post("/api/buying/lots", json={"lots": [lot]})).status_code == 201
+    await settle(seller)
+    browser = await signed_in(seller)
+    page = (await browser.get(PATH)).text
+    first, _, third = [
+        {label: re.sub(r"<[^>]+>|\s+", " ", cell).strip()
+         for label, cell in re.findall(r'<td[^>]*data-label="([^"]+)">(.*?)</td>', row, re.S)}
+        for row in re.findall(r"<tr data-worth.*?</tr>", page, re.S)
+    ]  # fmt: skip
+    # 33.00 less 10.75% and 2.5% of it, 0.30 and the 12.00 that the copy cost.
+    assert (first["Market"], first["Margin after fees"]) == ("$33.00", "$16.33")
+    assert (third["Market"], third["Margin after fees"]) == ("$31.00", "cost unknown")
+    assert page.count('aria-label="Market over 30 days: ') == 3
+    assert page.count("Over your limit for increases.") == 1
+    staff = await joined(seller, f"columns-{seller.email}")
+    assert "Margin after fees" not in (await staff.get(PATH)).text
 
 
 async def test_one_price_is_accepted_and_several_are_dismissed(shop):
