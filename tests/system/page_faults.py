@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 AXE_TEXT = AXE.read_text() if AXE.exists() else ""
 WIDTHS = ((1440, 900), (1024, 768), (390, 844))
-# The first row of a list is at most so far from the top on a desktop. The lists are the pages whose
-# rows are what one comes for: elsewhere a table is one part among others.
+# The first row of a list is at most so far from the top of the window, on a phone below the head.
+# The lists are the pages whose rows are what one comes for: elsewhere a table is one part of many.
 ROWS_BEGIN = 230
 LISTS = {
     "/cards", "/orders", "/customers", "/lists", "/activity", "/counts", "/pulls",
-    "/recommendations", "/pricing/reviews", "/pricing/runs", "/pricing/pins", "/buying/offers",
-    "/settings/people", "/settings/keys", "/settings/webhooks",
+    "/recommendations", "/pricing/reviews", "/pricing/runs", "/pricing/pins", "/buying",
+    "/buying/customers", "/buying/offers", "/sync/prices", "/sync/uploads", "/settings/people",
+    "/settings/keys", "/settings/webhooks",
 }  # fmt: skip
 # What a page still loads when it is left is broken off.
 LEFT = ("net::ERR_ABORTED",)
@@ -59,9 +60,11 @@ SHIFTED = """() => new Promise(done => {
     const name = (node?.nodeType === 3 ? node.parentElement : node)?.outerHTML?.slice(0, 120);
     done(sum > 0.02 ? [['shift', sum.toFixed(3), name || '']] : []); }, 50); })"""
 ROWS_FAR_DOWN = """most => {
-  const row = document.querySelector('main [data-rows] > *');
-  const top = row ? Math.round(row.getBoundingClientRect().top + scrollY) : 0;
-  return innerWidth < 1200 || top <= most ? [] : [['first row', top]]; }"""
+  const row = [...document.querySelectorAll('main [data-rows] > *')]
+    .find(one => one.getClientRects().length);
+  const head = innerWidth < 700 ? document.querySelector('main').offsetTop : 0;
+  const top = row ? Math.round(row.getBoundingClientRect().top + scrollY) - head : 0;
+  return top <= most ? [] : [['first row', top]]; }"""
 NO_ICON = "() => document.querySelector('link[rel~=icon]') ? [] : [['no icon']]"
 
 

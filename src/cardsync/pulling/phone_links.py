@@ -95,8 +95,7 @@ async def make_links(
         for line in lines
         if product_line in (None, line)
     ]
-    games = ", ".join(link.product_line or "other" for link in links)
-    summary = f"phone links created for pull {session_id}: {games or 'none'}"
+    summary = f"phone links created for pull {session_id}: {len(links)}"
     note(session, caller, "pull_link.made", summary, now, after={"links": [x.id for x in links]})
     return links
 

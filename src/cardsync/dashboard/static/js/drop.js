@@ -52,6 +52,7 @@ if (form) {
   document.addEventListener("dragover", event => {
     if (!dragsFile(event)) return;
     event.preventDefault();
+    if (form.popover) form.togglePopover(true);
     form.classList.add("over");
   });
   document.addEventListener("dragleave", event => {
