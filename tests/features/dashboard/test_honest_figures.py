@@ -274,17 +274,14 @@ async def test_the_parts_of_a_run_and_of_a_price_file_are_their_totals(a_seller)
     assert cards == priced + sum(map(int, blocked)) == 4
     page = (await browser.get("/sync/prices")).text
     text = seen(page)
-    assert f"To raise {up - 1} price" in text
-    assert f"To lower {down} price" in text
-    assert "First prices 1 card" in text
     by = {"up": Decimal(), "down": Decimal()}
     for row in page.split("<tr>"):
         stock = re.search(r'data-label="Stock">(\d+)<', row)
         change = re.search(r'class="change (up|down)">(.*?)<small', row, re.S)
         if stock and change:
             by[change[1]] += amounts(change[2])[0] * int(stock[1])
-    assert f"${by['up']} more listed" in text
-    assert f"${by['down']} less listed" in text
+    assert f"{up - 1} price{'s' * (up != 2)} to raise by ${by['up']}" in text
+    assert f"{down} to lower by ${by['down']}, 1 card without a price before" in text
 
 
 # A condition of Today, and the noun of the count on the page behind it.
@@ -303,7 +300,8 @@ async def counted(browser, condition):
     text = seen((await browser.get(condition["next_step"]["path"])).text)
     pattern = LISTS[condition["kind"]]
     if pattern is None:
-        return sum(map(int, re.findall(r"(\d+) (?:prices?|cards?) (?:\$|no price)", text)))
+        parts = r"(\d+) (?:prices? to raise|to lower|cards? without a price)"
+        return sum(map(int, re.findall(parts, text)))
     return int(re.findall(pattern, text)[-1])
 
 

@@ -110,9 +110,7 @@ async def test_the_price_file_shows_old_price_new_price_and_change(a_seller):
     assert "$1.00 $1.10 ▲ rises by $0.10 (10.0%)" in told
     assert "none yet $4.95 first price" in told
     # 3 x 0.89 and 2 x 0.10.
-    assert "To raise 2 prices $2.87 more listed" in told
-    assert "To lower 0 prices $0.00 less listed" in told
-    assert "First prices 1 card no price before" in told
+    assert "2 prices to raise by $2.87, 0 to lower, 1 card without a price before" in told
 
 
 async def test_the_file_of_prices_is_seen_and_approved(a_seller):
