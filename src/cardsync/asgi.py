@@ -112,6 +112,8 @@ from cardsync.web.heavy_work import heavy_work
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
 from cardsync.web.parameters_first import read_parameters_first
+from cardsync.web.public_demo import kept_harmless
+from cardsync.web.public_fetch import Outward
 from cardsync.web.security_txt import security_txt
 from cardsync.workflows import routes as workflows
 
@@ -143,6 +145,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     the application's state.
     """
     stack.enter_context(exporting(settings, "web"))
+    Outward.allowed = settings.outward_requests
     if settings.database_url is None:
         raise RuntimeError(
             "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
@@ -360,6 +363,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             health.readyz,
             security_txt,
         ],
+        middleware=[kept_harmless] if settings.public_demo else [],
         request_class=request.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
         dependencies=DEPENDENCIES,

@@ -19,6 +19,8 @@ import click
 from cardsync import __version__
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from cardsync.database.session import Database
     from cardsync.settings import Settings
 
@@ -277,8 +279,31 @@ def migrate() -> None:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the demo's data.")
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
 @click.option("--marketplace", is_flag=True, help="Run a simulated marketplace beside it.")
-def demo(port: int | None, data_dir: Path | None, leave: bool, marketplace: bool) -> None:
+@click.option("--public", is_flag=True, help="For strangers: each night undoes what they change.")
+@click.option(
+    "--undo-at",
+    type=click.DateTime(["%H:%M", "%H:%M:%S"]),
+    help="When it does, by UTC (default 09:00).",
+)
+def demo(
+    port: int | None,
+    data_dir: Path | None,
+    leave: bool,
+    marketplace: bool,
+    public: bool,
+    undo_at: datetime | None,
+) -> None:
     """A demo seller, one whole cycle by the real agent, and a server to look at."""
+    if public:
+        if leave or marketplace:
+            raise click.UsageError("--public runs by itself, without --exit and --marketplace")
+        from cardsync.processes.demo.nightly_demo import NIGHT, run_public
+
+        at = undo_at.time() if undo_at else NIGHT
+        run_public(serve_settings(None, port, None, data_dir), at)
+        return
+    if undo_at:
+        raise click.UsageError("--undo-at needs --public")
     from cardsync.processes.demo.simulated_marketplace import must_be_here
     from cardsync.processes.demo.story import run as run_demo
 

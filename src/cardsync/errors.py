@@ -204,6 +204,15 @@ class OwnerRequired(Problem):
     code = "owner_required"
 
 
+class PublicDemo(Problem):
+    """Visitors of this public demo can't change that. Try prices, orders, lists or buying: each night
+    undoes them.
+    """
+
+    status = 403
+    code = "public_demo"
+
+
 class PaidPlanRequired(Problem):
     """The account's plan does not include that."""
 

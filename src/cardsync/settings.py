@@ -188,6 +188,13 @@ def _mirror(url: str | None) -> str | None:
     return url or None
 
 
+def _demo(text: str) -> str:
+    email, _, password = text.partition(":")
+    if text and not ("@" in email and password):
+        raise ValueError("it must be like demo@example.com:password")
+    return text
+
+
 def _contact(text: str | None) -> str | None:
     """Read an email address as the URI that security.txt wants."""
     if not text:
@@ -391,6 +398,14 @@ class Settings(BaseSettings):
     set_up_token: str | None = Field(
         None,
         description="Opens /set-up while there is no seller; absent: one that follows from SECRET_KEY, in the link that `serve` prints",
+    )
+    outward_requests: bool = Field(
+        True,
+        description="Ask hosts of the internet: for pictures and catalogs, with webhooks, about assistants; off: nothing is asked, and no mail is sent",
+    )
+    public_demo: Annotated[str, AfterValidator(_demo)] = Field(
+        "",
+        description="Everybody may sign in as this member, written email:password, and change what `cardsync demo --public` undoes each night, nothing else; empty: this is no public demo",
     )
     development_pages: bool = Field(
         False, description="Serve /styleguide, the page of all components, for developers"
@@ -666,7 +681,7 @@ class Settings(BaseSettings):
 
     @property
     def sends_mail(self) -> bool:
-        return self.mail_url is not None and self.mail_from is not None
+        return None not in (self.mail_url, self.mail_from) and self.outward_requests
 
     @property
     def backups_folder(self) -> Path:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -201,3 +202,58 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(
         lambda: not processes_of(place.data_dir),
         lambda: f"the end of {told(processes_of(place.data_dir))}",
     )
+
+
+@pytest.mark.soak
+def test_a_public_demo_is_made_anew_at_night() -> None:
+    """What this alone would find (five minutes): that a night really undoes what visitors changed,
+    that the shop of the night is made while the old one still answers, and is no other's.
+    """
+    with a_folder() as folder:
+        place = Server(folder, folder / "public")
+        night = datetime.now(UTC) + timedelta(seconds=180)
+        command = [*PROGRAM, "demo", "--public", "--undo-at", f"{night:%H:%M:%S}"]
+        with subprocess.Popen(
+            [*command, "--data-dir", str(place.data_dir)], env=place.env, text=True,
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        ) as demo, httpx.Client(base_url=place.url) as visitor:  # fmt: skip
+            try:
+                until(lambda: answers(visitor), "the public demo", pause=1)
+                assert datetime.now(UTC) < night, "the first shop took too long"
+                look_around(visitor)
+                made = visitor.post("/api/lists", json={"name": "Until tonight"})
+                assert made.status_code == 201, made.text
+                webhook = {"url": "https://example.com/hook", "kinds": ["price_changes"]}
+                refused = visitor.post("/api/webhooks", json=webhook)
+                assert (refused.status_code, refused.json()["code"]) == (403, "public_demo")
+                assert lists(visitor) == ["Until tonight"]
+                while datetime.now(UTC) < night:
+                    assert answers(visitor, "/api/lists")
+                    time.sleep(1)
+                # The session ends with its shop.
+                until(lambda: answers(visitor, "/api/lists", 401), "the next shop", 300, 2)
+                look_around(visitor)
+                assert lists(visitor) == []
+                assert len(list((place.data_dir / "public-demo").iterdir())) == 1
+            finally:
+                demo.send_signal(signal.SIGTERM)
+                demo.wait(60)
+
+
+def answers(http: httpx.Client, path: str = "/sign-in", status: int = 200) -> bool:
+    try:
+        return http.get(path).status_code == status
+    except httpx.TransportError:
+        return False
+
+
+def look_around(http: httpx.Client) -> None:
+    """Sign in as the button of a public demo's sign-in page does."""
+    page = http.get("/sign-in").text
+    form = dict(re.findall(r'name="(email|password)" value="([^"]+)"', page))
+    assert http.post("/sign-in", data=form).headers["Location"] == "/today"
+    http.headers["X-CSRF-Token"] = http.get("/api/session").json()["csrf_token"]
+
+
+def lists(http: httpx.Client) -> list[str]:
+    return [one["name"] for one in http.get("/api/lists").json()["lists"]]

@@ -23,6 +23,7 @@ from cardsync.settings import Settings
 from cardsync.web import pages
 from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page
+from cardsync.web.public_demo import sign_in_of
 from cardsync.web.request import ApiRequest
 
 DONE = {
@@ -80,6 +81,7 @@ def _sign_in(
     then: str = "",
 ) -> Template:
     values: dict[str, Any] = {"email": email, "problem": problem, "done": done, "then": _own(then)}
+    values["demo"] = sign_in_of(settings.public_demo)
     values["passkeys"] = has_name(settings, request.headers.get("host"))
     return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)
 

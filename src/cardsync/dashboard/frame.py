@@ -73,6 +73,7 @@ class Frame(NamedTuple):
     on_phones: list[Place]
     counts: dict[str, int]
     sync: SyncLine
+    public_demo: bool
 
 
 def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
@@ -87,6 +88,7 @@ def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
         on_phones(groups),
         _counts(caller, read, reader.now),
         sync_line(reader, caller, read.agent_seen_at, settings),
+        bool(settings.public_demo),
     )
 
 

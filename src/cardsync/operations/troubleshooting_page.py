@@ -103,6 +103,7 @@ _REMEDIES: Final = {
     "operator_required": "ask the operator of the installation",
     "overlapping_rule_transitions": "send the two actions in plans of their own",
     "owner_required": "ask an owner of the shop",
+    "public_demo": "install cardsync yourself; a public demo shows it, and keeps nothing",
     "paid_plan_required": "ask the operator for a plan that includes it",
     "payload_too_large": "send it in parts",
     "plan_not_waiting": "send the plan again",

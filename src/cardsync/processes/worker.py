@@ -55,6 +55,7 @@ from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
 from cardsync.telemetry.exporting import exporting
+from cardsync.web.public_fetch import Outward
 from cardsync.work.jobs import (
     ORDERS,
     REMATCHED_CARDS,
@@ -245,5 +246,6 @@ def serve_jobs(settings: Settings) -> None:
 
     watch_parent()
     limit_memory(settings.worker_memory_mb)
+    Outward.allowed = settings.outward_requests
     with exporting(settings, "worker"), own_metrics_served(settings):
         asyncio.run(main())

@@ -42,6 +42,12 @@ class NotFetched(Exception):
     """The message says why, for a page."""
 
 
+class Outward:
+    """Whether this process asks hosts at all. Its start-up reads the setting."""
+
+    allowed = True
+
+
 class HostAway(NotFetched):
     """The host did not answer, or is busy: the file may be fetched later."""
 
@@ -191,6 +197,8 @@ async def _answer(
     mirror: str | None = None,
 ) -> AsyncIterator[Any]:
     """Open the answer, which is httpx's; all that is done with it has so many seconds."""
+    if not Outward.allowed:
+        raise NotFetched("this installation asks no other host (OUTWARD_REQUESTS)")
     if wrong := problem(url, development=development, mirror=mirror):
         raise NotFetched(f"it {wrong}")
     try:
