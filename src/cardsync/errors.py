@@ -378,7 +378,7 @@ class PullSessionNotOpen(Problem):
 
 
 class CountOpen(Problem):
-    """This box is being counted: settle or cancel that count first."""
+    """This box is being counted: finish or cancel that count first."""
 
     status, code = 409, "count_open"
 

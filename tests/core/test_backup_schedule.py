@@ -36,7 +36,7 @@ def test_backups_without_a_rehearsal_are_wrong_after_three_days(days, unproven):
     wrong = backup_reports.state_of(rows, NOW).wrong
     assert (wrong is not None) is unproven
     if wrong:
-        assert wrong == "No backup was restored on trial since November 22"
+        assert wrong == "No backup has passed a restore test since November 22"
 
 
 def test_a_year_of_daily_backups_leaves_days_weeks_and_months():

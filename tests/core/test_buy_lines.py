@@ -130,7 +130,7 @@ def test_an_explanation_says_each_step_in_a_sentence():
     rule = replace(RULE, stock_steps=(Step(2, 1_000),), most_copies=3)
     said = sentences(value(rule, line(2), facts(in_stock=2)))
     assert said == [
-        "The buy rule “Magic” governs this card.",
+        "The buy rule “Magic” sets the price.",
         "The market price of a Near Mint copy is $20.00.",
         "A Near Mint copy counts 100% of that, $20.00.",
         (
@@ -138,7 +138,7 @@ def test_an_explanation_says_each_step_in_a_sentence():
             "$10.00 in cash, $12.00 in credit."
         ),
         (
-            "With 2 in stock, on order and in this offer, the next copy brings 10% less (from 2 on): "
+            "With 2 in stock, on order and in this offer, the rule pays 10% less for the next copy (from 2 copies): "
             "$9.00 in cash, $10.80 in credit."
         ),
         "With 3 in stock, on order and in this offer, the limit of 3 is reached.",

@@ -681,7 +681,7 @@ def test_a_graded_card_is_left_out_with_its_reason():
     text, _ = SAMPLES["collectr"]
     _, rows = read(text.replace("Ungraded,Near Mint", "PSA 10,Near Mint").encode())
     assert rows.frame.select("left_out", "reason").rows() == [
-        (False, ""), (True, "a graded card, which no buy rule values"),
+        (False, ""), (True, "a graded card; buy rules don't price those"),
     ]  # fmt: skip
 
 

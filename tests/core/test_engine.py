@@ -654,7 +654,7 @@ def test_a_sale_that_keeps_what_is_never_lowered_leaves_those_cards_alone():
             a_rule(never_lower=True),
             {"keep_never_lower": True},
             {},
-            "Promotion “Sale” leaves prices alone that their rule never lowers: 10.00.",
+            "Promotion “Sale” doesn't lower prices whose rule says “never lower”: 10.00.",
         ),
     ],
 )
@@ -929,11 +929,15 @@ def test_the_last_step_says_what_becomes_of_the_price(card, said):
         ({}, {}, "10.00 needs no rounding."),
         ({}, {"market": 100_049}, "10.0049 is 10.00 in whole cents."),
         ({"rounding": "x99"}, {}, "10.00 rounds up to end in x99: 10.99."),
-        ({"ceiling": 99_990}, {}, "9.999 becomes 9.99, the most the ceiling and cap allow."),
+        (
+            {"ceiling": 99_990},
+            {},
+            "9.999 becomes 9.99, the highest price that the ceiling and cap allow.",
+        ),
         (
             {"floor": 120_010},
             {},
-            "12.001 becomes 12.01, the least the floor, cap and Direct minimum allow.",
+            "12.001 becomes 12.01, the lowest price that the floor, cap and Direct minimum allow.",
         ),
     ],
 )
@@ -978,7 +982,10 @@ def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
     steps = sentences.explain(
         price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW)
     )
-    assert steps[11]["summary"] == "2.50 is in a fee gap, but the ceiling is below its end, 2.73."
+    assert (
+        steps[11]["summary"]
+        == "2.50 is in a fee gap, but the ceiling is below the end of the gap, 2.73."
+    )
 
 
 def test_explaining_needs_the_rules_of_the_run():

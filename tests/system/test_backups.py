@@ -127,7 +127,7 @@ def edit(**changed):
 
 
 DAMAGES = {
-    "truncated": (lambda path: os.truncate(path / backup_folder.DUMP, 900), "900 bytes in place"),
+    "truncated": (lambda path: os.truncate(path / backup_folder.DUMP, 900), "900 bytes instead"),
     "flipped bit": (flip, "was changed since it was written"),
     "object gone": (
         lambda path: next(one for one in (path / "objects").rglob("*") if one.is_file()).unlink(),
@@ -135,7 +135,7 @@ DAMAGES = {
     ),
     "newer": (edit(revision="9999"), "it takes a newer cardsync"),
     "foreign": (edit(seals=["0" * 64]), "is of another installation"),
-    "fewer rows": (edit(tables={"card": 58}), "card has 59 rows in place of 58"),
+    "fewer rows": (edit(tables={"card": 58}), "card has 59 rows instead of 58"),
     "no backup": (lambda path: (path / "manifest.json").unlink(), "is not a backup of cardsync"),
     "no manifest": (edit(format="x"), "cannot be read"),
 }
@@ -335,7 +335,7 @@ def test_base_backups_build_on_each_other_and_are_restored(shop):
         assert not (server.data_dir / "restoring").exists()
         os.truncate(server.data_dir / "backups" / made[0]["name"] / "base" / "base.tar.gz", 900)
         refused = server.run("backup", "verify", made[2]["name"])
-        assert (refused.code, "900 bytes in place" in refused.err) == (1, True), refused.err
+        assert (refused.code, "900 bytes instead" in refused.err) == (1, True), refused.err
     finally:
         server.env = earlier
         server.run("restore", "--drop-old")

@@ -178,10 +178,10 @@ def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop
         [link.rpartition("/")[2], item],
     )
     page.reload()
-    page.get_by_role("heading", name="Marks that were not sent").wait_for()
+    page.get_by_role("heading", name="Changes not sent yet").wait_for()
     eventually(lambda: in_hand(link) == before + 1, "the mark behind the refused one", 20)
     page.get_by_role("button", name="Clear these").click()
-    page.get_by_role("heading", name="Marks that were not sent").wait_for(state="hidden")
+    page.get_by_role("heading", name="Changes not sent yet").wait_for(state="hidden")
     page.context.close()
 
 
@@ -200,7 +200,7 @@ def test_what_an_ended_link_could_not_send_is_kept_and_sent_by_the_next(
         for one in member.get("/api/pull_links", params={"session_id": session}).json()["links"]:
             member.delete(f"/api/pull_links/{one['id']}")
     page.context.set_offline(False)
-    page.get_by_role("heading", name="Marks that were not sent").wait_for()
+    page.get_by_role("heading", name="Changes not sent yet").wait_for()
     page.goto(link)
     page.get_by_text("ask at the desk").wait_for()
     assert page.locator("#kept li").count() == 1

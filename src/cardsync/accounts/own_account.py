@@ -85,7 +85,7 @@ async def change(
             secured = [one for one in changed if one != "name"]
             await _tell(session, settings, caller, was, secured, now)
         if changed:
-            summary = f"member {member.id} changed the own {', '.join(changed)}"
+            summary = f"member {member.id} changed their {', '.join(changed)}"
             risk = "medium" if email or password_hash else "low"
             note(session, caller, "member.self_changed", summary, now, risk=risk)
     return changed

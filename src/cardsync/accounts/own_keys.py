@@ -108,7 +108,7 @@ async def replace(
         raise errors.InvalidPayload(
             f"key {key_id} is revoked or being replaced already; make a new key instead"
         )
-    summary = f"key {minted.key_id} created in the place of key {key_id}"
+    summary = f"key {minted.key_id} created to replace key {key_id}"
     note(session, caller, "key.replaced", summary, now, risk="medium")
     return minted
 
@@ -130,16 +130,16 @@ async def mark(
         select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
     )
     if key is None or (key.revoked_at is not None and own_script):
-        raise errors.NotFound(f"there is no key {key_id} that works")
+        raise errors.NotFound(f"there is no active key {key_id}")
     if own_script and not confirmed:
         raise errors.InvalidPayload(
-            "confirm: must be true; no loss limit will hold what this key writes"
+            "confirm: must be true, because loss limits will no longer apply to this key"
         )
     if key.own_script == own_script:
         return
     await sealed.mark_key(session, caller.seller_id, key_id, own_script=own_script)
     session.expire(key)
-    words = "is my own script: no loss limits" if own_script else "is under the loss limits"
+    words = "no longer has loss limits: my own script" if own_script else "has loss limits again"
     action = "key.own_script" if own_script else "key.limited"
     note(session, caller, action, f"key {key_id} {words}", now, risk="high")
 

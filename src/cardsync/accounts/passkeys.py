@@ -65,7 +65,7 @@ def place_of(settings: Settings, host: str | None) -> Place:
     name = urlsplit(origin).hostname or ""
     if _is_address(name):
         raise errors.InvalidPayload(
-            "passkeys need a host name: open this page as localhost or by the installation's own name, not by an IP address"
+            "passkeys don't work with an IP address; open this page by its name or as localhost"
         )
     return Place(origin, name)
 
@@ -194,7 +194,9 @@ async def _verified(
         async with database.shared() as session:
             good = await challenges.taken(session, challenge, caller.member_id, now)
         if not good:
-            raise errors.InvalidPayload("credential: its challenge is used or too old; try again")
+            raise errors.InvalidPayload(
+                "credential: this attempt was already used or took too long; try again"
+            )
         verified = webauthn.verify_registration_response(
             credential=given,
             expected_challenge=challenge,

@@ -370,8 +370,8 @@ async def delete_seller(
             log.warning("seller_not_deleted", seller_id=seller_id, state=state, tries_left=left)
             if not left:
                 raise SellerError(
-                    f"seller {seller_id} is still there, with all that belongs to it: other work"
-                    " held its rows each time; run the command again"
+                    f"seller {seller_id} was not deleted: other work was using its rows each"
+                    " time; run the command again"
                 ) from refused
             await asyncio.sleep(_PAUSE_SECONDS)
     await left_objects.sweep(database, store, seller_id)

@@ -12,4 +12,6 @@ def must_bind_shop(caller: Caller) -> None:
     """Raises OwnerRequired, RefusedByGrant."""
     caller.must_be_owner()
     if caller.identity.grant_id is not None:
-        raise errors.RefusedByGrant("an assistant drafts offers; a member makes and pays them")
+        raise errors.RefusedByGrant(
+            "assistants can only draft offers; a member sends and pays them"
+        )

@@ -144,7 +144,7 @@ async def _in_time(
     try:
         return await reading.together(statements, values)
     except QueryCanceled as e:
-        raise errors.InvalidPayload("search: it takes too long: narrow the search") from e
+        raise errors.InvalidPayload("search: it takes too long; narrow the search") from e
 
 
 async def search_cards(

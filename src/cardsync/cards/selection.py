@@ -54,7 +54,7 @@ def _need_no_costs(tree: Tree) -> None:
     """Raises QueryError: a search would tell what cards cost."""
     for term in terms(tree):
         if term.field in COSTS:
-            raise QueryError(f"only those who see revenue can search by {term.field}", term.at)
+            raise QueryError(f"only members who can see sales can search by {term.field}", term.at)
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:

@@ -108,12 +108,14 @@ MESSAGES: Final[dict[str, str]] = {
     "order_unmark_pulled": "Order is back in the pull list.",
     "orders_shipped": "# [order|orders] marked shipped. TCGplayer gets it with the next sync.",
     "missing_found": "Marked found.",
-    "missing_other_copy": "Another copy is in its place.",
+    "missing_other_copy": "Another copy replaces it.",
     "missing_refund": "Refund recorded. Refund it on TCGplayer, too.",
     "missing_message": "Noted that you sent the message.",
     "not_back": "Noted that the cards didn't come back. Your stock stays as it is.",
     "copies_put_back": "# [copy|copies] restocked.",
-    "items_nowhere": "# [item has|items have] no location, so [it stays|they stay] here. Enter one.",
+    "items_nowhere": (
+        "# [item has|items have] no location, so [it stays|they stay] here. Enter a location."
+    ),
     # pricing
     "rules_moved": "Rules reordered.",
     "rule_deleted": "Rule deleted.",
@@ -123,7 +125,7 @@ MESSAGES: Final[dict[str, str]] = {
     "rule_enable": "Rule turned on.",
     "rule_disable": "Rule turned off. It doesn't price any cards now.",
     "rule_saved": "Rule saved. Live from the next run.",
-    "tests_red": "# rule [test|tests] would fail with it.",
+    "tests_red": "# rule [test|tests] would fail with this change.",
     "preset_chosen": "Preset applied.",
     "repricing": "All cards are being repriced.",
     "rollback_asked": "Rollback started. Prices go back at the next sync.",
@@ -141,7 +143,7 @@ MESSAGES: Final[dict[str, str]] = {
     "run_discard": "Prices discarded. Your targets didn't change.",
     # reviews and advice
     "none_chosen": "No prices selected.",
-    "none_under": "No prices that low are waiting.",
+    "none_under": "No prices under & are waiting.",
     "prices_accepted": "# [price|prices] approved.",
     "prices_dismissed": "# [price|prices] dismissed.",
     "prices_snoozed": "# [price|prices] snoozed until the market data changes.",
@@ -150,8 +152,8 @@ MESSAGES: Final[dict[str, str]] = {
     "left_changed": "# changed in the meantime and [needs|need] review again.",
     "left": "# [wasn't|weren't] approved. See why below.",
     "left_not_found": "# no longer [needs|need] review.",
-    "left_revision_conflict": "# [was|were] decided or changed since you looked.",
-    "left_market_evidence_changed": "# [has|have] new market data since you looked.",
+    "left_revision_conflict": "# [was|were] decided or changed since you last looked.",
+    "left_market_evidence_changed": "# [has|have] new market data since you last looked.",
     "left_not_eligible": "# can't be approved: a rule or hold blocks [it|them].",
     # pulls, at the desk and on phones
     "pull_opened": "Pull started. Scan the code with each phone.",

@@ -21,7 +21,8 @@ TEMPLATES: Final = tuple(sorted(SOURCE.glob("*/templates")))
 # that people type.
 NOT_PAGES: Final = (
     "processes/", "assistant/", "catalog/", "cli.py", "settings.py", "web/openapi.py",
-    "dashboard/goals.py",
+    "dashboard/goals.py", "operations/distribute.py", "operations/cluster_checks.py",
+    "repairs/label_words.py", "repairs/lost_element.py",
 )  # fmt: skip
 NOT_PAGE_FILES: Final = ("commands.py", "routes.py")
 VALUE: Final = "…"
@@ -48,10 +49,11 @@ _INLINE: Final = frozenset(
     ]
 )
 _SQL: Final = re.compile(
-    r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|JOIN|VALUES|CREATE|ALTER|SET|AND)\b"
+    r"\b(SELECT|INSERT|UPDATE|DELETE|WHERE|JOIN|VALUES|CREATE|ALTER|SET|AND|NULL|CASE|IN|CAST)\b"
+    r"|\bcoalesce\("
 )
 _WORDS: Final = re.compile(r"[A-Za-z’']{2,}[],.:;!?…]* +\S")
-_MACHINE: Final = re.compile(r"^[/.@]|^#\w|[{}<>\\^$*=]|[a-z]_[a-z]|::|https?:")
+_MACHINE: Final = re.compile(r"^[/.@]|^#\w|[{}<>\\^$*=]|[a-z]_[a-z]|::|https?:|\w\|\w|-src ")
 
 
 class PageText(NamedTuple):

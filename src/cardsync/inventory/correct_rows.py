@@ -152,7 +152,7 @@ async def _upload(database: Database, caller: Caller, upload_id: int) -> Upload:
     async with database.tenant(caller.seller_id) as session:
         upload = await accept_inventory.upload_of(session, caller.seller_id, upload_id)
     if upload.stream != "inventory" or not upload.report.get("rejected"):
-        raise errors.NotFound(f"no rejected row of upload {upload_id} is known")
+        raise errors.NotFound(f"upload {upload_id} has no rejected rows")
     return upload
 
 

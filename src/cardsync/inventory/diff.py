@@ -126,9 +126,9 @@ def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
     why = (
         f"unreadable rows ({unnamed:,}) may belong to them"
         if unnamed
-        else "there is no row with that line"
+        else "the file has no rows for this game"
     )
-    return f"{kept.height:,} missing cards of {lines} are not treated as gone: {why}"
+    return f"{kept.height:,} missing cards of {lines} stay in stock: {why}"
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:

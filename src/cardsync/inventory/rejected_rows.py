@@ -77,7 +77,7 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
 
 
 def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
-    """Return the file with the mended rows in place of those that were rejected. Raises InvalidCsv
+    """Return the file with the mended rows instead of those that were rejected. Raises InvalidCsv
     if the mended file has other columns, or rows that are no rejected ones.
     """
     header, data = read_whole(data)

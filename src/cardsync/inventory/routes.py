@@ -295,7 +295,7 @@ async def mend_upload(
     settings: Settings,
     heavy: HeavyWork,
 ) -> Accepted:
-    """Send the upload's file again, with the mended rows in place of the rejected ones."""
+    """Send the upload's file again, with the mended rows instead of the rejected ones."""
     mended = await request.body()
     new_id = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     return Accepted("accepted", new_id)

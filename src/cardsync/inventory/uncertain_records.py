@@ -196,7 +196,7 @@ class Uncertain:
         if used > 1 and any(
             "\n" in cell and cell.count(self.header.form.delimiter) >= width - 1 for cell in cells
         ):
-            return None, 1, "an unclosed quote swallows the record after it"
+            return None, 1, "an unclosed quote runs into the next row"
         return cells, used, ""
 
     def _fitted(self, cells: list[str]) -> list[str]:

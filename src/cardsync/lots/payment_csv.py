@@ -95,7 +95,7 @@ def _each_fee(header: Sequence[str]) -> list[int]:
         if at not in found and _A_FEE.search(name) and not _NO_FEE.search(name):
             said = header[at].strip()[:40]
             raise errors.InvalidPayload(
-                f"csv: line 1 has a fee that is not known, {said!r}: without it the fees would be"
+                f"csv: line 1 has an unknown fee column, {said!r}, so the fees would be"
                 " too low; add a column Total Fees, or call it Fees, Commission Fees, Processing"
                 " Fee, Transaction Fee, Seller Fees or Direct Fees"
             )

@@ -89,11 +89,11 @@ class Judge:
             self._columns(table, expected, found)
             count = file.select(pl.len()).collect().item()
             if count != rows:
-                raise _refused(f"{table.name} has {count:,} rows in place of {rows:,}")
+                raise _refused(f"{table.name} has {count:,} rows instead of {rows:,}")
             if count > (_WHOLE_MOST if table.name in COUNTED_ANEW else _ROWS_MOST):
                 raise _refused(f"{table.name} has {count:,} rows")
             if table.name in _OF_ONE_ROW and count != 1:
-                raise _refused(f"{table.name} has {count:,} rows in place of one")
+                raise _refused(f"{table.name} has {count:,} rows instead of one")
             self._values(table, part, file, found)
             self._rules(table, part, file, found)
             if "id" in found and found["id"] == pl.Int64:

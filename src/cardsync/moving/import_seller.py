@@ -320,7 +320,7 @@ async def _all(
     seller_id: int,
 ) -> Arrived:
     if not await session.scalar(text(_LOCK)):
-        raise errors.CommandError("another seller is being imported now: wait for its end")
+        raise errors.CommandError("another seller is being imported now: wait until it ends")
     with TemporaryDirectory(prefix="cardsync-") as name:
         folder = Path(name)
         owners = await must_fit(database, session, archive, folder, tables, word)
@@ -428,7 +428,7 @@ async def _written(coming: _Coming, table: Table, into: str) -> int:
         await run(session, "TRUNCATE incoming", {})
     await run(session, "DROP TABLE incoming", {})
     if written != count:
-        raise errors.CommandError(f"{table.name} has {written:,} rows in place of {count:,}")
+        raise errors.CommandError(f"{table.name} has {written:,} rows instead of {count:,}")
     return count
 
 

@@ -53,7 +53,7 @@ async def choose(
     was_stopped = before.stopped_at if before else None
     stopped_at = was_stopped if stopped is None else ((was_stopped or now) if stopped else None)
     await _put(session, caller.seller_id, member_id, kept, stopped_at)
-    note(session, caller, "notices.chosen", "choice of notices changed", now)
+    note(session, caller, "notices.chosen", "notification choices changed", now)
 
 
 async def is_reader(session: AsyncSession, who: Unsubscriber) -> str | None:

@@ -97,7 +97,7 @@ async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
 
     async def send(client: aiosmtplib.SMTP) -> None:
         if not mail.to.isascii() and not client.supports_extension("smtputf8"):
-            raise Undeliverable("the mail server takes addresses of plain letters alone")
+            raise Undeliverable("the mail server only accepts addresses without accents or symbols")
         options = [] if mail.to.isascii() else ["SMTPUTF8"]
         await client.sendmail(mail.sender, [mail.to], mail.content, mail_options=options)
 
@@ -106,13 +106,13 @@ async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
     except aiosmtplib.SMTPRecipientsRefused as e:
         if all(each.code >= _REFUSED for each in e.recipients):
             raise Undeliverable("the mail server refused the recipient") from None
-        raise NotSent("the mail server put the recipient off") from None
+        raise NotSent("the mail server asks to try this recipient later") from None
     except aiosmtplib.SMTPResponseException as e:
         if e.code >= _REFUSED and e.code not in _OF_SIGN_IN:
             raise Undeliverable(f"the mail server refused the mail with {e.code}") from None
         raise NotSent(f"the mail server answered {e.code}") from None
     except (aiosmtplib.SMTPException, OSError, ValueError) as e:
-        raise NotSent(f"the mail server was not reached ({type(e).__name__})") from None
+        raise NotSent(f"the mail server can't be reached ({type(e).__name__})") from None
 
 
 async def check(url: str) -> None:
@@ -124,7 +124,7 @@ async def check(url: str) -> None:
     except aiosmtplib.SMTPResponseException as e:
         raise NotSent(f"the mail server answered {e.code}") from None
     except (aiosmtplib.SMTPException, OSError, ValueError) as e:
-        raise NotSent(f"the mail server was not reached ({type(e).__name__})") from None
+        raise NotSent(f"the mail server can't be reached ({type(e).__name__})") from None
 
 
 async def _spoken(

@@ -121,9 +121,9 @@ def _text(letter: Letter) -> str:
     rank = {"bad": 0, "warn": 1}
     lines = sorted(letter.lines, key=lambda line: rank.get(line.severity, 2))
     end = (
-        f"--\nYou get this mail from {_one_line(letter.shop)}."
-        f"\nChoose what you get: {letter.settings_url}"
-        f"\nGet no more mail: {letter.unsubscribe}\n"
+        f"--\nThis email is from {_one_line(letter.shop)}."
+        f"\nChoose your emails: {letter.settings_url}"
+        f"\nStop all email: {letter.unsubscribe}\n"
     )
     beside = [] if letter.brought is None else [letter.brought]
     return "\n\n".join([*(_paragraph(line) for line in (*lines, *beside)), end])

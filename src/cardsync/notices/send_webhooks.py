@@ -215,7 +215,7 @@ async def _switch_off(
     if not await run(session, _SWITCH_OFF, values | {"why": why}):
         return
     await run(session, END_WAITING, values | {"error": SWITCHED_OFF})
-    reason = "its receiver is gone" if why == "gone" else "it failed for three days"
+    reason = "its receiver answered “gone”" if why == "gone" else "it failed for three days"
     found = Found(
         "webhook_disabled",
         f"webhook_disabled:{claimed.webhook_id}:{claimed.message_id}",

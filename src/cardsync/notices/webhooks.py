@@ -231,7 +231,7 @@ def _of(caller: Caller, webhook_id: int) -> ColumnElement[bool]:
 
 def _must_be_on(row: Webhook) -> None:
     if row.off_at is not None:
-        raise errors.InvalidPayload("this webhook is off; switch it on first")
+        raise errors.InvalidPayload("this webhook is off; turn it on first")
 
 
 def _good_url(url: str, settings: Settings) -> str:
@@ -239,7 +239,7 @@ def _good_url(url: str, settings: Settings) -> str:
     if wrong := problem(url, development=settings.development_clients):
         raise errors.InvalidPayload(f"url: {wrong}")
     if names_inside(url) and not settings.development_clients:
-        raise errors.InvalidPayload("url: must name a host in the public internet")
+        raise errors.InvalidPayload("url: must be a public https:// address")
     return url
 
 

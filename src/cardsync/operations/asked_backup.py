@@ -33,7 +33,7 @@ def ask(folder: Path) -> bool:
     """Ask for a backup; False where one is asked for or under way. Raises NotFound."""
     match read(folder):
         case None:
-            raise errors.NotFound("this installation makes no backups by itself")
+            raise errors.NotFound("automatic backups are off on this server")
         case "offered":
             write(folder, "asked")
             return True

@@ -50,7 +50,7 @@ def read(folder: Path) -> AskedRestore | None:
 
 def offer(folder: Path) -> None:
     """Let a restore be asked for. One that an earlier start left undone is over."""
-    end(folder, "cardsync was stopped meanwhile; nothing has changed")
+    end(folder, "cardsync was stopped before it ended; nothing has changed")
     if read(folder) is None:
         _write(folder, AskedRestore())
 

@@ -205,7 +205,7 @@ def _fault(path: Path, said: FileLine) -> str | None:
     except OSError as e:
         return f"{path} cannot be read: {e.strerror}"
     if found.bytes != said.bytes:
-        return f"{path} has {found.bytes:,} bytes in place of {said.bytes:,}"
+        return f"{path} has {found.bytes:,} bytes instead of {said.bytes:,}"
     return None if found == said else f"{path} was changed since it was written"
 
 

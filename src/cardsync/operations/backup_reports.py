@@ -105,10 +105,10 @@ def _wrong(backup: StepState, rehearsal: StepState, now: datetime) -> str | None
     if backup.failure is not None:
         return f"The last backup failed: {backup.failure}"
     if backup.last_good and backup_schedule.is_too_old(now, backup.last_good):
-        return f"The newest backup is of {backup.last_good:%B %-d}: it is too old"
+        return f"The newest backup, from {backup.last_good:%B %-d}, is too old"
     if rehearsal.failure is not None:
-        return f"The newest backup could not be restored on trial: {rehearsal.failure}"
+        return f"The newest backup failed its restore test: {rehearsal.failure}"
     # One that was killed has recorded no failure.
     if rehearsal.last_good and backup_schedule.is_unproven(backup.last_good, rehearsal.last_good):
-        return f"No backup was restored on trial since {rehearsal.last_good:%B %-d}"
+        return f"No backup has passed a restore test since {rehearsal.last_good:%B %-d}"
     return None

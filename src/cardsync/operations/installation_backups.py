@@ -129,7 +129,8 @@ class InstallationBackups:
             stop_service()
             if restore_backup.undone_by(self.target, found) is not None:
                 raise errors.CommandError(
-                    "a shop was set up meanwhile: stop the service, and call `cardsync restore`"
+                    "a shop was set up in the meantime: stop the service, and call"
+                    " `cardsync restore`"
                 )
 
         self.restore(found, fresh=True, stop_service=stop)

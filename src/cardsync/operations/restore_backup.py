@@ -157,7 +157,7 @@ def alone(target: Target) -> Iterator[None]:
     """Keep apart what a killed restore left and what another restore uses. Raises UnderWay."""
     with _maintenance(target) as connection:
         if connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
-            raise UnderWay("another restore or rehearsal is under way: wait for its end")
+            raise UnderWay("another restore or rehearsal is under way: wait until it ends")
         yield
 
 

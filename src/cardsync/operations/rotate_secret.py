@@ -68,6 +68,8 @@ def _alone(url: str) -> Iterator[None]:
     """
     with psycopg.connect(libpq_url(url, role=None), connect_timeout=10) as connection:
         if connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() != (True,):
-            raise errors.CommandError("a backup or another rotation is under way: wait for its end")
+            raise errors.CommandError(
+                "a backup or another rotation is under way: wait until it ends"
+            )
         connection.commit()
         yield

@@ -62,7 +62,7 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
         if cluster_checks.is_spread(connection):
             raise errors.CommandError(cluster_checks.BACK_UP_NODES)
         if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() == (True,):
-            raise UnderWay("another backup is under way: wait for its end")
+            raise UnderWay("another backup is under way: wait until it ends")
         connection.commit()
         for left in backup_folder.drop_partial(folder):
             killed(left)

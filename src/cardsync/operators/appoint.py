@@ -25,7 +25,7 @@ async def add(session: AsyncSession, email: str, now: datetime) -> int:
     """Make a member an operator; a repeated call changes nothing. Raises CommandError."""
     member_id: int | None = await session.scalar(text(_MEMBER), {"email": email.strip()})
     if member_id is None:
-        raise errors.CommandError(f"no member who has joined has the address {email}")
+        raise errors.CommandError(f"no member who has joined uses the address {email}")
     await session.execute(
         text("""
             INSERT INTO installation_operator (member_id, added_at) VALUES (:member, :now)

@@ -161,7 +161,7 @@ async def ask_for(
         if await install_state.ask(session, one, game, now)
     ]
     if asked:
-        summary = f"catalogs asked for: {', '.join(asked)}"
+        summary = f"catalogs requested: {', '.join(asked)}"
         note(session, caller, "operator.catalogs_asked", summary, now)
         await session.flush()
     return len(asked)
@@ -180,7 +180,7 @@ async def ask_to_go_back(
         raise errors.InvalidPayload(str(e)) from e
     if not await install_state.ask_back(session, one, game, now):
         return False
-    summary = f"last version asked for: {LABEL_BY_NAME[game]} from {one.label}"
+    summary = f"last version requested: {LABEL_BY_NAME[game]} from {one.label}"
     note(session, caller, "operator.catalog_back_asked", summary, now)
     await session.flush()
     return True

@@ -45,7 +45,7 @@ async def ask(
     """Ask for a backup now. Raises OperatorRequired, NotFound."""
     await need_installer(session, caller)
     if asked_backup.ask(settings.data_dir):
-        note(session, caller, "operator.backup_asked", "backup asked for", now)
+        note(session, caller, "operator.backup_asked", "backup requested", now)
         await session.flush()
     found = await shown(session, caller, now, settings)
     assert found is not None

@@ -91,7 +91,7 @@ def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) ->
     if first > last:
         raise errors.InvalidPayload("from: is later than to")
     if (last - first).days >= most:
-        raise errors.InvalidPayload(f"from, to: at most {most} days at once: choose fewer")
+        raise errors.InvalidPayload(f"from, to: at most {most} days at a time; choose fewer")
 
 
 async def summary(

@@ -37,10 +37,10 @@ class Encoder:
             raise
         except TimeoutError:
             await self.end()
-            raise Unfit(f"it was not made within {SECONDS:.0f} seconds") from None
+            raise Unfit(f"making it took more than {SECONDS:.0f} seconds") from None
         except (asyncio.IncompleteReadError, ConnectionError):
             await self.end()
-            raise Unfit("its making ended the process") from None
+            raise Unfit("making it failed") from None
         except BaseException:
             # Half an answer may be on its way.
             await self.end()
@@ -84,7 +84,7 @@ async def _started() -> asyncio.subprocess.Process:
 async def _part(answer: asyncio.StreamReader) -> bytes:
     length = LENGTH.unpack(await answer.readexactly(LENGTH.size))[0]
     if length > _BYTES_MOST:
-        raise ConnectionError("the answer is none of ours")
+        raise ConnectionError("the answer is not from the encoder")
     return await answer.readexactly(length)
 
 

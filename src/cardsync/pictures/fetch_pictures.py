@@ -176,7 +176,7 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
     try:
         # The rows of an address and its host may come from elsewhere: an archive, a backup.
         if host_in(claimed.address) != claimed.host:
-            raise NotFetched("it is not of the host that is asked for it")
+            raise NotFetched("its address is on another host")
         # Redirects are not followed.
         here = work.settings.development_clients
         source = await fetch(claimed.address, ASKED, development=here)

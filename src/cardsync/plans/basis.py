@@ -174,12 +174,14 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     found = []
     if was.cards != now.cards:
         found.append(
-            f"The prices of {counted(now.cards, 'card', 'cards')} would change now; it was {was.cards:,} before."
+            f"The prices of {counted(now.cards, 'card', 'cards')} would change now, instead of"
+            f" {was.cards:,}."
         )
     moved = abs((now.after - now.before) - (was.after - was.before))
     if moved * _SAME_PARTS > max(was.before, now.before):
         found.append(
-            f"The listed value would change by {signed(now.after - now.before)} now; it was {signed(was.after - was.before)} before."
+            f"The listed value would change by {signed(now.after - now.before)} now, instead of"
+            f" {signed(was.after - was.before)}."
         )
     if now.under_market > was.under_market:
         found.append(

@@ -133,7 +133,7 @@ async def _set(
         await session.execute(text(_UNSET), values)
     else:
         await session.execute(text(_SET), values | {"mode": mode, "now": now})
-    summary = f"{action_type} by {credential}: {mode or 'as by other tokens'}"
+    summary = f"{action_type} by {credential}: {mode or 'same as other tokens'}"
     note_permission(session, caller, summary, now)
 
 

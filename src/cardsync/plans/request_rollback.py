@@ -34,7 +34,7 @@ async def ask_for(
     *,
     dry_run: bool,
 ) -> Asked:
-    """Asked again, it is the same rollback. One by a key or a token is under the loss limits; a
+    """Asked again, it is the same rollback. One by a key or a token has loss limits again; a
     member has seen the diff.
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.

@@ -38,7 +38,7 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
     "found": "found after all",
     "other_copy": "replaced by another copy",
     "refund": "refunded",
-    "message": "left to the buyer's answer",
+    "message": "waiting for the buyer's answer",
 }
 _LIST: Final = f"""
     SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
@@ -328,13 +328,13 @@ _UNPULL: Final = """
 async def unsettle(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Make a settled card missing again. Raises ChangedSince where it was decided anew."""
+    """Make a settled card missing again. Raises ChangedSince where it was decided again."""
     await one_at_a_time(session, caller.seller_id)
     named = {name: undo[name] for name in ("order", "item", "session", "outcome", "mark", "pulled")}
     named["seller"] = caller.seller_id
     at = await session.scalar(text(_UNSETTLE), named)
     if at is None:
-        raise errors.ChangedSince(f"card {undo['item']} of order {undo['order']} was decided anew")
+        raise errors.ChangedSince(f"card {undo['item']} of order {undo['order']} was decided again")
     await run(session, _UNTAKE, named)
     await run(session, _UNPULL, named | {"at": at})
     await notify(session, PULLS, f"{caller.seller_id}:{undo['session']}")

@@ -153,9 +153,9 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
         "photo_url": row["photo_url"].strip(),
     }
     if (row["box"] is None) != (row["slot"] is None):
-        raise errors.InvalidPayload(f"{at}slot: a place needs a box and a slot")
+        raise errors.InvalidPayload(f"{at}slot: a location needs a box and a slot")
     if row["contribution_id"] is not None and row["box"] is not None:
-        raise errors.InvalidPayload(f"{at}box: a contribution keeps its current places")
+        raise errors.InvalidPayload(f"{at}box: a custom listing keeps its locations")
     if bool(row["title"]) != bool(row["photo_url"]):
         raise errors.InvalidPayload(f"{at}photo_url: a custom listing has a title and a photo")
     return row | {"condition_label": _label(row)}

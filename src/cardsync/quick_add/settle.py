@@ -231,11 +231,11 @@ async def settle(
         raise errors.NotPending
     if not listed:
         if quantity is not None:
-            raise errors.InvalidPayload("quantity: this says how many are listed, and none are")
+            raise errors.InvalidPayload("quantity: leave it out when none are listed")
         if not is_retryable(entry, now):
             raise errors.ListingInHand
         entry.status, entry.updated_at, entry.settled_by = "published", now, caller.actor
-        entry.reason = "not listed, as a member saw"
+        entry.reason = "a member found it not listed"
     else:
         _split(session, caller, entry, quantity, now)
         end(entry, "listed", caller.actor, now)
@@ -271,7 +271,7 @@ def _split(
         status="draft",
         served=0,
         quantity=entry.quantity - quantity,
-        reason=f"left over from entry {entry.id}",
+        reason=f"split off from entry {entry.id}",
         created_at=now,
         updated_at=now,
         **{name: getattr(entry, name) for name in _SPLIT},

@@ -66,7 +66,7 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     able, found = await review_of(session, account, row.card_id, now)
     if not able:
         raise errors.NotEligible(
-            "the card is pinned, blocked, in a promotion, held out by its rule or out of stock"
+            "the card is pinned, blocked, in a promotion, in a control group or out of stock"
         )
     if found is None or found["evidence_key"] != row.evidence_key:
         return Accepted({}, revised=await _revise(session, row, found, now))

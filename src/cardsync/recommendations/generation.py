@@ -349,15 +349,15 @@ class AccountSignal:
 _ADVICE: Final = {
     "never_matching_rule": (
         "The rule prices no cards.",
-        "This ends when its query matches cards, or an earlier rule leaves some to it.",
+        "Clears when its search matches cards that no earlier rule prices.",
     ),
     "rule_scope_drift": (
-        "The rule governs {cards} cards, and governed {cards_before} at the last look.",
-        "The next sync ends this if the rule prices as many cards as now.",
+        "The rule prices {cards} cards, and priced {cards_before} at the last check.",
+        "Clears with the next sync if the rule still prices this many cards.",
     ),
     "missing_floor": (
-        "The rule asks less than {below} for {cards_below} cards, and has no floor.",
-        "This ends when the rule gets a floor, or the whole shop gets a hard floor.",
+        "The rule prices {cards_below} cards under {below}, and has no minimum price.",
+        "Clears when the rule or the shop has a minimum price.",
     ),
 }
 DRIFT_FROM_CARDS: Final = 20

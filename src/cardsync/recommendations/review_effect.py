@@ -24,7 +24,7 @@ _REASONS: Final[dict[Verdict, str]] = {
     "less": "Cards with the suggested price earned less than the cards left alone.",
     "no_difference": "The range includes zero: there is no clear difference.",
     "not_enough_sales": (
-        "Not enough sales to tell: ten cards, ten matched cards and ten that sold are needed."
+        "Not enough sales to tell. At least ten cards, ten similar cards and ten sales are needed."
     ),
 }
 
@@ -117,11 +117,11 @@ def _spread(values: Sequence[Decimal]) -> Decimal:
 
 
 _HELD_REASONS: Final[dict[Verdict, str]] = {
-    "more": "Cards that followed the rule earned more than the cards that were held out.",
-    "less": "Cards that followed the rule earned less than the cards that were held out.",
+    "more": "Cards that followed the rule earned more than the control group.",
+    "less": "Cards that followed the rule earned less than the control group.",
     "no_difference": "The range includes zero: there is no clear difference.",
     "not_enough_sales": (
-        "Not enough sales to tell: ten cards in each group and ten that sold are needed."
+        "Not enough sales to tell. At least ten cards in each group and ten sales are needed."
     ),
 }
 

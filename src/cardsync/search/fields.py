@@ -183,7 +183,7 @@ def _condition(written: Written, op: str) -> Value:
     if code not in CONDITIONS:
         raise Refused(f"{written.text!r} is not a condition", nearest(code, CONDITIONS))
     if code == "U" and op in ORDERS:
-        raise Refused("U is outside the order of conditions")
+        raise Refused("U (unopened) can't be compared with other conditions")
     return code
 
 

@@ -78,7 +78,7 @@ def _reasons(box: BoxFacts, now: datetime) -> list[str]:
 
 
 def _worth(box: BoxFacts) -> str:
-    return f"Holds ${dollars(box.value)} worth of cards." if box.value else "No price is known."
+    return f"Holds ${dollars(box.value)} worth of cards." if box.value else "No known prices."
 
 
 def _seen(box: BoxFacts, days: int) -> str:

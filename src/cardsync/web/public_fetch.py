@@ -168,7 +168,7 @@ async def opened(
             "GET", url, headers, b"", seconds, development, look_up, silence=silence, mirror=mirror
         ) as answer:
             if answer.status_code in _BUSY:
-                raise HostAway(f"it was answered with status {answer.status_code}")
+                raise HostAway(f"the server answered with status {answer.status_code}")
             if answer.status_code not in _MOVED:
                 yield answer
                 return
@@ -262,7 +262,7 @@ async def _body(answer: Any, asked: Asked) -> bytes:
     """Return the body of an answer that is the file; `answer` is httpx's."""
     if answer.status_code != 200:
         away = HostAway if answer.status_code in _BUSY else NotFetched
-        raise away(f"it was answered with status {answer.status_code}")
+        raise away(f"the server answered with status {answer.status_code}")
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not asked.is_kind(kind):
         raise NotFetched(asked.refused_as)

@@ -138,7 +138,7 @@ async def test_a_deletion_that_gets_no_lock_says_so_and_leaves_the_whole_shop(
             f"WHEN (OLD.id = {seller.id}) EXECUTE FUNCTION {name}()"
         )
         try:
-            with pytest.raises(sellers.SellerError, match="is still there, with all that belongs"):
+            with pytest.raises(sellers.SellerError, match="was not deleted: other work was using"):
                 await deleted(service, seller)
         finally:
             owner.execute(f"DROP FUNCTION {name} CASCADE")

@@ -63,7 +63,7 @@ async def test_a_name_needs_no_password_and_an_address_is_one_persons(a_seller):
     assert not await can_sign_in(seller, f"bea-{seller.email}", A_PASSWORD)
     owner = await signed_in(seller)
     feed = (await owner.get("/activity")).text
-    assert "changed the own email" in feed
+    assert "changed their email" in feed
     assert new not in feed
 
 

@@ -180,7 +180,7 @@ async def test_the_page_names_them_and_removes_them_by_a_form(a_seller):
     assert (await browser.http.post(path, data=token)).status_code == 303
     assert (await browser.get("/api/passkeys")).json() == {"passkeys": []}
     numbers = await browser.get("/settings/sign-in", headers={"Host": "127.0.0.1:8000"})
-    assert ("not by an IP address" in numbers.text, "data-passkey" in numbers.text) == (
+    assert ("don't work with an IP address" in numbers.text, "data-passkey" in numbers.text) == (
         True,
         False,
     )

@@ -357,7 +357,7 @@ async def test_a_finish_that_nobody_says_is_valued_as_the_products_and_told(
     found = await brought(shop, text.encode(), "list.txt")
     assert (found["matched"], found["waiting"]) == (1, 2)
     page = f"/buying/collections/{found['id']}"
-    assert "<bdi>finish not said</bdi>" in (await owner.get(page)).text
+    assert "<bdi>finish not given</bdi>" in (await owner.get(page)).text
     # A choice gives the row the product's finish, and nobody said it even then.
     path = f"/api{page}"
     waiting = (await shop.get(f"{path}/waiting")).json()["rows"]
@@ -372,7 +372,7 @@ async def test_a_finish_that_nobody_says_is_valued_as_the_products_and_told(
     assert [(one["finish"], one["finish_said"], one["cash"]) for one in told["rows"]] == [
         ("Foil", False, "5.00"), ("A Foil", False, None), ("Foil", True, None)
     ]  # fmt: skip
-    assert (await owner.get(page)).text.count("(finish not said)") == 2
+    assert (await owner.get(page)).text.count("(finish not given)") == 2
 
 
 async def test_proxies_are_left_out_and_said_and_may_be_taken_after_all(shop, products):

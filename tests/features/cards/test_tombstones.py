@@ -90,7 +90,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
     assert (confirmed["state"], confirmed["gone"], kept(confirmed)) == (
         "done",
         0,
-        ["20 missing cards of pokemon are not treated as gone: there is no row with that line"],
+        ["20 missing cards of pokemon stay in stock: the file has no rows for this game"],
     )
     assert await gone(seller) == []
 
@@ -104,7 +104,7 @@ async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_car
     )
     assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
     assert kept(report) == [
-        "2 missing cards of magic are not treated as gone: unreadable rows (1) may belong to them"
+        "2 missing cards of magic stay in stock: unreadable rows (1) may belong to them"
     ]
     assert await gone(seller) == []
 

@@ -76,7 +76,7 @@ async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, s
     # A row is taken away, and a blank one added, without a script; nothing is saved by that.
     fewer = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="drop:bands:0")
     assert rows_of(fewer.text, "bands") == [("$5.00", "50", "60"), ("", "", "")]
-    assert "Tier: the first band must begin at 0" in fewer.text
+    assert "Tier: the first tier must start at 0" in fewer.text
     preview = await owner.form(f"/buying/rules/{rule['id']}", **RULE, action="preview")
     assert "Copies with this change" in preview.text
     assert (await owner.get("/api/buying/rules")).json()["rules"] == [rule]

@@ -213,7 +213,7 @@ async def test_a_first_import_says_that_no_catalog_is_installed_and_what_is_out_
     paths = [f"{place}/uploads/{report['id']}" for place in ("/set-up", "/sync")]
     for path in paths:
         page = " ".join((await browser.get(path)).text.split())
-        assert f"No catalog of {line} is installed" in page
+        assert f"No catalog for {line} is installed" in page
         assert "1 listing is not matched to a product yet" in page
         assert "Prices work without one" in page
         assert "2 are out of stock" in page or "<b>2 cards</b> out of stock" in page
@@ -224,7 +224,7 @@ async def test_a_first_import_says_that_no_catalog_is_installed_and_what_is_out_
         )
         await session.execute(text(loaded))
     for path in paths:
-        assert "No catalog of" not in (await browser.get(path)).text
+        assert "No catalog for" not in (await browser.get(path)).text
     async with seller.service.database.shared() as session:
         gone = "DELETE FROM catalog_name WHERE game = 'star_wars_unlimited' AND name_key = 'x'"
         await session.execute(text(gone))

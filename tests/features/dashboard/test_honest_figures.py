@@ -187,7 +187,7 @@ async def test_the_parts_of_the_sales_are_their_total_or_the_page_says_what_is_m
     assert "Pokémon 3 3 about $13.75" in text
     assert "Games total $16.75 of the gross of $19.75." in text
     assert "The other $3.00 is shipping and unknown items." in text
-    assert "An order of several games counts in each of them." in text
+    assert "An order with several games counts once for each." in text
 
 
 def tiles(page):

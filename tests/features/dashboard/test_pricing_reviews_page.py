@@ -152,7 +152,7 @@ async def test_all_under_an_amount_are_approved_and_a_large_change_is_confirmed(
     assert (await browser.send("PATCH", "/api/pricing/settings", json=limits)).status_code == 200
     rule = {"name": "Market", "state": "published"}
     assert (await browser.post("/api/pricing/rules", json=rule)).status_code == 201
-    assert "No prices that low are waiting." in await after(
+    assert "No prices under $20.00 are waiting." in await after(
         browser, await browser.form(f"{PATH}/under")
     )
     rows = [a_row(n, price="10.00", market="2.00") for n in (1, 2)]

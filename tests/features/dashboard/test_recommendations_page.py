@@ -70,7 +70,7 @@ async def test_the_ticked_prices_are_approved_and_what_changed_keeps_none_back(s
     answer = await browser.form(PATH, take=[take(first), take(second), old], answer="accepted")
     assert answer.status_code == 303, answer.text
     after = (await browser.get(answer.headers["location"])).text
-    assert "2 prices approved. 1 was decided or changed since you looked." in after
+    assert "2 prices approved. 1 was decided or changed since you last looked." in after
     assert [one["id"] for one in await listed(browser)] == [third["id"]]
     targets = sorted(str(card["target_price"]) for card in await seller.cards())
     assert targets == ["10.0000", "15.0000", "16.0000"]
@@ -93,7 +93,10 @@ async def test_all_under_an_amount_are_approved_with_one_button(shop):
     assert "3 prices approved." in (await browser.get(answer.headers["location"])).text
     assert [one["id"] for one in await listed(browser)] == [dear["id"]]
     answer = await browser.form(f"{PATH}/under")
-    assert "No prices that low are waiting." in (await browser.get(answer.headers["location"])).text
+    assert (
+        "No prices under $20.00 are waiting."
+        in (await browser.get(answer.headers["location"])).text
+    )
 
 
 async def test_one_row_is_snoozed_dismissed_or_approved(shop):

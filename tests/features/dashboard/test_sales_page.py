@@ -75,10 +75,10 @@ async def test_a_price_that_is_unknown_is_about_its_share_or_a_dash_and_its_reas
     browser = await signed_in(shop)
     page = (await browser.get("/sales", params=SPAN | {"by": by})).text
     assert 'about</span> <span class="money">$8.00</span>' in page
-    assert "the price of 2 copies is unknown" in page
-    assert "evenly share" in page
+    assert "the price that day isn't on record for 2 copies" in page
+    assert "equally" in page
     assert '<span class="money">–</span>' in page
-    assert "the price of 1 copy is unknown" in page
+    assert "the order doesn't say what 1 copy cost" in page
     assert "$0.00" not in page
 
 

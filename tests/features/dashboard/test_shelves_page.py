@@ -120,7 +120,7 @@ async def test_a_count_is_begun_filled_in_and_settled(shop):
     assert ">member" not in listed
     assert (await browser.form("/counts", box=1)).status_code == 409
     empty = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": ""})
-    assert "Quantity: enter how many you see" in empty.text
+    assert "Quantity: enter how many copies you see" in empty.text
     wrong = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": "x"})
     assert (wrong.status_code, "Quantity: a number from 0" in wrong.text) == (422, True)
     seen = {f"seen-{ids[1]}-1": "3", f"seen-{ids[2]}-2": "1"}

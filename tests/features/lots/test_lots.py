@@ -394,7 +394,7 @@ async def test_a_fee_that_is_not_known_is_told_and_nothing_is_kept(a_seller):
     ):
         answer = await seller.post("/api/buying/payments", json={"csv": f"{header}\n{rows}"})
         assert answer.status_code == 422, answer.text
-        assert f"csv: line 1 has a fee that is not known, '{said}'" in answer.json()["error"]
+        assert f"csv: line 1 has an unknown fee column, '{said}'" in answer.json()["error"]
     found = (await seller.get("/api/buying/fees", params=SPAN)).json()
     assert (found["months"], found["claim"]) == ([], "")
     # A total says all, and what is no amount of a fee is none.
@@ -494,9 +494,9 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
         said[card] = next(one for one in steps if one["name"] == "bounds")
     known, unknown = said[1], said[2]
     assert (known["output"], known["bound"], known["cost_floor"]) == ("4.00", "cost_floor", "4.00")
-    assert known["summary"] == "2.00 is below the rule's floor by cost, 4.00."
+    assert known["summary"] == "2.00 is below the rule's cost-based floor, 4.00."
     assert (unknown["output"], unknown["bound"], unknown["cost"]) == ("2.00", None, None)
-    assert unknown["summary"].endswith("so the rule's floor by cost doesn't apply.")
+    assert unknown["summary"].endswith("so the rule's cost-based floor doesn't apply.")
     found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
     assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
     days = [(clock.now().date() + timedelta(day)).isoformat() for day in (-1, 1)]
@@ -516,5 +516,5 @@ async def test_staff_who_see_no_revenue_find_no_costs(a_seller):
         assert (await seller.get("/api/cards", params=asked)).status_code == 200
         for path in ("/api/cards", "/api/cards/export.csv"):
             answer = await staff.get(path, params=asked)
-            assert "only those who see revenue can search by" in answer.text
+            assert "only members who can see sales can search by" in answer.text
             assert "product_name" not in answer.text

@@ -98,7 +98,7 @@ async def test_a_shop_that_lacks_rows_is_refused_and_leaves_nothing(archive, els
     # The rule comes after most tables have been written.
     tables["pricing_rule"] = msgspec.structs.replace(tables["pricing_rule"], rows=5)
     said = await refused(cardsync, elsewhere, "import", rewritten(path, tables=tables))
-    assert "pricing_rule has 1 rows in place of 5" in said
+    assert "pricing_rule has 1 rows instead of 5" in said
     assert (await sellers_of(elsewhere), await objects_of(elsewhere)) == before
 
 

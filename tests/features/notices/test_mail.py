@@ -236,7 +236,7 @@ async def test_one_click_ends_all_mail_without_a_session(seller, box):
     path = mail["List-Unsubscribe"].strip("<>").removeprefix("http://127.0.0.1:8000")
     async with seller.service.client() as program:
         page = await program.get(path)
-        assert (page.status_code, "Get no more mail from A Seller?" in page.text) == (200, True)
+        assert (page.status_code, "Stop all email from A Seller?" in page.text) == (200, True)
         # To look at the page stops nothing.
         owner = await signed_in(seller)
         assert (await owner.get("/api/notices/choices")).json()["stopped"] is False
@@ -249,7 +249,7 @@ async def test_one_click_ends_all_mail_without_a_session(seller, box):
                 headers={"Origin": "https://mail.example", "Sec-Fetch-Site": "cross-site"},
             )
             assert done.status_code == 200
-            assert "You get no more mail from A Seller." in done.text
+            assert "You won't get any more email from A Seller." in done.text
     assert (await owner.get("/api/notices/choices")).json()["stopped"] is True
     await order(seller, "A-1")
     await seller.set(past_due=False, write_consent=False)

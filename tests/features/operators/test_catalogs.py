@@ -156,7 +156,7 @@ async def test_an_operator_goes_back_to_the_last_version(service, a_seller, work
     done = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
     page = " ".join((await browser.get(done.headers["location"])).text.split())
     assert "We load the last version in a few minutes" in page
-    assert f"Going back to the last version of {THIRD_LABEL}" in page
+    assert f"Restoring the last version of {THIRD_LABEL}" in page
     # Asked for again, nothing more waits.
     again = await browser.form(f"{PATH}/back", version=f"{THIRD}/tcgcsv")
     assert "Nothing changed." in (await browser.get(again.headers["location"])).text
@@ -206,7 +206,7 @@ async def test_an_owner_installs_where_there_is_no_other_shop_and_nobody_else_do
         assert (await member.post(BACK_API, json={"game": OTHER})).status_code == 403
     assert (await seller.get("/api/operator/catalogs")).status_code == 403
     page = " ".join((await owner.get(path)).text.split())
-    assert "No catalog of Dragon Ball Super: Fusion World is installed" in page
+    assert "No catalog for Dragon Ball Super: Fusion World is installed" in page
     assert "An operator of this installation can install it" in page
     # Other tests made their shops in this database.
     monkeypatch.setattr(catalog_installs, "_ONE_SHOP", "SELECT true")

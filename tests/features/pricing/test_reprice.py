@@ -120,7 +120,7 @@ async def test_a_rule_whose_query_rots_blocks_what_no_earlier_rule_governs(a_sel
     assert (await explained(seller, 2))["blockers"] == [
         {
             "code": "rule_broken",
-            "message": "The search of a rule that might match it could not be read.",
+            "message": "The search of a rule that might match it doesn't work.",
         }
     ]
     assert (await seller.get(f"{RULES}/{rotten['id']}")).json()["warnings"]

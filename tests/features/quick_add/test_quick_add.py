@@ -131,7 +131,7 @@ async def test_a_lost_answer_is_compared_and_settled_row_by_row(shop):
     assert (await settled(owner, three, listed=True, quantity=3))[1]["quantity"] == 3
     left = (await owner.get("/api/quick_add", params={"status": "draft"})).json()["entries"]
     assert [(entry["quantity"], entry["reason"]) for entry in left] == [
-        (2, f"left over from entry {three}")
+        (2, f"split off from entry {three}")
     ]
     assert set(await served(seller)) == {two}
     assert (await entry_of(owner, two))["served"] == 2

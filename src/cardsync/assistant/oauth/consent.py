@@ -155,12 +155,12 @@ def opened_request(settings: Settings, caller: Caller, field: str, now: datetime
     except ValueError:
         text = b""
     if not seal.isascii() or not hmac.compare_digest(seal, _seal(settings, text)):
-        raise errors.CsrfFailed("this form is not of your session; begin again at the assistant")
+        raise errors.CsrfFailed("this form is not from your session; start again in the assistant")
     shown = msgspec.json.decode(text, type=_Sealed)
     if shown.member_id != caller.member_id:
-        raise errors.CsrfFailed("this form was shown to somebody else; begin again")
+        raise errors.CsrfFailed("this form was shown to someone else; start again")
     if now >= shown.until:
-        raise errors.CsrfFailed("this form is older than an hour; begin again at the assistant")
+        raise errors.CsrfFailed("this form is older than an hour; start again in the assistant")
     return shown.asked
 
 

@@ -104,7 +104,7 @@ async def decide(request: ApiRequest, database: Database, settings: Settings) ->
     form, token = await form_of(request), session_token(request.scope)
     caller = await _member(request, database, settings, token) if token else None
     if caller is None:
-        raise errors.CsrfFailed("the session has ended; sign in, and begin again at the assistant")
+        raise errors.CsrfFailed("the session has ended; sign in, and start again in the assistant")
     need_form_token(request.scope, form.get("csrf_token"))
     now = clock.now()
     asked: Asked = opened_request(settings, caller, form.get("request", ""), now)

@@ -87,14 +87,14 @@ async def send_cart(
     ListFull.
     """
     if not cart:
-        raise errors.InvalidPayload("cart: put at least one card into it")
+        raise errors.InvalidPayload("cart: add at least one card")
     if not contact.strip():
-        raise errors.InvalidPayload("contact: say how the shop reaches you")
+        raise errors.InvalidPayload("contact: enter your email or phone")
     lines = await priced(session, caller, wants_of(cart), now)
     await one_at_a_time(session, caller.seller_id)
     waiting = await session.scalar(text(_WAITING), {"seller": caller.seller_id})
     if (waiting or 0) >= limits.BUYLIST_DRAFTS:
-        raise errors.ListFull("this shop has many carts to look at; try again tomorrow")
+        raise errors.ListFull("this shop has too many carts to review; try again tomorrow")
     customer = await new_customer(session, caller.seller_id, VISITOR, name, contact, now)
     offer = await new_offer(
         session,

@@ -59,7 +59,7 @@ def _checked(data: bytes) -> bytes:
     if rows > limits.UPLOAD_ROWS:
         raise errors.TooManyRows(f"the file has {rows:,} rows; at most {limits.UPLOAD_ROWS:,}")
     if not rows:
-        raise errors.InvalidCsv("the file holds no line with a card")
+        raise errors.InvalidCsv("no cards found in the file")
     return plain
 
 
@@ -100,7 +100,7 @@ async def _made(
     if found is None:
         raise errors.NotFound("the collection was deleted while its file was sent again")
     if made is not None:
-        said = f"collection {made} “{name}” brought in"
+        said = f"collection {made} “{name}” uploaded"
         note(session, caller, "buying.collection_brought", said, now)
         await mark_due(session, caller.seller_id, COLLECTIONS)
         await enqueue(session, drain_collections, seller_id=caller.seller_id)

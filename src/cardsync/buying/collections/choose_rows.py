@@ -97,7 +97,7 @@ async def choose_rows(
                 f"choices[{place}].row: the collection has no row {choice.row}"
             )
         settled += changed
-    said = f"collection {collection_id}: {settled} rows settled"
+    said = f"collection {collection_id}: {settled} rows matched"
     note(session, caller, "buying.rows_chosen", said, now)
     counts = await counts_of(session, caller.seller_id, [collection_id])
     return Chosen(settled, counts.get(collection_id, Counts()).waiting)
@@ -131,7 +131,7 @@ async def name_columns(
     """
     row = await one_collection(session, caller, collection_id, lock=True)
     if row.state != "needs_columns":
-        raise errors.InvalidPayload("columns: the file's columns are known already")
+        raise errors.InvalidPayload("columns: this file's columns are already matched")
     places = {column_name(name): at for at, name in reversed(list(enumerate(row.header)))}
     for field, name in columns.items():
         if field not in FIELDS:
@@ -157,7 +157,7 @@ async def name_columns(
             set_={name: named_before.excluded[name] for name in ("columns", "updated_at")},
         )
     )
-    said = f"collection {collection_id} “{row.name}”: columns named"
+    said = f"collection {collection_id} “{row.name}”: columns matched"
     note(session, caller, "buying.columns_named", said, now)
     await mark_due(session, caller.seller_id, COLLECTIONS)
     await enqueue(session, drain_collections, seller_id=caller.seller_id)

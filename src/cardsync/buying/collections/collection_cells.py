@@ -96,7 +96,7 @@ _TYPES: Final[dict[str, Any]] = (
     | {name: kind for name, kind in SCHEMA.items() if name != "row"}
 )
 _NO: Final = frozenset({"", "false", "no", "0", "n", "none", "ungraded", "raw"})
-_LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card, which no buy rule values"}
+_LEFT_OUT: Final = {"proxy": "a proxy", "grade": "a graded card; buy rules don't price those"}
 _SEVERAL: Final = re.compile(r"\s*\d+x[^,]+,\s*\d+x", re.IGNORECASE)
 _PART: Final = re.compile(r"(\d+)x\s*([^,]+?)\s*(?:,|$)", re.IGNORECASE)
 # A proxy can be named in other columns: "Proxy", "Foil (Proxy)", "Black Lotus [Proxy]".
@@ -370,7 +370,7 @@ def _mark_rows_without_a_card(
     name = header[place[0]] if place and place[0] < len(header) else ""
     for at, (*ids, code, number) in enumerate(said):
         if not any(ids) and not (code and number):
-            problems.broken.setdefault(at, (name, "is empty" if name else "says no card"))
+            problems.broken.setdefault(at, (name, "is empty" if name else "has no card name"))
 
 
 def _said(row: Row) -> str:

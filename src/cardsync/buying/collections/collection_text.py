@@ -47,7 +47,7 @@ def read_text(data: bytes) -> CollectionText:
     except NotATable as e:
         raise InvalidCsv(str(e)) from e
     if not any(line.strip() and not SEP.fullmatch(line) for line in lines):
-        raise InvalidCsv("the file holds no line with a card")
+        raise InvalidCsv("no cards found in the file")
     if (kind := kind_in(lines)) in (ORDER_LIST, PULL_SHEET, SHIPPING) and kind:
         raise InvalidCsv(kind.told())
     form = form_of(lines, _is_header, encoding)

@@ -168,34 +168,34 @@ class BuyRule:
 def _check_bands(bands: tuple[Band, ...]) -> None:
     _need(0 < len(bands) <= STEPS_MAX, "bands", f"needs 1 to {STEPS_MAX} bands")
     starts = [band.start for band in bands]
-    _need(starts[0] == 0, "bands", "the first band must begin at 0")
-    _need(starts == sorted(set(starts)), "bands", "each band must begin above the one before")
+    _need(starts[0] == 0, "bands", "the first tier must start at 0")
+    _need(starts == sorted(set(starts)), "bands", "each tier must start above the one before")
 
 
 def _check_steps(steps: tuple[Step, ...], name: str, most: int) -> None:
     _need(len(steps) <= STEPS_MAX, name, f"has at most {STEPS_MAX} steps")
     starts = [step.start for step in steps]
-    _need(starts == sorted(set(starts)), name, "each step must begin above the one before")
+    _need(starts == sorted(set(starts)), name, "each step must start above the one before")
     less = [step.less_bp for step in steps]
-    _need(less == sorted(less), name, "a later step must not pay more than one before")
-    _need(not starts or starts[-1] <= most, name, f"must begin at {most} or before")
+    _need(less == sorted(less), name, "each step must pay no more than the one before")
+    _need(not starts or starts[-1] <= most, name, f"must start at {most} or lower")
 
 
 def _check_conditions(conditions: tuple[tuple[str, int], ...]) -> None:
     grades = [grade for grade, _ in conditions]
     known = all(grade in GRADES for grade in grades)
     _need(known, "conditions", f"must be of {', '.join(GRADES)}")
-    _need(len(grades) == len(set(grades)), "conditions", "names a condition twice")
+    _need(len(grades) == len(set(grades)), "conditions", "has a condition twice")
     for _, share in conditions:
         _need_between(share, 0, WHOLE_BP, "conditions")
 
 
 def _check_distinct(rule: BuyRule) -> None:
     kinds = [(price.rarity.lower(), price.game.lower()) for price in rule.bulk]
-    _need(len(kinds) == len(set(kinds)), "bulk", "names a rarity and game twice")
+    _need(len(kinds) == len(set(kinds)), "bulk", "has a rarity and game twice")
     _need(len(kinds) <= STEPS_MAX, "bulk", f"has at most {STEPS_MAX} prices")
     ids = [step.list_id for step in rule.lists]
-    _need(len(ids) == len(set(ids)), "lists", "names a list twice")
+    _need(len(ids) == len(set(ids)), "lists", "has a list twice")
 
 
 def live_buy_rules(rules: Iterable[BuyRule]) -> list[BuyRule]:

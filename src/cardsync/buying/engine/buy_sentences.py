@@ -32,7 +32,7 @@ def _brings(why: Why) -> str:
 
 
 def _rule(name: str) -> str:
-    return f"The buy rule “{name}” governs this card"
+    return f"The buy rule “{name}” sets the price"
 
 
 def _base(source: str, amount: int) -> str:
@@ -74,17 +74,21 @@ def _bulk(below: int, rarity: str, game: str) -> str:
 
 def _list(name: str, change_bp: int) -> str:
     more = "more" if change_bp >= 0 else "less"
-    return f"It is on your list “{name}”, which brings {percent(abs(change_bp))} {more}"
+    return f"It is on your list “{name}”, which pays {percent(abs(change_bp))} {more}"
 
 
 def _days(days: int, start: int, less_bp: int) -> str:
-    return f"It takes {days} days to sell; from {start} days on it brings {percent(less_bp)} less"
+    less = percent(less_bp)
+    return (
+        f"It takes {days} days to sell; the rule pays {less} less for cards that take {start} days"
+        " or more"
+    )
 
 
 def _stock(held: int, start: int, less_bp: int) -> str:
     return (
-        f"With {held} in stock, on order and in this offer, the next copy brings "
-        f"{percent(less_bp)} less (from {start} on)"
+        f"With {held} in stock, on order and in this offer, the rule pays {percent(less_bp)} less"
+        f" for the next copy (from {start} copies)"
     )
 
 

@@ -20,8 +20,8 @@ Reason = Literal[
     "budget",
 ]
 REASONS: Final[dict[Reason, str]] = {
-    "no_rule": "No buy rule selects this card.",
-    "broken_rule": "The search of its buy rule can no longer be read.",
+    "no_rule": "No buy rule matches this card.",
+    "broken_rule": "The search of its buy rule doesn't work anymore.",
     "no_price": "No market price. Enter one.",
     "condition": "The rule does not buy this condition.",
     "no_bulk_price": "The card is bulk, and the rule has no bulk price for it.",

@@ -77,7 +77,7 @@ def need_payable(lines: Iterable[Priced]) -> None:
     whole = totals(lines)
     if max(whole.cash, whole.credit) > limits.STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
-            f"lines: an offer brings at most {limits.STORE_CREDIT_MOST:,} in cash or in credit"
+            f"lines: an offer can pay at most {limits.STORE_CREDIT_MOST:,} in cash or in credit"
         )
 
 

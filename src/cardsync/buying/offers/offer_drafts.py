@@ -194,7 +194,7 @@ async def undelete(
     offer_id = was["id"]
     otherwise = await _OFFER.swap(session, caller.seller_id, {offer_id: None}, {offer_id: was}, now)
     if otherwise is not None:
-        raise errors.ChangedSince(f"offer {offer_id} is there again")
+        raise errors.ChangedSince(f"offer {offer_id} was restored")
     offer = await offer_row(session, caller.seller_id, offer_id)
     await _put_lines(session, offer, undo["lines"])
 
@@ -281,7 +281,7 @@ def _again(line: BuyingOfferLine) -> OfferWant:
 def need_draft(offer: BuyingOffer) -> None:
     """Raises OfferStateWrong."""
     if offer.state != "draft":
-        raise errors.OfferStateWrong(f"offer {offer.id} is not a draft anymore")
+        raise errors.OfferStateWrong(f"offer {offer.id} is no longer a draft")
 
 
 async def _put_lines(

@@ -71,7 +71,7 @@ async def offer_it(
     need_next(offer.state, "offered")
     lines = await lines_of(session, caller.seller_id, offer_id)
     if not totals(counted(line) for line in lines).copies:
-        raise errors.InvalidPayload("lines: the offer buys no card; price a line by hand first")
+        raise errors.InvalidPayload("lines: nothing in this offer has a price; enter one first")
     await need_budget(session, caller, _promises(lines), now)
     await need_room(session, caller, list(_asked(lines)), now)
     _enter_state(offer, "offered")
@@ -105,12 +105,12 @@ async def answer_yes(
     bought = {line.id for line in lines if _brings(line, way)}
     taken = bought if chosen is None else set(chosen)
     if taken - {line.id for line in lines}:
-        raise errors.InvalidPayload("lines: names a line that is not of this offer")
+        raise errors.InvalidPayload("lines: one line is not in this offer")
     if shown is not None:
         taken |= bought - set(shown)
     taken &= bought
     if not taken:
-        raise errors.InvalidPayload("lines: accept at least one line that is bought in this way")
+        raise errors.InvalidPayload("lines: accept at least one card that the shop buys this way")
     for line in lines:
         line.accepted = line.id in taken
     part = None if cash_part is None else cents(cash_part, "cash_part")
@@ -168,7 +168,7 @@ async def receive(
     accepted = {line.id: line for line in lines if line.accepted}
     by_id = {line.id: line for line in came}
     if len(by_id) != len(came) or by_id.keys() - accepted.keys():
-        raise errors.InvalidPayload("lines: name each accepted line of this offer at most once")
+        raise errors.InvalidPayload("lines: list each accepted line once")
     for line_id, line in accepted.items():
         if line_id in by_id or line.received_copies is None:
             _count(line, by_id.get(line_id) or CountedLine(line_id))
@@ -207,7 +207,7 @@ async def pay(
     lines = await lines_of(session, caller.seller_id, offer_id)
     came = [counted(line) for line in lines]
     if any(line.accepted and not _brings(line, chosen) for line in lines):
-        raise errors.InvalidPayload("way: some of the cards are bought in the other way only")
+        raise errors.InvalidPayload("way: some of the cards can't be paid this way")
     due = payment(came, chosen, offer.cash_part)
     if due.credit and offer.customer_id is None:
         raise errors.InvalidPayload("customer_id: credit needs a customer; name one first")

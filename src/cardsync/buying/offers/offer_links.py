@@ -57,7 +57,7 @@ async def make_link(
     must_bind_shop(caller)
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
     if offer.state not in OPEN:
-        raise errors.OfferStateWrong(f"offer {offer_id} is {offer.state}: it opens by no link")
+        raise errors.OfferStateWrong(f"offer {offer_id} is {offer.state}: it has no link")
     secret = tokens.new_token()
     offer.secret_hash = tokens.token_hash(secret)
     note(session, caller, "offer.link_made", f"link of offer {offer_id}", now)

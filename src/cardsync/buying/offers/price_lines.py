@@ -129,7 +129,7 @@ def _hand(place: int, want: OfferWant) -> dict[str, Any]:
         name: None if each is None else _price(f"lines[{place}].{name}", each)
         for name, each in (("cash_each", want.cash_each), ("credit_each", want.credit_each))
     }
-    said = ["The price was set by hand."]
+    said = ["The price was set manually."]
     return {"copies": want.copies, "by_hand": True, "explanation": said, **prices}
 
 

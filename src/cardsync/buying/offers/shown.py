@@ -217,7 +217,7 @@ def changes(row: BuyingOfferLine) -> list[str]:
         ("in credit", row.credit_each, row.received_credit_each),
     ):
         if row.received_copies and was != now:
-            said.append(f"A copy brings {_amount(now)} {way}, not {_amount(was)}.")
+            said.append(f"We pay {_amount(now)} {way}, not {_amount(was)}.")
     return said
 
 

@@ -82,7 +82,7 @@ async def enter(
         )
     if after > limits.STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
-            f"amount: a customer's store credit is at most {limits.STORE_CREDIT_MOST:,}"
+            f"amount: a customer can have store credit of at most {limits.STORE_CREDIT_MOST:,}"
         )
     row = values | {
         "kind": kind,
@@ -118,7 +118,7 @@ async def add_or_spend(
     if not exact:
         raise errors.InvalidPayload("amount: must not be 0")
     if exact > 0 and not reason.strip():
-        raise errors.InvalidPayload("reason: say why credit is added")
+        raise errors.InvalidPayload("reason: enter why you add credit")
     kind: Kind = "added" if exact > 0 else "spent"
     entry, is_new = await enter(
         session, caller, customer_id, kind, exact, now, reason=reason.strip(), key=key
@@ -153,11 +153,11 @@ async def take_back(
             "taken_back",
             -entry.amount,
             now,
-            reason=f"entry {entry.id} taken back",
+            reason=f"reverses entry {entry.id}",
             takes_back=entry.id,
         )
     except errors.StoreCreditTooLow as e:
-        raise errors.ChangedSince("the customer has spent this credit since") from e
+        raise errors.ChangedSince("the customer has already spent this credit") from e
 
 
 async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> CreditSheet:

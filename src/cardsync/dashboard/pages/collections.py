@@ -142,7 +142,7 @@ async def choose_row(
     """Settle one row: the product that a button names, or nothing where it is left out."""
     row, product = read_id(form["row"]), read_id(form["product_id"])
     if row is None or (form["product_id"] and product is None):
-        raise errors.InvalidPayload("row: a row of the file")
+        raise errors.InvalidPayload("row: must be a row of the file")
     said = form.some("condition", "finish")
     condition = next((code for code in CONDITIONS if code == said.get("condition")), None)
     finish = next((name for name in PRINTINGS if name == said.get("finish")), None)

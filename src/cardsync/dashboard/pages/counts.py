@@ -133,7 +133,7 @@ def sights_of(form: Form) -> list[cycle_counts.Sight]:
             )
         )
     if not sights:
-        raise errors.InvalidPayload("quantity: enter how many you see for at least one card")
+        raise errors.InvalidPayload("quantity: enter how many copies you see for at least one card")
     return sights
 
 

@@ -85,7 +85,7 @@ async def settle_missing(
     """Say what is done about a card that was not found, and return to where the form was."""
     outcome = form["outcome"]
     if outcome not in get_args(MissingOutcome):
-        raise errors.InvalidPayload("outcome: this form names no way out; reload the page")
+        raise errors.InvalidPayload("outcome: this form is incomplete; reload the page")
     refund = missing_cards.refund_of(form["refund_amt"]) if outcome == "refund" else None
     note = form["note"]
     if len(note) > limits.MISSING_NOTE_CHARACTERS:
@@ -147,7 +147,7 @@ async def mark_order(
 ) -> Response[str]:
     """Set or remove a mark, and return to where the form was: the orders, or the order's page."""
     if mark not in MARKS:
-        raise errors.NotFound(f"an order cannot take the mark {mark!r}")
+        raise errors.NotFound(f"an order can't be marked {mark!r}")
     try:
         await MARKS[mark](session, caller, order_id, clock.now())
     except errors.CardMissing:

@@ -123,16 +123,16 @@ async def mark_by_form(
     form = await unchecked(request)
     kind, item, mark_id = (form[name] for name in ("kind", "item_id", "id"))
     if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
-        raise errors.InvalidPayload("kind: this form does not name a mark; reload the page")
+        raise errors.InvalidPayload("kind: this form is incomplete; reload the page")
     if not _ID.fullmatch(mark_id):
-        raise errors.InvalidPayload("id: this form does not name a mark; reload the page")
+        raise errors.InvalidPayload("id: this form is incomplete; reload the page")
     quantity = _number(form["quantity"]) or 1
     undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
-        raise errors.InvalidPayload("undoes: an undo must name its mark")
+        raise errors.InvalidPayload("undoes: this form is incomplete; reload the page")
     reason = form["reason"] or "not_there"
     if reason not in get_args(MissingReason):
-        raise errors.InvalidPayload("reason: this form names no reason; reload the page")
+        raise errors.InvalidPayload("reason: this form is incomplete; reload the page")
     device, person = _device(form["device"]), form["person"][:100]
     said, why = cast(Kind, kind), cast(MissingReason, reason)
     mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64], why)

@@ -195,7 +195,7 @@ def read_ids(text: str) -> list[int]:
     """Read ids with commas between them. Pure. Raises InvalidRule."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
-        raise errors.InvalidRule("ids: must name every rule once")
+        raise errors.InvalidRule("ids: must list every rule once")
     return [int(part) for part in parts]
 
 

@@ -112,7 +112,7 @@ async def approve_under(request: PageRequest, caller: Caller, writer: Writer) ->
     async with reading(request) as reads:
         asked = await reviews_under(reads, caller, UNDER, MOST, writer.now)
     if not asked:
-        return see(PATH, done=message("none_under"))
+        return see(PATH, done=message("none_under", int(100 * UNDER)))
     done = await writes.decide_reviews(writer, asked, "accepted", seen=False)
     more = [message("again")] if len(asked) == MOST else []
     return see(PATH, said_of("prices", "accepted", done.decided, done.refused, *more))

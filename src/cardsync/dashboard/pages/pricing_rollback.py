@@ -47,7 +47,7 @@ class Choices(NamedTuple):
 def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
     """Read a form's scope into the body of a rollback. Raises InvalidPayload, InvalidRule."""
     if scope not in SCOPES or not value:
-        raise errors.InvalidPayload("scope: choose what to roll back, and name it")
+        raise errors.InvalidPayload("scope: choose a run, a rule, a list or a time")
     number = read_id(value)
     if scope == "since":
         zone = zone_of(caller.account.time_zone)

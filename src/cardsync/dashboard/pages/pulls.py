@@ -252,7 +252,7 @@ async def mark_pull_order(
     caller: Caller, session: AsyncSession, session_id: int, order_id: int, mark: str
 ) -> Response[str]:
     if mark not in MARKS:
-        raise errors.NotFound(f"an order in a pull cannot take the mark {mark!r}")
+        raise errors.NotFound(f"an order in a pull can't be marked {mark!r}")
     await MARKS[mark](session, caller, session_id, order_id, clock.now())
     return see(f"/pulls/{session_id}", done=message(f"pull_{mark}"))
 

@@ -106,7 +106,7 @@ async def approve_under(
     async with reading(request) as reads:
         asked = await suggestions_under(reads, caller, UNDER, AT_ONCE, clock.now())
     if not asked:
-        return see(PATH, done=message("none_under"))
+        return see(PATH, done=message("none_under", int(100 * UNDER)))
     more = [message("again")] if len(asked) == AT_ONCE else []
     decision = Decision("accepted", asked)
     return see(PATH, done=await _decide(database, caller, settings, decision, *more))

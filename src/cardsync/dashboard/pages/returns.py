@@ -81,7 +81,7 @@ async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response
     if form["gone"]:
         order_id = read_id(form["gone"])
         if order_id is None:
-            raise errors.InvalidPayload("gone: this form names no order; reload the page")
+            raise errors.InvalidPayload("gone: this form is incomplete; reload the page")
         now = clock.now()
         await returned_copies.restock(session, caller, order_id, None, now, came_back=False)
         return see("/returns", done=message("not_back"), **back)
@@ -116,7 +116,7 @@ def _numbers(line: str) -> list[int]:
         part.isascii() and part.isdigit() and len(part) < 19 for part in parts
     ):
         return [int(part) for part in parts]
-    raise errors.InvalidPayload("line: this form names no copies; reload the page")
+    raise errors.InvalidPayload("line: this form is incomplete; reload the page")
 
 
 @post_form("/returns/{order_id:int}/restocked")

@@ -27,7 +27,7 @@ from cardsync.web.forms import sentence
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {
-    "gone": "Turned off: its receiver answered that it is gone.",
+    "gone": "Turned off: its server said the address is gone for good.",
     "failing": "Turned off: every delivery failed for three days.",
     "owner": "Turned off.",
 }

@@ -126,7 +126,8 @@ def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
     feed_entry = f"card {row.marketplace_id}"
     if row.expires_at <= now:
         return errors.MarketEvidenceChanged(
-            f"the evidence for the price of {feed_entry} has expired; the next run prices it again"
+            f"the market data behind the price of {feed_entry} has expired; the next run prices"
+            " it again"
         )
     if card.card_id is None or card.pinned:
         return errors.NotEligible(

@@ -261,7 +261,7 @@ def check_guard(rule: Rule) -> None:
     for field in fields(Rule):
         if field.name in _PRICED:
             given = getattr(rule, field.name)
-            _need(given == field.default, field.name, "is not a limit: a guard has no price")
+            _need(given == field.default, field.name, "isn't allowed: guards only set limits")
     limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None)
     _need(
         any(limit is not None for limit in limits),

@@ -37,7 +37,7 @@ BLOCKERS: Final[dict[str, str]] = {
     "pinned": "The price is pinned.",
     "product_line_disabled": "Its game is turned off.",
     "no_rule": "No published rule matches it.",
-    "rule_broken": "The search of a rule that might match it could not be read.",
+    "rule_broken": "The search of a rule that might match it doesn't work.",
     "no_usable_reference": "None of the rule's price sources is available and recent enough.",
     "out_of_stock": "It is out of stock.",
     "custom_without_reference": "It is a custom listing without a usable reference price.",

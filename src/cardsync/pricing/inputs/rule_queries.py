@@ -69,7 +69,7 @@ async def selections(
         if not query:
             found.append(Selection(Where("true", {}, []), []))
         elif isinstance(tree, QueryError) or tree is None or known is None:
-            found.append(Selection(None, [f"The query could not be read: {tree}"]))
+            found.append(Selection(None, [f"The search doesn't work: {tree}"]))
         else:
             found.append(_selection(tree, known))
     return found
@@ -79,7 +79,7 @@ def _selection(tree: Tree, known: Any) -> Selection:
     try:
         where = compile_query(tree, known, of_rule=True, saved=True)
     except QueryError as e:
-        return Selection(None, [f"The query could not be read: {e}"])
+        return Selection(None, [f"The search doesn't work: {e}"])
     return Selection(where, where.warnings)
 
 

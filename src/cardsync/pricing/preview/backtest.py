@@ -103,7 +103,8 @@ async def backtest(
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:
         raise errors.InvalidPayload(
-            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots are between them: choose fewer days"
+            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots are in that range; choose"
+            " fewer days"
         )
     sold = await snapshots.sold_lines(session, seller_id, since, until)
     findings = Findings(account.time_zone)
@@ -176,7 +177,7 @@ async def _price_days(
     for place, snapshot in enumerate(kept):
         if is_late():
             raise errors.InvalidPayload(
-                f"from, to: {place} of {len(kept)} snapshots took too long: choose fewer days"
+                f"from, to: {place} of {len(kept)} snapshots took too long; choose fewer days"
             )
         chosen, anew = await _choices_at(session, seller_id, asked, chosen, snapshot.at)
         if anew:

@@ -79,7 +79,7 @@ def read_sale(
     """
     former = next((sale for sale in sales if sale.id == sale_id), None)
     if sale_id is not None and former is None:
-        raise errors.NotFound(f"there is no sale {sale_id}")
+        raise errors.NotFound(f"there is no promotion {sale_id}")
     base = former or Sale(UNSAVED, "Promotion", RULE_PRIORITY, 0, now, now + _A_DAY)
     try:
         values = rule_json.read_body(given, rule_json.SaleFields)

@@ -142,14 +142,14 @@ async def breakdown_at(
 
 
 _ABSENT: Final = {
-    "no_run_then": "No sync before that time has receipts.",
-    "not_priced_then": "The syncs before that time did not price the card.",
+    "no_run_then": "No earlier sync saved how prices were calculated.",
+    "not_priced_then": "No earlier sync priced the card.",
     "never_synced": "No sync has priced the card yet.",
     "not_kept": (
         "The last sync wrote no receipts: receipt logging was off, or pricing did not finish."
     ),
-    "no_longer_kept": "The receipts of the last sync were deleted because they were too old.",
-    "not_priced": "The last sync did not price the card.",
+    "no_longer_kept": "How the last sync calculated this price is too old and was deleted.",
+    "not_priced": "The last sync didn't price the card.",
 }
 
 

@@ -219,7 +219,7 @@ def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> 
         reason = "It is the first that matches the card."
         if rule.broken:
             outcome = "blocks"
-            reason = "Its query can no longer be read."
+            reason = "Its search doesn't work anymore."
     else:
         reason = f"Rule “{rules[0].name}” is applied before it."
     return MatchingRule(rule.id, rule.name, "base", rule.priority, outcome, reason)
@@ -234,11 +234,11 @@ def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
     outcome: Literal["blocks", "holds", "decides"] = "holds"
     reason = "The price is within its limits, or another guard is stricter."
     if guard.broken:
-        outcome, reason = "blocks", "Its query can no longer be read."
+        outcome, reason = "blocks", "Its search doesn't work anymore."
     elif guard.id == row["guard_floor_id"] and row["target"] == row["guard_floor"]:
-        outcome, reason = "decides", "Its floor is the price."
+        outcome, reason = "decides", "Its floor sets the price."
     elif guard.id == row["guard_ceiling_id"] and row["target"] == row["guard_ceiling"]:
-        outcome, reason = "decides", "Its ceiling is the price."
+        outcome, reason = "decides", "Its ceiling sets the price."
     return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
 
 

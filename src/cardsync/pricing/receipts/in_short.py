@@ -23,7 +23,7 @@ SOURCES: Final = {
 }
 _BOUNDS: Final = {
     "floor": "the rule's floor",
-    "cost_floor": "the rule's floor by cost",
+    "cost_floor": "the rule's cost-based floor",
     "hard_floor": "your minimum price",
     "ceiling": "the rule's ceiling",
     "never_lower": "never lowered",

@@ -24,14 +24,14 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
     said = (
         f"{dollars_or_none(before)} is {_BOUNDS[bound]} {dollars_or_none(after)}."
         if bound
-        else f"{dollars_or_none(after)} is within the bounds."
+        else f"{dollars_or_none(after)} is within the rule's floor and ceiling."
     )
     if bound in ("guard_floor", "guard_ceiling"):
         said = (
             f"{dollars_or_none(before)} is {_of_guard(row, bound, run)}, {dollars_or_none(after)}."
         )
     if rule.floor_cost_bp is not None and row.get("cost") is None:
-        said += " The card's cost is unknown, so the rule's floor by cost doesn't apply."
+        said += " The card's cost is unknown, so the rule's cost-based floor doesn't apply."
     own = {
         "floor": dollars_or_none(rule.floor),
         "floor_cost_bp": rule.floor_cost_bp,
@@ -72,7 +72,7 @@ def _cost_floor(row: Row, rule: Rule) -> int | None:
 
 _BOUNDS: Final = {
     "floor": "below the rule's floor of",
-    "cost_floor": "below the rule's floor by cost,",
+    "cost_floor": "below the rule's cost-based floor,",
     "hard_floor": "below your minimum price of",
     "ceiling": "above the rule's ceiling of",
     "never_lower": "below the current price, which the rule never lowers:",
@@ -146,7 +146,7 @@ def sale_step(
             own,
         )
     if after == before and sale.keep_never_lower and rule.never_lower:
-        spared = f"Promotion “{sale.name}” leaves prices alone that their rule never lowers"
+        spared = f"Promotion “{sale.name}” doesn't lower prices whose rule says “never lower”"
         return f"{spared}: {dollars_or_none(after)}.", own
     full = (before * (WHOLE_BP + sale.adjust_bp) + WHOLE_BP // 2) // WHOLE_BP
     if sale.floor_cost_bp is not None and after > max(full, sale.floor or 0):
@@ -238,7 +238,8 @@ def fee_gap_step(
     if gap is not None and gap[0] <= before < gap[1]:
         return (
             (
-                f"{dollars_or_none(after)} is in a fee gap, but the ceiling is below its end, {dollars_or_none(gap[1])}."
+                f"{dollars_or_none(after)} is in a fee gap, but the ceiling is below the end of the"
+                f" gap, {dollars_or_none(gap[1])}."
             ),
             own,
         )
@@ -269,14 +270,16 @@ def _rounded(rule: Rule, before: int, after: int) -> str:
     if after == nearest:
         return f"{was} is {becomes} in whole cents."
     if after < nearest:
-        return f"{was} becomes {becomes}, the most the ceiling and cap allow."
+        return f"{was} becomes {becomes}, the highest price that the ceiling and cap allow."
     if (
         ending > 1
         and (after // UNITS_PER_CENT + 1) % ending == 0
         and after - nearest < ending * UNITS_PER_CENT
     ):
         return f"{was} rounds up to end in {rule.rounding}: {becomes}."
-    return f"{was} becomes {becomes}, the least the floor, cap and Direct minimum allow."
+    return (
+        f"{was} becomes {becomes}, the lowest price that the floor, cap and Direct minimum allow."
+    )
 
 
 def holdout_step(

@@ -147,8 +147,8 @@ def _rule_step(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     )
     if rule and rule.broken:
         said = (
-            f"The search of rule “{rule.name}” doesn't work, so every card that no earlier rule"
-            " prices keeps its price."
+            f"The search of rule “{rule.name}” doesn't work, so cards without an earlier rule"
+            " keep their price."
         )
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
@@ -202,7 +202,7 @@ _REASONS: Final = {
     "too_few_sales": "based on too few sales",
     "sales_too_old": "based on sales too long ago",
     "evidence_too_old": "based on data fetched too long ago",
-    "future_evidence": "based on data with a time in the future",
+    "future_evidence": "dated in the future",
 }
 
 

@@ -203,7 +203,7 @@ def read_text(text: str) -> dict[str, Any]:
         raise errors.InvalidRule("text: must be an object in braces")
     for name in body:
         if name in _APART:
-            raise errors.InvalidRule(f"{name}: is set by the buttons beside the rule")
+            raise errors.InvalidRule(f"{name}: is set by the buttons next to the rule")
     return body
 
 

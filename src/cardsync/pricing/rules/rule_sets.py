@@ -209,7 +209,7 @@ async def reorder(
     # The order of guards changes no price, so nobody has to name them.
     ids = [*ids, *(id for id, row in rows.items() if rule_of(row).guard and id not in ids)]
     if sorted(ids) != sorted(rows):
-        raise errors.InvalidRule("ids: must name every rule once")
+        raise errors.InvalidRule("ids: must list every rule once")
     order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
     was = sorted((IMAGES.of(row) for row in rows.values()), key=itemgetter("id"))
     governed = governing(rows.values())
