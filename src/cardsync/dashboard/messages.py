@@ -1,8 +1,8 @@
 """Turns the codes in a page's address into sentences about the form that led to it. Pure.
 
 An address can be made by anybody, so no text of it is shown: only sentences of this table, with
-numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, `&` is an amount in cents, and
-`[one|many]` agrees with the number before it.
+numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, `&` is an
+amount in cents, and `[one|many]` agrees with the number before it.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def span_of(
 def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
     """Raises InvalidPayload for a span that ends before it begins, or is too long."""
     if first > last:
-        raise errors.InvalidPayload("from: is later than to")
+        raise errors.InvalidPayload("from: must not be after to")
     if (last - first).days >= most:
         raise errors.InvalidPayload(f"from, to: at most {most} days at a time; choose fewer")
 

@@ -90,7 +90,7 @@ async def test_a_customer_answers_a_page_of_a_long_offer(seller, monkeypatch):
         page = await phone.get(path, params={"lines": "2"})
         shown = re.findall(r'name="shown" value="(\d+)"', page.text)
         assert shown == ids(offer)[1:]
-        assert "cards of the other pages" in page.text
+        assert "cards on other pages" in page.text
         form = {"revision": offer["revision"], "answer": "yes", "way": "cash", "shown": shown}
         assert (await phone.post(path, data=form)).status_code == 303
     told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()

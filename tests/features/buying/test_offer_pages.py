@@ -89,7 +89,7 @@ async def test_lines_of_other_pages_stay_accepted(seller, monkeypatch):
     page = await owner.get(path)
     shown = re.findall(r'name="shown"\s+value="(\d+)"', page.text)
     assert shown == [str(offer["lines"][0]["id"])]
-    assert "cards of the other pages are accepted" in page.text.replace("\n ", "")
+    assert "cards on other pages are accepted" in page.text.replace("\n ", "")
     await form(owner, f"{path}/accept", shown=shown, way="cash")
     offer = (await seller.get(f"/api{path}")).json()
     assert [line["accepted"] for line in offer["lines"]] == [False, True, True]

@@ -249,7 +249,7 @@ async def test_one_click_ends_all_mail_without_a_session(seller, box):
                 headers={"Origin": "https://mail.example", "Sec-Fetch-Site": "cross-site"},
             )
             assert done.status_code == 200
-            assert "You won't get any more email from A Seller." in done.text
+            assert "You won't get email from A Seller anymore." in done.text
     assert (await owner.get("/api/notices/choices")).json()["stopped"] is True
     await order(seller, "A-1")
     await seller.set(past_due=False, write_consent=False)

@@ -74,7 +74,7 @@ async def test_an_operator_installs_the_catalog_of_a_game_and_sees_its_state(a_s
     assert done.headers["location"].startswith(PATH)
     page = (await browser.get(done.headers["location"])).text
     assert "1 catalog requested." in page
-    assert "waits for a worker" in page
+    assert "waiting to start" in page
     assert 'data-hx-trigger="every 2s"' in page
     # Asked for again, nothing more waits.
     again = await browser.form(PATH, game=GAME)

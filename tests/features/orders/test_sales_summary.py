@@ -172,7 +172,7 @@ async def test_a_copy_without_a_price_is_estimated_or_unknown_and_never_zero(a_s
 async def test_spans_that_mean_nothing_are_refused_and_staff_sees_no_sums(a_seller):
     seller = await a_seller()
     for span, told in (
-        ({"from": "2026-08-01", "to": "2026-07-01"}, "from: is later than to"),
+        ({"from": "2026-08-01", "to": "2026-07-01"}, "from: must not be after to"),
         ({"from": "2000-01-01", "to": "2026-07-01"}, "at most 3660 days"),
         ({"from": "2025-01-01", "to": "2026-07-01", "by": "game"}, "at most 366 days"),
         ({"from": "soon", "to": "2026-07-01"}, ""),

@@ -338,7 +338,7 @@ TABLES = ("card", "price_observation", "price_run", "price_change", "activity", 
         (
             {"from": "2026-11-02", "to": "2026-11-01", "rules": []},
             "invalid_payload",
-            "from: is later than to",
+            "from: must not be after to",
         ),
         ({**span(), "rules": None}, "invalid_payload", "rules"),
         ({**span(), "rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),

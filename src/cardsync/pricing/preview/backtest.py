@@ -131,7 +131,7 @@ def _span(given: PastAsked, zone: str) -> tuple[datetime, datetime]:
     since = _moment(given.since, "from", zone)
     until = _moment(given.until, "to", zone)
     if since > until:
-        raise errors.InvalidPayload("from: is later than to")
+        raise errors.InvalidPayload("from: must not be after to")
     return since, until
 
 
