@@ -53,7 +53,7 @@ _SQL: Final = re.compile(
     r"|\bcoalesce\("
 )
 _WORDS: Final = re.compile(r"[A-Za-z’']{2,}[],.:;!?…]* +\S")
-_MACHINE: Final = re.compile(r"^[/.@]|^#\w|[{}<>\\^$*=]|[a-z]_[a-z]|::|https?:|\w\|\w|-src ")
+_MACHINE: Final = re.compile(r"^[/.@]|^#\w|[{}<>\\^$*=]|[a-z]_[a-z]|::|https?:|^[^[]*\w\|\w|-src ")
 
 
 class PageText(NamedTuple):
