@@ -1,4 +1,4 @@
-"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards), `price_change`
+"""Tables of pricing: `pricing_rule`, `promotion_card`, `price_run` (one pricing of a seller's cards), `price_change`
 (what a run asked for), `price_rollback` with its cards, and `repricing_event` (what agents report
 of prices that they imported).
 """
@@ -109,6 +109,29 @@ class PricingSale(Base):
     keep_never_lower: Mapped[bool | None]
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class PromotionCard(Base):
+    """When a card had a promotion's price: from the run that gave it to the run that took it back. What
+    was sold meanwhile stays known when prices, cards and the promotion have changed.
+    """
+
+    __tablename__ = "promotion_card"
+    __table_args__ = (
+        Index(
+            "uq_promotion_card_now",
+            "seller_id",
+            "sale_id",
+            "marketplace_id",
+            unique=True,
+            postgresql_where=text("until IS NULL"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    since: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    until: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class PriceDecision(Base):

@@ -33,8 +33,7 @@ from cardsync.pricing.preview.promotion import PromotionAsked
 from cardsync.pricing.preview.shown import PromotionEffect
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.rule_forms import own_fields, percent_field, read_percent
-from cardsync.pricing.rules.rule_warnings import warnings_of
-from cardsync.pricing.rules.shown import SaleShown, sale_bodies
+from cardsync.pricing.rules.shown import SaleShown
 from cardsync.search.meant_flags import meant
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
@@ -256,7 +255,7 @@ async def sales_page(
     now = clock.now()
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         stored = await sale_sets.read_sales(session, caller)
-        sales = sale_bodies(stored, await warnings_of(session, stored))
+        sales = await sale_sets.shown_sales(session, caller, stored)
     return show_part(
         request,
         caller,
@@ -278,7 +277,7 @@ async def _stored(
         return None
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         row = await sale_sets.read_sale(session, caller, sale_id)
-        [shown] = sale_bodies([row], await warnings_of(session, [row]))
+        [shown] = await sale_sets.shown_sales(session, caller, [row])
     return shown
 
 

@@ -1,5 +1,5 @@
 """Keeps which targets are a sale's price, so that the export leaves them out once the sale has
-ended.
+ended; and keeps when a card had such a price, for what was sold in it.
 
 They are noted before a run writes its first target, and cleared of earlier sales when it has
 written the last one. In between a card may be noted with two sales, and its target is served only
@@ -32,18 +32,35 @@ _NOTED = """
            coalesce(array_agg(source_id), '{}') AS sale_id
       FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
 """
-_DROP = """
+# A card that leaves a sale leaves it at this moment; what is kept of it says what was sold in it.
+_LEAVE = """
+    WITH dropped AS ({drop} RETURNING t.marketplace_id, t.source_id)
+    UPDATE promotion_card p SET until = greatest(:now, p.since) FROM dropped
+     WHERE p.seller_id = :seller AND p.sale_id = dropped.source_id
+       AND p.marketplace_id = dropped.marketplace_id AND p.until IS NULL
+"""
+_DROP = _LEAVE.format(
+    drop="""
     DELETE FROM price_decision t
      USING unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
      WHERE t.seller_id = :seller AND t.kind = 'sale'
        AND t.marketplace_id = given.id AND t.source_id = given.sale
 """
-_DROP_UNASKED = """
+)
+_DROP_UNASKED = _LEAVE.format(
+    drop="""
     DELETE FROM price_decision t
      WHERE t.seller_id = :seller AND t.kind = 'sale' AND NOT EXISTS (
         SELECT FROM card c
          WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
            AND c.target_price IS NOT NULL)
+"""
+)
+_ENTER = """
+    INSERT INTO promotion_card (seller_id, sale_id, marketplace_id, since)
+    SELECT :seller, given.sale, given.id, :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+    ON CONFLICT DO NOTHING
 """
 # The sales that targets were worked out with; one that was deleted has no row of its own any more.
 _SALES = """
@@ -122,8 +139,9 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
         how="anti",
     )
     await session.execute(text(joined_by_hash()))
-    await session.execute(text(_DROP), {"seller": seller_id} | _arrays(earlier))
-    await session.execute(text(_DROP_UNASKED), {"seller": seller_id})
+    named = {"seller": seller_id, "now": now}
+    await session.execute(text(_DROP), named | _arrays(earlier))
+    await session.execute(text(_DROP_UNASKED), named)
     await session.execute(text(joined_as_planned()))
     await note_until(session, seller_id, now)
     if await ended_sales(session, seller_id, now):
@@ -139,6 +157,8 @@ async def _note(
     now: datetime,
 ) -> None:
     await standing.put(session, seller_id, "sale", ids, now, sources=sales)
+    entered = {"seller": seller_id, "ids": list(ids), "sales": list(sales), "now": now}
+    await session.execute(text(_ENTER), entered)
     await note_until(session, seller_id, now)
 
 

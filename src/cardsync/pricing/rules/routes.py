@@ -36,7 +36,6 @@ from cardsync.pricing.rules.shown import (
     SaleShown,
     SavedRule,
     rule_bodies,
-    sale_bodies,
     saved_rule,
     settings_body,
 )
@@ -74,12 +73,8 @@ async def _switched(writer: Writer, rule_id: int, values: Body, reason: str | No
     return await _saved(writer.session, saved)
 
 
-async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
-    return sale_bodies(rows, await warnings_of(session, rows))
-
-
-async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
-    return (await _sales(session, [row]))[0]
+async def _sale(session: AsyncSession, caller: Caller, row: PricingSale) -> SaleShown:
+    return (await sale_sets.shown_sales(session, caller, [row]))[0]
 
 
 WRITE: dict[str, Any] = {"opt": WRITES, "dependencies": PROVIDED}
@@ -221,7 +216,8 @@ async def apply_preset(
 @get("/sales", responses=READING)
 async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     """Temporary sales, by priority; the first that is active and selects a card applies to it."""
-    return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
+    stored = await sale_sets.read_sales(session, caller)
+    return SaleList(await sale_sets.shown_sales(session, caller, stored))
 
 
 @post("/sales", **WRITE, responses=WRITING)
@@ -230,13 +226,13 @@ async def create_sale(
     data: Annotated[Body, Like(SaleFields, "name", "adjust_bp", "starts_at", "ends_at")],
 ) -> SaleShown:
     """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
-    return await _sale(writer.session, await writes.create_sale(writer, data))
+    return await _sale(writer.session, writer.caller, await writes.create_sale(writer, data))
 
 
 @get("/sales/{sale_id:int}", responses=READING_ONE)
 async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> SaleShown:
     """One sale."""
-    return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
+    return await _sale(session, caller, await sale_sets.read_sale(session, caller, sale_id))
 
 
 @patch("/sales/{sale_id:int}", **WRITE, responses=WRITING_ONE)
@@ -244,7 +240,8 @@ async def change_sale(
     writer: Writer, sale_id: int, data: Annotated[Body, Like(SaleFields)]
 ) -> SaleShown:
     """Set the fields that the body names."""
-    return await _sale(writer.session, await writes.change_sale(writer, sale_id, data))
+    changed = await writes.change_sale(writer, sale_id, data)
+    return await _sale(writer.session, writer.caller, changed)
 
 
 @delete("/sales/{sale_id:int}", **ACT, responses=ON_ONE)

@@ -4,7 +4,7 @@ seller's state row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
@@ -24,6 +24,7 @@ from cardsync.lots.profit_by_day import mark_days
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing import standing
 from cardsync.pricing.decisions.retarget import retarget
+from cardsync.pricing.decisions.sold_on_sale import sold_on_sale
 from cardsync.pricing.engine.rules import InvalidRule, Sale
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import (
@@ -35,6 +36,8 @@ from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
 from cardsync.pricing.models import PricingSale
 from cardsync.pricing.rules.pin_many import still_applied
+from cardsync.pricing.rules.rule_warnings import warnings_of
+from cardsync.pricing.rules.shown import SaleShown, sale_bodies
 from cardsync.pricing.rules.undo_rules import differing
 from cardsync.pricing.rules.undo_sales import (
     IMAGES,
@@ -57,6 +60,14 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
     return await one_row(session, PricingSale, caller.seller_id, sale_id)
 
 
+async def shown_sales(
+    session: AsyncSession, caller: Caller, rows: Sequence[PricingSale]
+) -> list[SaleShown]:
+    """Return sales as they are shown, with what was sold in each."""
+    sold = await sold_on_sale(session, caller, [row.id for row in rows], clock.now())
+    return sale_bodies(rows, await warnings_of(session, rows), sold, caller)
+
+
 class PinFields(msgspec.Struct, forbid_unknown_fields=True):
     price: rule_json.Money | UnsetType = UNSET
     """The price that rules leave alone, in USD"""
@@ -69,6 +80,13 @@ class _OfPin(TypedDict):
 
 
 PIN: Final = "pricing.pin"
+# What was sold in a sale that was deleted long ago is asked for no more.
+_FORGET: Final = """
+    DELETE FROM promotion_card p
+     WHERE p.seller_id = :seller AND p.until < CAST(:now AS timestamptz) - interval '90 days'
+       AND NOT EXISTS (SELECT FROM pricing_sale s
+                        WHERE s.seller_id = :seller AND s.id = p.sale_id)
+"""
 _APPLIED: Final = f"SELECT {still_applied(':id', ':until')}"
 
 
@@ -151,6 +169,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     await session.delete(row)
     await session.flush()
+    await session.execute(text(_FORGET), {"seller": caller.seller_id, "now": now})
     await times_changed(session, state, now)
     note(
         session,

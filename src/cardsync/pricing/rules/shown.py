@@ -4,13 +4,16 @@ rows. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync import clock
+from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.money import dollars, dollars_or_none
+from cardsync.money import dollars, dollars_or_none, usd
+from cardsync.pricing.decisions.sold_on_sale import SoldOnSale
 from cardsync.pricing.engine.rules import (
     CapMode,
     CapPeriod,
@@ -108,6 +111,23 @@ class RuleList(msgspec.Struct):
     rules: list[PricingRuleShown]
 
 
+class SoldInSale(msgspec.Struct):
+    """The copies of the sale's cards that were sold while they had its price. `value` is what buyers
+    paid for them, before refunds, null where no price is known; it is absent for staff who may not
+    see revenue.
+    """
+
+    copies: int
+    """The copies sold in it"""
+    unpriced: int
+    """Those of them whose price is unknown; value leaves them out"""
+    since: str
+    """When the first card had its price"""
+    until: str | None
+    """When the last card had it; null: cards have it now"""
+    value: str | UnsetType | None = UNSET
+
+
 class SaleShown(msgspec.Struct):
     id: int
     name: str
@@ -123,6 +143,8 @@ class SaleShown(msgspec.Struct):
     created_at: str
     updated_at: str
     warnings: list[str]
+    sold: SoldInSale | None
+    """The copies sold in it; null: no card has had its price yet"""
 
 
 class SaleList(msgspec.Struct):
@@ -169,12 +191,31 @@ def saved_rule(row: PricingRule, warnings: Warnings, verdicts: list[RuleTestVerd
     return SavedRule(**msgspec.structs.asdict(saved), rule_tests=verdicts)
 
 
-def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:
+def sale_bodies(
+    rows: Sequence[PricingSale],
+    warnings: Warnings,
+    sold: Mapping[int, SoldOnSale],
+    caller: Caller,
+) -> list[SaleShown]:
     bodies = [
-        rule_json.to_json(sale_of(row)) | _times(row) | {"warnings": warned}
+        rule_json.to_json(sale_of(row))
+        | _times(row)
+        | {"warnings": warned, "sold": _sold(sold.get(row.id), caller)}
         for row, warned in zip(rows, warnings, strict=True)
     ]
     return msgspec.convert(bodies, list[SaleShown])
+
+
+def _sold(sold: SoldOnSale | None, caller: Caller) -> SoldInSale | None:
+    if sold is None:
+        return None
+    return SoldInSale(
+        sold.copies,
+        sold.unpriced,
+        clock.rfc3339(sold.since),
+        clock.rfc3339_or_none(sold.until),
+        usd(sold.value) if caller.sees_revenue else UNSET,
+    )
 
 
 def settings_body(account: Account) -> PricingSettings:
