@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi docs changelog release bench screenshots page-faults lock sbom audit clean
+.PHONY: help setup run test field test-on check soak nightly mutants explore lint types openapi docs changelog release verify bench screenshots page-faults lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ release: .venv/.front .venv/.docs .venv/.release ## What a release holds, into d
 	@if [ -n "$$RELEASE_KEY" ]; then umask 077; printf '%s\n' "$$RELEASE_KEY" > .venv/release-key.pem; fi; \
 	"$(BIN)/python" deploy/release.py build --key-file "$(or $(KEY_FILE),.venv/release-key.pem)"; \
 	done=$$?; rm -f .venv/release-key.pem; exit $$done
+
+verify: .venv/.run ## Are the files of dist as they were signed, by PUBLIC_KEY= where one is given?
+	@"$(BIN)/python" deploy/release.py verify $(if $(PUBLIC_KEY),--public-key "$(PUBLIC_KEY)")
 
 bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
 	@"$(BIN)/python" bench/run_all.py $(PARTS)

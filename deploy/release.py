@@ -45,12 +45,7 @@ def build(key_file: Path, folder: Path) -> None:
         raise CommandError("the tree has changes: commit them, so that the release has a commit")
     began = datetime.now(UTC)
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    # Files of one commit have one time, so that building it again gives the same bytes.
-    os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
-    say("wheels and sdists")
-    for project in (TOP, TOP / "agent"):
-        wheel_of(project, folder)
+    wheels(folder)
     say("the sync app in one file")
     sync_app(folder)
     say("documentation")
@@ -73,6 +68,17 @@ def build(key_file: Path, folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
     print(f"signed by {public_key_of(key)}")
+
+
+def wheels(folder: Path) -> None:
+    """Build the sdists and wheels. Files of one commit have one time: building it again gives the
+    same bytes.
+    """
+    say("wheels and sdists")
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
+    for project in (TOP, TOP / "agent"):
+        wheel_of(project, folder)
 
 
 def wheel_of(project: Path, folder: Path) -> None:
@@ -236,17 +242,15 @@ def main(arguments: list[str]) -> None:
     building = commands.add_parser("build")
     building.add_argument("--key-file", type=Path, required=True)
     building.add_argument("--folder", type=Path, default=TOP / "dist")
-    wheels = commands.add_parser("wheels")
-    wheels.add_argument("folder", type=Path)
+    alone = commands.add_parser("wheels")
+    alone.add_argument("folder", type=Path)
     verifying = commands.add_parser("verify")
     verifying.add_argument("folder", type=Path, nargs="?", default=TOP / "dist")
     verifying.add_argument("--public-key")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "wheels":
-            chosen.folder.mkdir(parents=True, exist_ok=True)
-            for project in (TOP, TOP / "agent"):
-                wheel_of(project, chosen.folder)
+            wheels(chosen.folder)
         elif chosen.command == "build":
             build(chosen.key_file, chosen.folder)
         else:
