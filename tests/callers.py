@@ -254,6 +254,7 @@ TABLE = """
     staff    session  POST /api/shelves/move
     staff    session  POST /api/shelves/put
     staff    session  POST /api/shelves/put_many
+    staff    session  POST /api/shelves/rename
     staff    session  POST /api/shelves/remove
     staff    session  GET /api/shelves/{box}
     staff    read     GET /api/today

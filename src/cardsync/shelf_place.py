@@ -20,7 +20,15 @@ Box: TypeAlias = int | str
 """A number from 1 to `limits.SHELF_NUMBER`, or a label"""
 GivenBox: TypeAlias = (
     Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
-    | Annotated[str, msgspec.Meta(min_length=1, max_length=limits.BOX_GIVEN)]
+    | Annotated[
+        str,
+        msgspec.Meta(
+            min_length=1,
+            # Blanks around it and between its words do not count.
+            max_length=limits.BOX_GIVEN,
+            extra={"is": f"a label of 1 to {limits.BOX_LABEL} characters"},
+        ),
+    ]
 )
 Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 

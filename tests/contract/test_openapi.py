@@ -66,6 +66,7 @@ WITH_JSON_BODY = {
         "invitations/{token}",
         "shelves/put",
         "shelves/put_many",
+        "shelves/rename",
         "shelves/move",
         "shelves/remove",
         "counts",
@@ -438,6 +439,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/shelves/{box}"),
         ("POST", "/api/shelves/put"),
         ("POST", "/api/shelves/put_many"),
+        ("POST", "/api/shelves/rename"),
         ("POST", "/api/shelves/move"),
         ("POST", "/api/shelves/remove"),
         ("POST", "/api/session"),
@@ -1059,6 +1061,7 @@ OWN_REFUSALS = {
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"},
                                           409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
+    ("POST", "/api/shelves/rename"): {**READS_JSON, 404: {"not_found"}},
     ("POST", "/api/contributions"): READS_JSON,
     **{
         ("POST", f"/api/discovery/{what}"): {

@@ -178,6 +178,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "shelf.count_cancelled": "Count canceled",
     "shelf.count_seen": "Locations counted",
     "shelf.count_settled": "Count finished",
+    "shelf.box_renamed": "Box renamed",
     "shelf.moved": "Cards moved",
     "shelf.put": "Cards put on a shelf",
     "shelf.put_many": "Cards put on shelves",

@@ -33,7 +33,7 @@ from cardsync.pricing.rules import undo_rules as rules
 from cardsync.pricing.rules import undo_sales as sales
 from cardsync.pulling import missing_cards
 from cardsync.recommendations import accept_recommendation as recommendations
-from cardsync.shelving import cycle_counts
+from cardsync.shelving import cycle_counts, rename_box
 from cardsync.shelving import undo_placing as shelves
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
@@ -71,6 +71,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     credit_entries.KIND: credit_entries.take_back,
     cycle_counts.SETTLED: cycle_counts.put_back,
     shelves.KIND: shelves.put_back,
+    rename_box.KIND: rename_box.unrename,
     one_customer.KIND: one_customer.put_back,
     returned_copies.KIND: returned_copies.take_back,
     recommendations.ACCEPTED: recommendations.put_back,

@@ -60,6 +60,7 @@ MESSAGES: Final[dict[str, str]] = {
     "count_cancelled": "Count canceled. Nothing changed.",
     "copies_put": "# [copy is|copies are] now in @.",
     "card_moved": "The card is now in @.",
+    "box_renamed": "Box renamed.",
     "card_taken_out": "Card removed from @.",
     "many_put": "# [copy is|copies are] now in @ to @.",
     "more_to_put": "There are more. Put them away next.",

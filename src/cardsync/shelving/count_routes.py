@@ -87,7 +87,7 @@ async def list_counts(
     caller: Caller,
     session: AsyncSession,
     before: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
-    box: Annotated[str | None, Parameter(min_length=1, max_length=limits.BOX_GIVEN)] = None,
+    box: str | None = None,
 ) -> CountHistory:
     """The counts, newest first; of one box, if it is named."""
     found = await count_reads.history(

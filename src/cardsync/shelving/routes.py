@@ -21,6 +21,7 @@ from cardsync.shelving import boxes, places
 from cardsync.shelving.boxes import BoxPage, Shelves
 from cardsync.shelving.place_many import PutCards, put_many
 from cardsync.shelving.places import ShelvedCard
+from cardsync.shelving.rename_box import RenamedBox, rename
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -59,6 +60,12 @@ class Remove(PlaceBody, kw_only=True):
     quantity: Quantity | None = None
 
 
+class Rename(msgspec.Struct):
+    box: GivenBox
+    to: GivenBox
+    """The box's new name"""
+
+
 class PutMany(Selection, kw_only=True):
     """A selection as lists take it.
 
@@ -76,6 +83,7 @@ def _place(body: PlaceBody) -> Place:
 
 READS = (*BEHIND_A_KEY, errors.SessionRequired)
 WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPromotedReload)
+RENAMES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound)
 
 
 @get("/shelves", responses=problems(*READS))
@@ -140,8 +148,25 @@ async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> Sh
     return await places.remove(session, caller, data.card_id, place, data.quantity, now)
 
 
+@post("/shelves/rename", status_code=200, responses=RENAMES)
+async def rename_box(caller: Caller, session: AsyncSession, data: Rename) -> RenamedBox:
+    """Give a box another name: its cards, counts and drafts stay in it. Searches and rules that
+    name it keep the old name.
+    """
+    box, target = checked_box(data.box), checked_box(data.to, "to")
+    return await rename(session, caller, box, target, clock.now())
+
+
 router = Router(
     path="",
-    route_handlers=[read_shelves, read_box, put_card, put_many_cards, move_card, remove_card],
+    route_handlers=[
+        read_shelves,
+        read_box,
+        put_card,
+        put_many_cards,
+        move_card,
+        remove_card,
+        rename_box,
+    ],
     tags=["shelves"],
 )

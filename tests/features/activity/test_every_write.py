@@ -279,6 +279,11 @@ async def found_after_all(shop):
     return await shop.send("POST", f"/api/orders/{order}/missing/{item}", outcome="found")
 
 
+async def renamed_box(shop):
+    await shop.shelf("put", card_id=await shop.shelved(), box=9, slot=1, quantity=1)
+    return await shop.shelf("rename", box=9, to="Binder 9")
+
+
 async def of_shelf(shop, what, **body):
     card = await shop.shelved()
     named = {"card_ids": [card]} if what == "put_many" else {"card_id": card}
@@ -758,6 +763,7 @@ SCENES = {
     "POST /api/pull_links": linked,
     "DELETE /api/pull_links/{link_id}": unlinked,
     "POST /api/shelves/put": lambda shop: of_shelf(shop, "put", box=2, slot=1, quantity=1),
+    "POST /api/shelves/rename": lambda shop: renamed_box(shop),
     "POST /api/shelves/put_many": lambda shop: of_shelf(
         shop, "put_many", box=2, start_slot=1, per_slot=4
     ),

@@ -6,7 +6,9 @@ import asyncio
 import csv
 import io
 import re
+import string
 import zipfile
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +19,7 @@ from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, undo_newest
 from cards_builder import a_place, card_ids, found, on_shelf, search
 from cardsync import limits
+from cardsync.dashboard.shell import box_page
 from cardsync.shelf_place import BOX, NAMED, WAY, Place, box_in
 from cardsync.shelving.box_numbers import kept_box, made_box
 from orders_builder import an_item, an_order
@@ -316,3 +319,132 @@ async def test_the_database_sorts_as_the_program_does(a_seller):
         assert len(numbers) == len({way for way, _ in ways})
 
     await asyncio.to_thread(agree)
+
+
+async def test_a_box_is_renamed_with_all_that_is_in_it_and_back(shop):
+    seller, browser, ids = shop
+    await put(browser, ids[1], 7, 3, 2)
+    await put(browser, ids[2], "Binder 2", 1)
+    count = (await browser.post("/api/counts", json={"box": 7})).json()["id"]
+
+    async def renamed(box, to, status=200):
+        answer = await browser.post("/api/shelves/rename", json={"box": box, "to": to})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    async def counted():
+        return (await browser.get(f"/api/counts/{count}")).json()["box"]
+
+    for box, to, at, named in (
+        (7, " Foils  A ", {(ids[1], 3): 2}, "Foils A"),
+        ("foils a", "FOILS A", {(ids[1], 3): 2}, "FOILS A"),
+        ("Foils A", "Showcase", {(ids[1], 3): 2}, "Showcase"),
+        ("Showcase", 12, {(ids[1], 3): 2}, 12),
+        (12, "Foils A", {(ids[1], 3): 2}, "Foils A"),
+    ):
+        assert (await renamed(box, to))["box"] == named
+        assert await on_shelf(browser, str(to).strip()) == at
+        assert await counted() == named
+        assert sorted(map(str, await boxes(browser))) == sorted([str(named), "Binder 2"])
+    assert await renamed("Foils A", "Foils A") == {"was": "Foils A", "box": "Foils A"}
+    # A name in use is refused, whatever its spelling, and so is a box that is not there.
+    for box, to, status, said in (
+        ("Foils A", "BINDER 02", 422, "to: box Binder 2 is in use"),
+        (7, "New", 404, "there is no box 7"),
+        ("Attic", "New", 404, "there is no box Attic"),
+        ("Foils A", "a/b", 422, "to: must have no slash"),
+    ):
+        assert (await renamed(box, to, status))["error"].startswith(said)
+    entries = (await seller.get("/api/v1/agent/activity")).json()["activity"]
+    renames = [entry["id"] for entry in entries if entry["action"] == "shelf.box_renamed"]
+    assert len(renames) == 5
+    for entry, named in zip(renames, (12, "Showcase", "FOILS A", "Foils A", 7), strict=True):
+        answer = await seller.post(f"/api/v1/agent/activity/{entry}/undo")
+        assert answer.status_code == 200, answer.text
+        assert await counted() == named
+    assert await on_shelf(browser, "7") == {(ids[1], 3): 2}
+
+
+async def test_an_undo_waits_for_nobody_elses_box(shop):
+    seller, browser, ids = shop
+    await put(browser, ids[1], "A", 1)
+    answer = await browser.post("/api/shelves/rename", json={"box": "A", "to": "B"})
+    assert answer.status_code == 200
+    await put(browser, ids[2], "A", 1)
+    undone = await undo_newest(seller, "shelf.box_renamed")
+    assert (undone.status_code, undone.json()["code"]) == (409, "changed_since")
+    assert await on_shelf(browser, "B") == {(ids[1], 1): 1}
+
+
+async def test_two_who_rename_at_once_rename_once(shop):
+    _, browser, ids = shop
+    await put(browser, ids[1], 7, 1)
+    asked = [browser.post("/api/shelves/rename", json={"box": 7, "to": name}) for name in "ABCD"]
+    codes = sorted(answer.status_code for answer in await asyncio.gather(*asked))
+    assert codes == [200, 404, 404, 404]
+    [box] = await boxes(browser)
+    assert await on_shelf(browser, box) == {(ids[1], 1): 1}
+
+
+async def test_a_box_is_renamed_on_its_page(shop):
+    _, browser, ids = shop
+    await put(browser, ids[1], "Binder 3", 1)
+    page = (await browser.get("/shelves/Binder%203")).text
+    assert 'action="/shelves/Binder%203/rename"' in page
+    answer = await browser.form("/shelves/Binder%203/rename", to="Binder/4")
+    assert answer.status_code == 422
+    assert "slash" in answer.text
+    answer = await browser.form("/shelves/Binder%203/rename", to="Binder 4")
+    assert answer.headers["location"].startswith("/shelves/Binder%204?done=")
+    assert "Box renamed." in (await browser.get(answer.headers["location"])).text
+
+
+async def test_every_label_has_a_page_or_is_refused_when_it_is_made(shop):
+    _, browser, ids = shop
+    odd = [
+        *string.punctuation,
+        "é",
+        "箱",
+        "🂡",
+        "\u2028",
+        "\u202e",
+        "\u00a0",
+        "\t",
+        "\x00",
+        "\ufeff",
+    ]
+    for sign in odd:
+        for label in (f"a{sign}b", f"{sign}a", f"a{sign}", sign):
+            answer = await put(browser, ids[1], label)
+            if answer.status_code == 422:
+                assert answer.json()["error"].startswith(("box: ", "box must")), label
+                continue
+            assert answer.status_code == 200, (label, answer.text)
+    for box in await boxes(browser):
+        answer = await browser.get(box_page(box))
+        assert answer.status_code == 200, box
+        assert "Take off the shelf" in answer.text, box
+        assert (await browser.get(f"/api{quote(box_page(box), safe='/%')}")).json()["cards"], box
+
+
+async def test_the_address_of_a_place_leads_to_its_box(shop):
+    _, browser, ids = shop
+    await put(browser, ids[1], "A1", 4)
+    for address in ("/shelves/A1/4", "/shelves/A1%2F4"):
+        answer = await browser.get(address)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/shelves/A1"), address
+    for address in ("/shelves/a%2Fb", "/shelves/a/b"):
+        answer = await browser.get(address)
+        assert answer.status_code == 422
+        assert "a box and a slot, like 3-12 or A1-12" in answer.text
+
+
+async def test_a_bad_label_is_told_the_true_limit(shop):
+    _, browser, ids = shop
+    for label in ("", "x" * 13, "x" * 101):
+        answer = await put(browser, ids[1], label)
+        assert answer.status_code == 422
+        assert re.search(r"\b12 characters", answer.json()["error"]), answer.text
+        assert "100" not in answer.text
+    answer = await browser.get("/api/counts", params={"box": "x" * 101})
+    assert answer.json()["error"] == "box: must have at most 12 characters"

@@ -22,9 +22,10 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, box_page, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelf_place import Place, checked_box
+from cardsync.shelf_place import Place, checked_box, read_place
 from cardsync.shelving import boxes, count_reads, places
 from cardsync.shelving.count_shown import count_history
+from cardsync.shelving.rename_box import rename
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 
@@ -139,6 +140,19 @@ async def move_card(
     return see(box_page(origin.box), done=message("card_moved", target))
 
 
+@post_form("/shelves/{box:str}/rename")
+async def rename_box(caller: Caller, form: Form, session: AsyncSession, box: str) -> Response[str]:
+    target = checked_box(form["to"], "new name")
+    renamed = await rename(session, caller, checked_box(box), target, clock.now())
+    return see(box_page(renamed.box), done=message("box_renamed"))
+
+
+@get("/shelves/{box:str}/{slot:str}", opt=BY_FORM)
+async def find_place(box: str, slot: str) -> Response[str]:
+    """Send the browser from a place, as 3/12, to its box; no label has a slash."""
+    return see(box_page(read_place(f"{box}/{slot}").box))
+
+
 def _place(form: Form) -> Place:
     return Place(checked_box(form["box"]), number_of(form, "slot"))
 
@@ -150,4 +164,13 @@ def _card(form: Form) -> int:
     return card_id
 
 
-ROUTES = [shelves_page, find_box, shelf_page, put_page, put_card, move_card]
+ROUTES = [
+    shelves_page,
+    find_box,
+    shelf_page,
+    put_page,
+    put_card,
+    move_card,
+    rename_box,
+    find_place,
+]
