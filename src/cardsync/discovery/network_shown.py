@@ -29,6 +29,8 @@ class OwnOfferBody(msgspec.Struct):
     game: str
     condition: str
     price: str
+    shipped: str
+    """One copy with its postage"""
     quantity: int
     buy_url: str | None
 

@@ -23,7 +23,9 @@ from cardsync.discovery.network_shown import (
     postage_shown,
 )
 from cardsync.discovery.offers import IN_LANGUAGE
+from cardsync.discovery.split import Steps, postage_of
 from cardsync.money import dollars, to_units
+from cardsync.postage import read_steps
 from cardsync.settings import Settings
 
 # A thousand offers are looked at, so that the page stays quick for the largest shop.
@@ -64,6 +66,7 @@ async def read_network(
         seller,
     )
     printings, copies, refreshed_at = found.one_or_none() or (0, 0, None)
+    steps = read_steps(account.postage_steps or settings.default_postage_steps)
     stock = await session.execute(text(_STOCK), seller)
     in_stock, shared, *private = stock.one()
     hidden = hidden_because(account, now)
@@ -82,15 +85,16 @@ async def read_network(
         copies,
         refreshed_at,
         [
-            _own(row, account.listing_url_template, settings)
+            _own(row, account.listing_url_template, steps, settings)
             for row in await session.execute(text(_SHOWN), seller)
         ],
         await misses.unmet(session, caller.seller_id, now),
     )
 
 
-def _own(row: Any, template: str | None, settings: Settings) -> OwnOfferBody:
+def _own(row: Any, template: str | None, steps: Steps, settings: Settings) -> OwnOfferBody:
     link = buy_url(row.marketplace_product_id, template, settings)
+    price = to_units(row.price)
     return OwnOfferBody(
         row.id,
         row.product_name,
@@ -99,7 +103,8 @@ def _own(row: Any, template: str | None, settings: Settings) -> OwnOfferBody:
         row.finish,
         row.game,
         row.condition,
-        dollars(to_units(row.price)),
+        dollars(price),
+        dollars(price + postage_of(steps, price)),
         row.quantity,
         link,
     )

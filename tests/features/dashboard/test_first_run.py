@@ -216,7 +216,7 @@ async def test_a_first_import_says_that_no_catalog_is_installed_and_what_is_out_
         assert f"No catalog for {line} is installed" in page
         assert "1 listing is not matched to a product yet" in page
         assert "Prices work without one" in page
-        assert "2 are out of stock" in page or "<b>2 cards</b> out of stock" in page
+        assert "out of stock (2 cards)" in page or "<b>2 cards</b> out of stock" in page
     async with seller.service.database.shared() as session:
         loaded = (
             "INSERT INTO catalog_name (game, name_key, own, words, printings)"

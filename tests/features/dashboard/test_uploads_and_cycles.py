@@ -8,6 +8,7 @@ import asyncio
 import base64
 import csv
 import io
+import re
 
 from browsers import joined, signed_in
 from builders import a_csv, a_png, a_row, log, read_csv
@@ -43,6 +44,10 @@ async def test_rejected_rows_are_mended_and_sent_again_with_the_whole_file(a_sel
     browser = await signed_in(seller)
     page = await browser.get(f"/sync/uploads/{id}")
     assert page.status_code == 200
+    told = " ".join(re.sub(r"<[^>]*>", " ", page.text).split())
+    parts = "Rows read 5 − less Duplicates 0 − less Rejected 3 = leaves Imported 2"
+    assert parts in told
+    assert "2 cards added" in told
     file = await browser.get(f"/sync/uploads/{id}/rejected.csv")
     assert file.content == (await seller.get(f"/api/v1/uploads/{id}/rejected.csv")).content
     rows = read_csv(file.content)

@@ -62,8 +62,9 @@ async def test_the_owner_sees_what_a_buyer_sees(a_shop, catalog, tag, service):
         {"value_from": "0.00", "postage": "1.27"},
         {"value_from": "12.00", "postage": "3.20"},
     ]
-    shown = [(card["condition"], card["price"], card["quantity"]) for card in told["shown"]]
-    assert shown == [("NM", "12.50", 2), ("DMG", "7.00", 1)]
+    names = ("condition", "price", "shipped", "quantity")
+    shown = [tuple(card[name] for name in names) for card in told["shown"]]
+    assert shown == [("NM", "12.50", "15.70", 2), ("DMG", "7.00", "8.27", 1)]
     [found] = await find(shop, {"name": name})
     # The link is the one that a buyer gets.
     assert {card["buy_url"] for card in told["shown"]} == {
