@@ -263,10 +263,10 @@ _NOTE_MISSING: Final = """
     UPDATE pull_session_item SET
            missing_at = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
                              THEN CAST(:now AS timestamptz) END,
-           missing_by = (CAST(:people AS text[]))[
-               array_position(CAST(:items AS bigint[]), item_id)],
-           missing_reason = (CAST(:reasons AS text[]))[
-               array_position(CAST(:items AS bigint[]), item_id)]
+           missing_by = coalesce((CAST(:people AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)], NULL),
+           missing_reason = coalesce((CAST(:reasons AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)], NULL)
      WHERE seller_id = :seller AND session_id = :session AND order_id = :id
        AND missing_outcome IS NULL
        AND (missing_at IS NOT NULL) <> (item_id = ANY (CAST(:items AS bigint[])))
