@@ -100,7 +100,7 @@ page-faults: .venv/.dev .venv/.front-dev ## What is wrong with each page of URL,
 	@PYTHONPATH=tests "$(BIN)/python" -m tests.system.page_faults "$(URL)" "$(EMAIL)" "$(PASSWORD)"
 
 lock: ## Pin the dependencies anew (needs pip-tools)
-	@cd requirements && for part in run dev docs release mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	@cd requirements && for part in run dev docs release mutants node clients; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
 # Neither file is in git; a licence that is not allowed ends it.

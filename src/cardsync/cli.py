@@ -329,20 +329,8 @@ def _interface() -> str:
 
 @program.command()
 @click.option("--shapes", is_flag=True, help="The shapes of the bindings, from openapi.json here.")
-@click.option(
-    "--client",
-    type=click.Choice(["python", "typescript"]),
-    help="Print a typed client of the bindings in this language.",
-)
-def assistants(shapes: bool, client: str | None) -> None:
+def assistants(shapes: bool) -> None:
     """Print what assistants can do, as docs/assistants.md."""
-    if client:
-        from cardsync.assistant import typed_clients
-        from cardsync.web.openapi import opened
-
-        document = opened(json.loads(_interface()))
-        click.echo(getattr(typed_clients, client)(document), nl=False)
-        return
     if shapes:
         from cardsync.assistant import derive
 

