@@ -22,7 +22,15 @@ from tests.core.pricing_reference import (
 
 from cardsync import errors
 from cardsync.pricing.engine.engine import limited, price
-from cardsync.pricing.engine.rules import Cap, Rule, Sale, SellerPricing
+from cardsync.pricing.engine.rules import (
+    Cap,
+    InvalidRule,
+    Rule,
+    Sale,
+    SellerPricing,
+    SmallCap,
+    check_guard,
+)
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import RuleSet, read_rule_set, rule_set_text
@@ -185,7 +193,8 @@ def test_a_receipt_of_guards_without_a_search_prices_the_same_again():
         ({}, "guard"),
         ({"floor": "1.00", "adjust_bp": 100}, "adjust_bp"),
         ({"floor": "1.00", "price_source": "low"}, "price_source"),
-        ({"floor": "1.00", "cap": {"up_bp": 100}}, "cap"),
+        ({"floor": "1.00", "cap": {"up_bp": 100, "period": "week"}}, "cap.period"),
+        ({"cap": {}}, "cap"),
         ({"floor": "1.00", "priority": 1000}, "priority"),
     ],
 )
@@ -200,3 +209,129 @@ def test_a_file_of_rules_keeps_guards_and_only_they_say_what_they_are():
     text = rule_set_text(given)
     assert text.count('"guard": true') == text.count('"guard"') == 1
     assert list(read_rule_set(text).rules) == list(given.rules)
+
+
+A_DAY = Cap(1_000, 1_000)
+DEAR = {"current_price": 100_000, "day_start_price": 100_000}
+
+
+@pytest.mark.parametrize(
+    ("own", "caps", "card", "target", "guard", "held"),
+    [
+        # The guard alone: from the day's first price, or from the current one.
+        (None, [A_DAY], DEAR | {"market": 150_000}, 110_000, 2, False),
+        (None, [A_DAY], DEAR | {"market": 50_000}, 90_000, 2, False),
+        (None, [A_DAY], DEAR | {"market": 105_000}, 105_000, None, False),
+        (None, [A_DAY], DEAR | {"current_price": 108_000, "market": 150_000}, 110_000, 2, False),
+        (None, [A_DAY], DEAR | {"day_start_price": None, "market": 150_000}, 110_000, 2, False),
+        # A price that is beyond the limit already stays; one without a price has no limit.
+        (None, [A_DAY], DEAR | {"current_price": 120_000, "market": 150_000}, 120_000, 2, False),
+        (None, [A_DAY], {"current_price": None, "market": 150_000}, 150_000, None, False),
+        # One direction alone, and none at all in the other.
+        (None, [Cap(None, 0)], DEAR | {"market": 150_000}, 150_000, None, False),
+        (None, [Cap(None, 0)], DEAR | {"market": 50_000}, 100_000, 2, False),
+        # The least step: 15 % of 0.06 is less than a cent.
+        (None, [A_DAY], {"current_price": 600, "market": 5_000}, 1_100, 2, False),
+        # The nearer limit stops the price; alike, it is the rule's.
+        (Cap(500, 500), [A_DAY], DEAR | {"market": 150_000}, 105_000, None, False),
+        (Cap(2_000, 2_000), [A_DAY], DEAR | {"market": 150_000}, 110_000, 2, False),
+        (Cap(1_000, 1_000), [A_DAY], DEAR | {"market": 150_000}, 110_000, None, False),
+        # A rule that holds does so at its own limit alone.
+        (Cap(500, 500, mode="hold"), [A_DAY], DEAR | {"market": 150_000}, 100_000, None, True),
+        (Cap(4_000, None, mode="hold"), [A_DAY], DEAR | {"market": 130_000}, 110_000, 2, False),
+        (Cap(2_000, None, mode="hold"), [A_DAY], DEAR | {"market": 130_000}, 100_000, None, True),
+        # Of several guards the strictest, of several alike the first.
+        (None, [A_DAY, Cap(500, 2_000)], DEAR | {"market": 150_000}, 105_000, 3, False),
+        (None, [A_DAY, Cap(500, 2_000)], DEAR | {"market": 50_000}, 90_000, 2, False),
+        (None, [A_DAY, A_DAY], DEAR | {"market": 50_000}, 90_000, 2, False),
+        # By the week for the rule, by the day for the guard.
+        (
+            Cap(5_000, None, period="week"), [A_DAY],
+            DEAR | {"week_start_price": 90_000, "market": 200_000}, 110_000, 2, False,
+        ),
+        (
+            Cap(1_000, None, period="week"), [A_DAY],
+            {"current_price": 95_000, "day_start_price": 95_000, "week_start_price": 90_000,
+             "market": 200_000}, 99_000, None, False,
+        ),
+    ],
+)  # fmt: skip
+def test_a_guard_limits_a_days_move(own, caps, card, target, guard, held):
+    rule = replace(RULE, cap=own)
+    guards = [replace(GUARD, id=2 + at, priority=400 + at, cap=cap) for at, cap in enumerate(caps)]
+    row = row_of(rule, *guards, **card)
+    assert (row["target"], row["guard_cap_id"], bool(row["held"])) == (target, guard, held)
+    frame = price(frame_of([a_card(**card)]), [rule, *guards], SELLER, NOW)
+    stopped = row["seller_limit"] is not None
+    assert limited(frame)["rule_id"].to_list() == ([guard or rule.id] if stopped else [])
+    steps = {step["name"]: step for step in explain(row, Run([rule, *guards], SELLER, NOW))}
+    if guard is not None:
+        assert "Daily limit of guard “Guard”" in steps["cap"]["summary"]
+        assert (steps["cap"]["guard_cap_id"], steps["cap"]["period"]) == (guard, "day")
+    else:
+        assert "guard" not in steps["cap"]["summary"]
+
+
+def test_a_guards_floor_holds_past_its_own_cap():
+    guard = replace(GUARD, floor=150_000, cap=A_DAY)
+    assert row_of(RULE, guard, **DEAR, market=100_000)["target"] == 150_000
+
+
+def test_a_receipt_with_a_guards_cap_is_priced_again_from_the_file():
+    rules = [RULE, replace(GUARD, cap=A_DAY)]
+    frame = price(frame_of([a_card(**DEAR, market=150_000)]), rules, SELLER, NOW)
+    data = parquet_file.pack([frame], Run(rules, SELLER, NOW))
+    assert parquet_file.replay(data) == 0
+    found, run = parquet_file.unpack(data)
+    assert run.rules[1].cap == A_DAY
+    assert found["guard_cap_id"].to_list() == [2]
+
+
+@pytest.mark.slow
+@given(seeds)
+@settings(deadline=None, max_examples=60)
+def test_a_guards_cap_only_narrows(seed):
+    """Over any rules, guards and cards: the more guards, the nearer a price stays to the day's
+    first, unless a floor lifts it; and the step of the cap stays within each of them.
+    """
+    rng, frame, rule, guards, seller, _ = a_shop(seed)
+    capped = [
+        replace(guard, cap=Cap(rng.randrange(5_000), rng.randrange(5_000)))
+        if rng.random() < 0.7
+        else guard
+        for guard in guards
+    ]
+    out = price(frame, [rule, *capped], seller, NOW)
+    start = pl.coalesce("day_start_price", "current_price")
+    step = seller.minimum_cap_step
+    for bit, guard in enumerate(capped):
+        if guard.cap is None:
+            continue
+        rows = out.filter(
+            pl.col("after_cap").is_not_null()
+            & pl.col("current_price").is_not_null()
+            & (pl.col("guards") // (1 << bit) % 2 == 1)
+        )
+        up, down = guard.cap.up_bp, guard.cap.down_bp
+        most = pl.max_horizontal(start * (10_000 + up) // 10_000, start + step, "current_price")
+        least = pl.min_horizontal(
+            -(-(start * (10_000 - down)) // 10_000), start - step, "current_price"
+        )
+        assert rows.filter((pl.col("after_cap") > most) | (pl.col("after_cap") < least)).is_empty()
+    again = price(frame, [rule, *reversed(capped)], seller, NOW)
+    assert again["target"].equals(out["target"])
+
+
+@pytest.mark.parametrize(
+    ("cap", "field"),
+    [
+        (Cap(500, 500, period="week"), "cap.period"),
+        (Cap(500, 500, mode="hold"), "cap.mode"),
+        (Cap(500, None, small=SmallCap(50_000, 1, 1)), "cap.small"),
+        (Cap(None, None), "cap"),
+    ],
+)
+def test_a_guards_cap_is_for_a_day_and_lets_prices_move_up_to_it(cap, field):
+    with pytest.raises(InvalidRule) as refused:
+        check_guard(replace(GUARD, cap=cap))
+    assert refused.value.field == field

@@ -4,6 +4,7 @@ door.
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -135,7 +136,7 @@ async def test_a_guard_is_written_in_five_clicks_and_a_rule_is_copied(shop):
     [address] = set(re.findall(r'href="(/pricing/rules/new\?guard=1)"', listed))
     page = (await browser.get(address)).text
     assert "New guard" in page
-    for name in ("percent", "price_source", "cap_up", "holdout"):
+    for name in ("percent", "price_source", "cap_period", "holdout"):
         assert f'name="{name}"' not in page
     was = re.search(r'name="was" value="([^"]*)"', page)[1].replace("&#34;", '"')
     texts = {"name": "Foils", "query": "is:foil price>20", "floor_cost": "15", "floor": "28.00"}
@@ -165,3 +166,64 @@ async def test_a_guard_is_written_in_five_clicks_and_a_rule_is_copied(shop):
         "draft",
         rule["cap"],
     )
+
+
+async def test_a_rule_and_a_guards_daily_cap_are_told_together_at_every_door(shop):
+    browser = await signed_in(shop)
+    leaps = {"name": "No leaps", "guard": True, "query": "price>20", "cap": {"down_bp": 500}}
+    told = await sent(shop, "/api/pricing/preview/draft", 200, rule=leaps)
+    assert (told["selects"], told["governs"], told["held"]) == (2, 2, 2)
+    shown = await sent(shop, "/api/pricing/preview", 200, rules=[{"name": "R"}, leaps])
+    assert shown["held"] == 2
+    made = await sent(shop, RULES, **leaps | {"state": "published"})
+    assert made["cap"] == {
+        "up_bp": None, "down_bp": 500, "period": "day", "mode": "clamp", "small": None,
+    }  # fmt: skip
+    assert await repriced(shop) == {1: "28.50", 2: "7.92", 3: "28.50"}
+    [run, *_] = (await shop.get("/api/pricing/runs")).json()["runs"]
+    assert run["held"] == 2
+    for search, cards in (("is:held", [1, 3]), ("is:capped", [1, 3]), ("is:stuck", []),
+                          ('rule:"No leaps"', [1, 3]), ("rule:Competitive", [1, 2, 3])):  # fmt: skip
+        assert await found(shop, search) == cards, search
+    said = "Daily limit of guard “No leaps”: can't go below 28.50 today; the rule sets 24.75."
+    told = (await shop.get("/api/v1/pricing/explain/1")).json()
+    [cap] = [step for step in told["steps"] if step["name"] == "cap"]
+    assert (cap["summary"], cap["guard_cap_id"], cap["period"]) == (said, made["id"], "day")
+    outcomes = {one["name"]: (one["kind"], one["outcome"]) for one in told["matching_rules"]}
+    assert outcomes == {"Competitive": ("base", "governs"), "No leaps": ("guard", "decides")}
+    page = (await browser.get("/cards")).text
+    assert page.count("limited by daily cap") == 2
+    [id] = [c["id"] for c in (await shop.get("/api/cards")).json()["cards"]
+            if c["marketplace_id"] == 1]  # fmt: skip
+    page = html.unescape((await browser.get(f"/cards/{id}")).text)
+    assert said.partition(" 28.50")[0] in page
+    # Uploads price the same way, and their receipts say it.
+    await shop.import_csv(a_csv(*rows()))
+    await shop.service.run_jobs()
+    assert await targets(shop) == {1: "28.50", 2: "7.92", 3: "28.50"}
+    then = (await shop.get("/api/v1/pricing/explain/1")).json()["historical_breakdown"]
+    [cap] = [step for step in then["steps"] if step["name"] == "cap"]
+    assert (cap["summary"], then["final_price"]) == (said, "28.50")
+    # With a floor beside it, the floor decides; without a cap, nothing holds the card.
+    floor = {"floor": "29.00"}
+    answer = await shop.http.patch(f"{RULES}/{made['id']}", json=floor)
+    assert answer.status_code == 200, answer.text
+    assert (await repriced(shop))[1] == "29.00"
+    answer = await shop.http.patch(f"{RULES}/{made['id']}", json={"cap": None})
+    assert answer.status_code == 200, answer.text
+    assert (await repriced(shop))[1] == "29.00"
+    assert await found(shop, "is:held") == []
+
+
+async def test_a_guards_daily_cap_is_written_on_its_page(shop):
+    browser = await signed_in(shop)
+    page = (await browser.get("/pricing/rules/new?guard=1")).text
+    was = re.search(r'name="was" value="([^"]*)"', page)[1].replace("&#34;", '"')
+    form = {"face": "form", "was": was, "action": "publish", "name": "Slow", "cap_up": "5"}
+    saved = await browser.form("/pricing/rules/new", **form)
+    assert saved.status_code == 303, saved.text
+    [guard] = [rule for rule in (await shop.get(RULES)).json()["rules"] if "guard" in rule]
+    assert (guard["cap"]["up_bp"], guard["cap"]["down_bp"]) == (500, None)
+    page = (await browser.get(f"/pricing/rules/{guard['id']}")).text
+    assert "Prices move at most 5% up per day" in page
+    assert re.search(r'name="cap_up"[^>]*value="5"', page)

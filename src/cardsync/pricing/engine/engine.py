@@ -119,6 +119,8 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "guard_floor_id": pl.Int64(),
     "guard_ceiling": pl.Int64(),
     "guard_ceiling_id": pl.Int64(),
+    # The guard whose daily limit the cap stopped at.
+    "guard_cap_id": pl.Int64(),
     "after_review": pl.Int64(),
     "review": review.REASON,
     "target": pl.Int64(),
@@ -196,6 +198,8 @@ def price(
         frame = frame.with_columns(stage(run))
     if run.capped:
         frame = frame.with_columns(steps.cap_limits(run))
+    if run.guard_capped:
+        frame = frame.with_columns(steps.guard_cap_limits(run))
     before: pl.Expr = pl.when(pl.col("blockers") == 0).then(pl.col("base"))
     for step in PRICE_STEPS:
         if step.needed(run):
@@ -309,10 +313,14 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
 
 
 def limited(priced: pl.DataFrame) -> pl.DataFrame:
-    """Return `marketplace_id` and `rule_id` of the cards that a cap limits, the price that the rule
-    would ask without it (`asked`), and whether the rule holds the price where it is (`held`).
+    """Return `marketplace_id` of the cards that a cap limits, the rule or the guard whose cap it is
+    (`rule_id`), the price that the rule would ask without it (`asked`), and whether the rule holds
+    the price where it is (`held`).
     """
-    return priced.filter(is_limited()).select("marketplace_id", "rule_id", "held", asked=_asked())
+    return priced.filter(is_limited()).select(
+        "marketplace_id", pl.coalesce("guard_cap_id", "rule_id").alias("rule_id"), "held",
+        asked=_asked(),
+    )  # fmt: skip
 
 
 def _asked() -> pl.Expr:

@@ -251,7 +251,7 @@ def _check_bounds(rule: Rule) -> None:
 # A guard has no price of its own: these fields are as in a rule that omits them.
 _PRICED: Final = (
     "price_source", "fallback_sources", "adjust_bp", "adjust_amount", "stale",
-    "velocity_boost_enabled", "cap", "market_gate", "undercut_up_bp", "fee_gap_adjustment",
+    "velocity_boost_enabled", "market_gate", "undercut_up_bp", "fee_gap_adjustment",
     "rounding", "review", "holdout_bp",
 )  # fmt: skip
 
@@ -262,12 +262,17 @@ def check_guard(rule: Rule) -> None:
         if field.name in _PRICED:
             given = getattr(rule, field.name)
             _need(given == field.default, field.name, "isn't allowed: guards only set limits")
-    limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None)
+    limits = (rule.floor, rule.floor_cost_bp, rule.ceiling, rule.never_lower or None, rule.cap)
     _need(
         any(limit is not None for limit in limits),
         "guard",
-        "needs a limit: floor, floor_cost_bp, ceiling or never_lower",
+        "needs a limit: floor, floor_cost_bp, ceiling, never_lower or cap",
     )
+    if (cap := rule.cap) is not None:
+        _need(cap.period == "day", "cap.period", "must be day: guards limit a day's move")
+        _need(cap.mode == "clamp", "cap.mode", "must be clamp: prices move up to a guard's limit")
+        _need(cap.small is None, "cap.small", "isn't allowed: a guard's search names its cards")
+        _need(cap.up_bp is not None or cap.down_bp is not None, "cap", "needs up_bp or down_bp")
     _need(rule.priority != DEFAULT_PRIORITY, "priority", "is the default rule's")
 
 

@@ -151,7 +151,12 @@ class Run:
 
     @property
     def capped(self) -> bool:
-        return self.any(lambda rule: rule.cap)
+        return self.any(lambda rule: rule.cap) or self.guard_capped
+
+    @property
+    def guard_capped(self) -> bool:
+        """Return whether some guard limits a day's move."""
+        return any(guard.cap for guard in self.guards)
 
     @property
     def periodic(self) -> bool:
@@ -164,7 +169,8 @@ class Run:
         begins with the day's first price.
         """
         asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
-        return {rule.cap.period if rule.cap else "day" for rule in asking} - {"sync"}
+        found: set[CapPeriod] = {rule.cap.period if rule.cap else "day" for rule in asking}
+        return found - {"sync"} | ({"day"} if self.guard_capped else set())
 
     @property
     def fee_gapped(self) -> bool:

@@ -399,16 +399,64 @@ def cap_limits(run: Run) -> list[pl.Expr]:
     ]
 
 
-def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    up = price > pl.col("_cap_high")
-    down = price < pl.col("_cap_low")
-    limit = pl.when(true(up)).then("_cap_high").when(true(down)).then("_cap_low")
-    held = limit.is_not_null() & pl.col("_cap_hold")
+def guard_cap_limits(run: Run) -> list[pl.Expr]:
+    """Narrow the limits to those of the strictest guard, by the day's first price, and return whose
+    they are; of several alike the first. What the rule itself allows stays beside them.
+    """
+    current = pl.col("current_price")
+    start = pl.coalesce("day_start_price", "current_price")
+    step = run.seller.minimum_cap_step
+    low: list[tuple[int, pl.Expr]] = []
+    high: list[tuple[int, pl.Expr]] = []
+    for bit, guard in enumerate(run.guards):
+        if guard.cap is None:
+            continue
+        holds = (pl.col("guards") // (1 << bit) % 2 == 1) & current.is_not_null()
+        if (up := guard.cap.up_bp) is not None:
+            most = start * (WHOLE_BP + up) // WHOLE_BP
+            farthest = pl.max_horizontal(most, start + step if up else most, current)
+            high.append((guard.id, where(holds, farthest)))
+        if (down := guard.cap.down_bp) is not None:
+            least = -(-(start * (WHOLE_BP - down)) // WHOLE_BP)
+            farthest = pl.min_horizontal(least, start - step if down else least, current)
+            low.append((guard.id, where(holds, farthest)))
+    own_low, own_high = pl.col("_cap_low"), pl.col("_cap_high")
+    lowest = pl.max_horizontal(own_low, *(one for _, one in low))
+    highest = pl.min_horizontal(own_high, *(one for _, one in high))
     return [
+        own_low.alias("_rule_low"),
+        own_high.alias("_rule_high"),
+        lowest.alias("_cap_low"),
+        highest.alias("_cap_high"),
+        _first_at(lowest, own_low, low).alias("_guard_low_id"),
+        _first_at(highest, own_high, high).alias("_guard_high_id"),
+    ]
+
+
+def _first_at(limit: pl.Expr, own: pl.Expr, found: list[tuple[int, pl.Expr]]) -> pl.Expr:
+    """Return the first guard whose limit it is; none where the rule's own is as strict."""
+    of_rule = (true(own == limit), pl.lit(None, pl.Int64))
+    return first([of_rule, *((true(one == limit), pl.lit(id)) for id, one in found)], pl.Int64())
+
+
+def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    up = true(price > pl.col("_cap_high"))
+    down = true(price < pl.col("_cap_low"))
+    limit = pl.when(up).then("_cap_high").when(down).then("_cap_low")
+    beyond = limit.is_not_null()
+    if run.guard_capped:
+        # Only the rule's own limit holds a price where it is.
+        beyond = true(price > pl.col("_rule_high")) | true(price < pl.col("_rule_low"))
+    held = beyond & pl.col("_cap_hold")
+    stopped = [
         pl.when(held).then("current_price").otherwise(pl.coalesce(limit, price)).alias("after_cap"),
         limit.alias("seller_limit"),
         where(price.is_not_null(), true(held)).alias("held"),
     ]
+    if run.guard_capped:
+        guard = pl.when(up).then("_guard_high_id").when(down).then("_guard_low_id")
+        stopped.append(where(~true(held), guard).alias("guard_cap_id"))
+    return stopped
 
 
 # 9

@@ -239,6 +239,8 @@ def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
         outcome, reason = "decides", "Its floor sets the price."
     elif guard.id == row["guard_ceiling_id"] and row["target"] == row["guard_ceiling"]:
         outcome, reason = "decides", "Its ceiling sets the price."
+    elif guard.id == row["guard_cap_id"]:
+        outcome, reason = "decides", "Its daily limit stops the price."
     return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
 
 

@@ -102,7 +102,21 @@ def cap_step(
         "period": cap and cap.period,
         "held": bool(row["held"]),
     }
-    if cap is None:
+    start = row["period_start_price"]
+    if (guard_id := row.get("guard_cap_id")) is not None:
+        start = row["day_start_price"] or row["current_price"]
+        own |= {
+            "guard_cap_id": guard_id,
+            "period_start_price": dollars_or_none(start),
+            "mode": "clamp",
+            "period": "day",
+        }
+        name = next(guard.name for guard in run.rules if guard.id == guard_id)
+        said = (
+            f"Daily limit of guard “{name}”: can't go {'above' if before > limit else 'below'}"
+            f" {dollars_or_none(limit)} today; the rule sets {dollars_or_none(before)}."
+        )
+    elif cap is None:
         said = "The rule has no cap."
     elif row["current_price"] is None:
         said = "The card has no price yet, so the cap has nothing to start from."
@@ -116,7 +130,7 @@ def cap_step(
             f"{LIMITS[cap.period].capitalize()}: can't go {way} {dollars_or_none(limit)}"
             f" {_WHEN[cap.period]}; the rule sets {dollars_or_none(before)}."
         )
-    step, start = run.seller.minimum_cap_step, row["period_start_price"]
+    step = run.seller.minimum_cap_step
     if limit is not None and step and abs(limit - start) == step:
         own["minimum_cap_step"] = dollars_or_none(step)
         said += f" A cap allows at least {dollars_or_none(step)}."

@@ -63,7 +63,7 @@ def _sentences(rule: RuleJson) -> list[str]:
     query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
     if rule.get("guard"):
-        return [f"{which}, whichever rule prices them:", *_bounds(rule)]
+        return [f"{which}, whichever rule prices them:", *_bounds(rule), *_capped(rule)]
     return [f"{which}: {_asked(rule)}.", *_bounds(rule), *_limits(rule)]
 
 
@@ -101,7 +101,7 @@ def _bounds(rule: RuleJson) -> list[str]:
     return sentences
 
 
-def _limits(rule: RuleJson) -> list[str]:
+def _capped(rule: RuleJson) -> list[str]:
     sentences = []
     if (cap := rule.get("cap")) is not None:
         if ways := _ways(cap):
@@ -116,6 +116,11 @@ def _limits(rule: RuleJson) -> list[str]:
                 f"Cards below ${small['below']} move at most {_ways(small)} per"
                 f" {PERIODS[cap['period']]}."
             )
+    return sentences
+
+
+def _limits(rule: RuleJson) -> list[str]:
+    sentences = _capped(rule)
     if rule.get("velocity_boost_enabled"):
         sentences.append("Cards that sell fast are priced higher.")
     if (up := rule.get("undercut_up_bp")) is not None:
@@ -257,6 +262,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
             "guard": True,
             **{name: body[name] for name in ("name", "query", "never_lower", *_AMOUNTS)},
             "floor_cost_bp": _floor_cost(texts),
+            "cap": _cap({name: texts.get(name, "") for name in ("cap_up", "cap_down")}, None),
         }
     listed = texts.get("fallback_sources", "").replace(",", " ").split()
     return body | {
