@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pages import built
+from pages import built, filled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,6 +36,8 @@ LISTS = {
     "/buying/customers", "/buying/offers", "/sync/prices", "/sync/uploads", "/settings/people",
     "/settings/keys", "/settings/webhooks",
 }  # fmt: skip
+# Lists with a row of theirs open beside them.
+BESIDE = ("/cards?card={card_id}", "/orders?order={order_id}")
 # What a page still loads when it is left is broken off.
 LEFT = ("net::ERR_ABORTED",)
 # Parts of a page: what one asked for in vain is missing there.
@@ -257,7 +259,10 @@ def main(url: str, email: str, password: str) -> None:
         upload = made.get("/api/v1/uploads")["uploads"][-1]["id"]
         ids = made.ids() | {"upload_id": upload, "session_id": made.pull()}
         paths = {
-            "owner": [one.address(ids) for one in built() if "/operator" not in one.route],
+            "owner": [
+                *(one.address(ids) for one in built() if "/operator" not in one.route),
+                *(filled(address, ids) for address in BESIDE),
+            ],
             "staff": [one.address(ids) for one in built() if not one.owner_only],
             "stranger": list(made.strangers(int(ids["session_id"])).values()),
         }

@@ -17,13 +17,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.system.page_faults import LEFT, Made, found, listening, settled, signed_in
+from tests.system.page_faults import BESIDE, LEFT, Made, found, listening, settled, signed_in
 from tests.system.processes import Seller, Server, until
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
 import soak
 from builders import a_csv, a_row
-from pages import built
+from pages import built, filled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -119,7 +119,8 @@ def test_every_page_and_refusal_can_be_read_and_fits(
     size: Any = {"width": width, "height": 800}
     with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
         ids = ids_of(page, shop)
-        paths = {one.address(ids): 200 for one in built("page", "development")} | MORE
+        paths = {one.address(ids): 200 for one in built("page", "development")}
+        paths |= {filled(address, ids): 200 for address in BESIDE} | MORE
         ugly = {}
         for path, status in [*paths.items()][part::PARTS]:
             answer = page.goto(path)
