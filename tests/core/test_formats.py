@@ -53,6 +53,8 @@ def test_money_has_two_decimals_and_what_is_under_a_cent_is_not_zero(amount, sho
             "Promotion “2.50 off” takes 10% off $10.00: $9.00.",
         ),
         ("The base is low, 558.40.", "558.40", "The base is low, $558.40."),
+        ("It brings $20.736 in cash.", "20.73", "It brings $20.73 in cash."),
+        ("Of $1,204.50 it takes 2.50.", None, "Of $1,204.50 it takes $2.50."),
     ],
 )
 def test_the_amounts_of_a_sentence_are_in_cents_and_its_shares_stay(told, price, shown):

@@ -33,7 +33,7 @@ _STEPS = ((60, 60, "min", "min"), (3600, 24, "hr", "hr"), (86_400, 45, "day", "d
 # A day or a month that is no part of a time, a number or a name.
 _DAY = re.compile(r"(?<![\w-])20\d\d-\d\d(-\d\d)?(?![\w-])")
 # Names are quoted and stay; of all others, an amount has decimals and no sign of percent.
-_AMOUNT = re.compile(r"“[^”]*”|(?<![\d.$])\d+\.\d{2,}(?![\d%]|\.\d)")
+_AMOUNT = re.compile(r"“[^”]*”|(?<![\d.,$])\$?\d+\.\d{2,}(?![\d%]|\.\d)")
 
 GAMES: Final = {
     "magic": "Magic: The Gathering",
@@ -94,17 +94,17 @@ class Reader:
         """Return a share of hundred: 11.1%."""
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
 
-    def in_cents(self, sentence: str, price: str | None) -> str:
-        """Return the sentence of a price with its amounts as money: what became the price reads as
-        the price, whichever way it was rounded.
+    def in_cents(self, sentence: str, *prices: str | None) -> str:
+        """Return the sentence of a price with its amounts as money: what became one of the prices
+        reads as that price, whichever way it was rounded.
         """
+        became = [Decimal(price) for price in prices if price is not None]
 
         def cents(found: re.Match[str]) -> str:
             if found[0].startswith("“"):
                 return found[0]
-            amount, became = Decimal(found[0]), Decimal(price or "NaN")
-            near = became.is_finite() and abs(amount - became) < _CENT
-            return self.money(became if near else amount)
+            amount = Decimal(found[0].lstrip("$"))
+            return self.money(next((one for one in became if abs(amount - one) < _CENT), amount))
 
         return _AMOUNT.sub(cents, sentence)
 
