@@ -52,7 +52,7 @@ def test_the_higher_of_two_floors_binds_and_a_cap_is_there_only_if_it_limits():
 
 def test_a_card_on_target_has_one_mark_for_both():
     found = ladder_of(a_card(target="131.40"), bounds())
-    assert [mark.name for mark in found.marks] == ["Low", "On target", "Market"]
+    assert [mark.name for mark in found.marks] == ["Low", "Price and target", "Market"]
     assert found.move is None
     assert [mark.name for mark in ladder_of(a_card(target=None), []).marks] == [
         "Low", "Price", "Market",

@@ -71,7 +71,10 @@ def _prices(card: CardBody) -> list[Mark]:
         _mark("Low", card.low_price, "pin", above=False),
         _mark("Market", card.market_price, "pin", above=False),
         _mark(
-            "On target" if same else "Price", card.price, "target" if same else "pin", above=True
+            "Price and target" if same else "Price",
+            card.price,
+            "target" if same else "pin",
+            above=True,
         ),
         None if same else _mark("Target", card.target_price, "target", above=True),
     )

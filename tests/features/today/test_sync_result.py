@@ -171,6 +171,50 @@ async def test_the_digest_says_what_the_last_sync_brought_as_today_does(a_seller
     assert f"/sync/result?cycle={told['id']}" in text
 
 
+async def test_each_figure_of_the_digest_is_that_of_today_and_of_the_page_behind_its_link(
+    a_seller, service, alive
+):
+    async with a_mail_server() as box:
+        url = f"smtp://127.0.0.1:{box.port}"
+        async with reaching(
+            service, alive, mail_url=url, mail_from="Cards <notices@shop.example>"
+        ) as mailing:
+            seller = of_service(await a_seller(), mailing)
+            rule = {"name": "Market", "state": "published", "priority": 1}
+            assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
+            await seller.http.patch("/api/pricing/settings", json={"review_up_bp": 500})
+            moved = [a_row(n, price="10.00", market=f"{20 + n}.00", quantity=n) for n in (1, 2, 3)]
+            await seller.import_csv(a_csv(*moved))
+            for number in (1, 2):
+                day = clock.now().date() - timedelta(days=9)
+                order = await an_order(seller, order_number=f"T-{number}", order_date=day)
+                await an_item(seller, order, sku_id=number)
+            await seller.service.run_jobs()
+            await reported(seller)
+            clock.shift(timedelta(days=1))
+            await reported(seller)
+            letters = [
+                letter.get_content().partition("\r\n--")[0] for letter in box.of(seller.email)
+            ]
+            owner = await signed_in(seller)
+            today = seen((await owner.get("/today")).text)
+            said = re.findall(
+                r"^(.*?(\d+).*?)(?: \((\$[\d.]+)\))?\n.*?: \S+?://[^/]+(/\S*)$",
+                "\n".join(letters).replace("\r", ""), re.M,
+            )  # fmt: skip
+            assert {path for *_, path in said} == {"/pulls", "/pricing/reviews"}, letters
+            assert [bool(money) for *_, money, _ in said].count(True) == 1
+            for sentence, count, money, path in said:
+                assert sentence.partition(". ")[0].rstrip(".") in today, path
+                assert money in today, path
+                behind = seen((await owner.get(path)).text)
+                assert re.search(rf"\b{count} (?:prices?|orders?|cards?|to)\b", behind), path
+
+
+def seen(page):
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
 async def test_before_the_first_sync_there_is_nothing_and_a_sync_without_prices_says_so(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)
