@@ -14,6 +14,7 @@ import base64
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -32,6 +33,7 @@ from cardsync.errors import CommandError
 from cardsync.releases.signing import canonical, load_key, public_key_of, sign
 
 TOP = Path(__file__).parents[1]
+TOOLS = TOP / ".venv" / "release"
 SUMS = "SHA256SUMS"
 PROVENANCE = "provenance.intoto.json"
 _PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -94,7 +96,9 @@ def wheel_of(project: Path, folder: Path) -> None:
 
 
 def sync_app(folder: Path) -> None:
-    """Build the sync app as one file for this system: it needs Python, and nothing else."""
+    """Build the sync app as one file for this system that needs Python and nothing else, and, where
+    the places of its launcher and its Python are reached, as a program that brings Python along.
+    """
     pins = re.findall(
         r"^[a-z0-9._-]+==[^ \\]+", (TOP / "requirements" / "run.txt").read_text(), re.M
     )
@@ -103,8 +107,17 @@ def sync_app(folder: Path) -> None:
         constraints.write_text("\n".join(pins))
         [wheel] = folder.glob("cardsync_agent-*.whl")
         pex = (sys.executable, "-m", "pex", "--constraints", str(constraints), "--no-strip-pex-env")
+        pex = (*pex, str(wheel), "-c", "cardsync-agent", "-o")
         file = folder / f"cardsync-agent-{__version__}.pex"
-        run(*pex, str(wheel), "-c", "cardsync-agent", "-o", str(file), tools=True)
+        run(*pex, str(file), tools=True)
+        system = f"{platform.system()}-{platform.machine()}".lower()
+        program = folder / f"cardsync-agent-{__version__}-{system}"
+        try:
+            run(*pex, str(program), "--scie", "eager", "--scie-only", tools=True)
+            run("env", "-i", str(program), "--version")
+        except CommandError as e:
+            program.unlink(missing_ok=True)
+            say(f"no sync app that brings Python along: {str(e).splitlines()[-1]}")
 
 
 def image(folder: Path) -> None:
@@ -214,7 +227,7 @@ def sha256(path: Path) -> str:
 
 def run(*command: str, cwd: Path = TOP, tools: bool = False) -> str:
     """Return what a command prints; raise CommandError with its last lines where it fails."""
-    environment = os.environ | ({"PYTHONPATH": str(TOP / ".venv" / "release")} if tools else {})
+    environment = os.environ | ({"PYTHONPATH": str(TOOLS)} if tools else {})
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )

@@ -29,9 +29,24 @@ def test_the_command_prompt_keeps_no_space_and_no_quotes_in_the_value():
     assert "'" not in run
 
 
+@pytest.mark.parametrize("server", [SERVER, "http://[fd00::4]:8000"])
+@pytest.mark.parametrize(("system", "grammar"), [("powershell", "powershell"), ("cmd", "batch")])
+def test_a_grammar_of_windows_reads_three_statements(system, grammar, server):
+    """No shell of Windows runs here; a grammar finds quotes and brackets that end nowhere."""
+    tree_sitter = pytest.importorskip("tree_sitter")
+    language = pytest.importorskip(f"tree_sitter_{grammar}").language()
+    read = tree_sitter.Parser(tree_sitter.Language(language)).parse
+    given = [f"{line}\n" for line in lines(system, server)]
+    assert len(given) == 3
+    assert not read("".join(given).encode()).root_node.has_error
+    for line in given:
+        assert not read(line.encode()).root_node.has_error, line
+        assert read(f"{line}if (\n".encode()).root_node.has_error
+
+
 @pytest.mark.parametrize("system", ["macos", "linux"])
 @pytest.mark.parametrize("server", [SERVER, "http://[fd00::4]:8000"])
-@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh"])
 def test_a_shell_of_unix_runs_the_app_with_its_key(system, server, shell, tmp_path):
     """The lines run as they are, with programs that note what they were given."""
     if shutil.which(shell) is None:
