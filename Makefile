@@ -74,6 +74,7 @@ openapi: .venv/.run ## Write openapi.json and what is printed from it and the se
 	@"$(BIN)/cardsync" assistants > docs/assistants.md
 	@"$(BIN)/cardsync" settings > docs/settings.md
 	@"$(BIN)/cardsync" troubleshooting > docs/troubleshooting.md
+	@"$(BIN)/cardsync" commands > docs/commands.md
 
 docs: .venv/.docs ## The documentation site, into dist/site; a dead link or anchor ends it
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs "$(BIN)/python" -m mkdocs build --strict

@@ -12,11 +12,14 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from cardsync import __version__
+from cardsync.processes.command_line import EXIT_CODES, Result, prints
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -140,6 +143,9 @@ def _sentence(e: Exception) -> str | None:
         ),
         "pricing": Command("cardsync.pricing.commands:pricing", "Look after pricing runs."),
     },
+    epilog="Exit status: "
+    + " ".join(f"{code}: {said}" for code, said in EXIT_CODES.items())
+    + " Each command that prints data takes --json.",
 )
 @click.version_option(__version__)
 def program() -> None:
@@ -148,7 +154,7 @@ def program() -> None:
     """
 
 
-def served_at(command: Callable[..., None]) -> Callable[..., None]:
+def served_at(command: Callable[..., T]) -> Callable[..., T]:
     """Add the options that name a server's address and data."""
     for option in (
         click.option(
@@ -180,7 +186,10 @@ def serve(
     data_dir: Path | None,
     no_browser: bool,
 ) -> None:
-    """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
+    """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C.
+
+    Example: cardsync serve --port 8080
+    """
     from cardsync.processes.command_line import say
     from cardsync.processes.supervisor import serve as run_serve
 
@@ -188,9 +197,13 @@ def serve(
 
 
 @program.command("set-up-link")
+@prints
 @served_at
-def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Print the link that makes the first shop, as `serve` printed it."""
+def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None) -> Result:
+    """Print the link that makes the first shop, as `serve` printed it.
+
+    Example: cardsync set-up-link
+    """
     from cardsync.accounts import set_up_link
     from cardsync.errors import CommandError
     from cardsync.processes.backup_children import has_no_seller
@@ -203,7 +216,8 @@ def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None)
             raise CommandError(
                 f"there is a shop already; its members sign in at {settings.origin}/sign-in"
             )
-    click.echo(set_up_link.link(settings))
+    link = set_up_link.link(settings)
+    return Result({"set_up_url": link}, [link])
 
 
 def serve_settings(
@@ -240,7 +254,10 @@ def web() -> None:
 
 @program.command()
 def worker() -> None:
-    """One worker process, for more of them or for other hosts."""
+    """One worker process, for more of them or for other hosts.
+
+    Example: CARDSYNC_DATABASE_URL=postgresql://… cardsync worker
+    """
     from cardsync.processes.worker_memory import begin_anew
 
     begin_anew()
@@ -264,14 +281,20 @@ def worker() -> None:
 
 
 @program.command()
-def migrate() -> None:
-    """Bring the database to this version's schema."""
+@prints
+def migrate() -> Result:
+    """Bring the database to this version's schema.
+
+    Example: cardsync migrate
+    """
     from cardsync.database.migrate import head_revision
     from cardsync.processes.command_line import say, settings_with
     from cardsync.processes.supervisor import database
 
     with database(settings_with(), say):
-        say(f"the database is at {head_revision()}")
+        revision = head_revision()
+        say(f"the database is at {revision}")
+    return Result({"revision": revision}, [])
 
 
 @program.command()
@@ -293,7 +316,10 @@ def demo(
     public: bool,
     undo_at: datetime | None,
 ) -> None:
-    """A demo seller, one whole cycle by the real agent, and a server to look at."""
+    """A demo seller, one whole cycle by the real agent, and a server to look at.
+
+    Example: cardsync demo
+    """
     if public:
         if leave or marketplace:
             raise click.UsageError("--public runs by itself, without --exit and --marketplace")
@@ -315,7 +341,10 @@ def demo(
 
 @program.command()
 def openapi() -> None:
-    """Print the interface description."""
+    """Print the interface description.
+
+    Example: cardsync openapi > openapi.json
+    """
     click.echo(_interface(), nl=False)
 
 
@@ -330,7 +359,10 @@ def _interface() -> str:
 @program.command()
 @click.option("--shapes", is_flag=True, help="The shapes of the bindings, from openapi.json here.")
 def assistants(shapes: bool) -> None:
-    """Print what assistants can do, as docs/assistants.md."""
+    """Print what assistants can do, as docs/assistants.md.
+
+    Example: cardsync assistants > assistants.md
+    """
     if shapes:
         from cardsync.assistant import derive
 
@@ -343,20 +375,29 @@ def assistants(shapes: bool) -> None:
 
 
 @program.command()
-def texts() -> None:
-    """Print every sentence that a page can show, with its file and line."""
+@prints
+def texts() -> Result:
+    """Print every sentence that a page can show, with its file and line.
+
+    Example: cardsync texts
+    """
     from cardsync.dashboard import page_texts
 
-    for one in page_texts.collect():
-        click.echo(f"{one.file}:{one.line}\t{one.text}")
+    found = page_texts.collect()
+    lines = (f"{one.file}:{one.line}\t{one.text}" for one in found)
+    return Result({"texts": [one._asdict() for one in found]}, lines)
 
 
 @program.command(name="settings")
-def print_settings() -> None:
-    """Print every setting with its default, as docs/settings.md."""
-    from cardsync.settings import settings_page
+@prints
+def print_settings() -> Result:
+    """Print every setting with its default, as docs/settings.md.
 
-    click.echo(settings_page(), nl=False)
+    Example: cardsync settings
+    """
+    from cardsync.settings import described_settings, settings_page
+
+    return Result({"settings": described_settings()}, [settings_page().removesuffix("\n")])
 
 
 @program.command("completion")
@@ -373,9 +414,23 @@ def print_completion(shell: str) -> None:
     click.echo(found(program, {}, "cardsync", "_CARDSYNC_COMPLETE").source())
 
 
+@program.command("commands")
+def print_commands() -> None:
+    """Print every command with an example, and the exit statuses, as docs/commands.md.
+
+    Example: cardsync commands
+    """
+    from cardsync.processes.commands_page import commands_page
+
+    click.echo(commands_page(program), nl=False)
+
+
 @program.command("troubleshooting")
 def print_troubleshooting() -> None:
-    """Print what the doctor and each error code ask for, as docs/troubleshooting.md."""
+    """Print what the doctor and each error code ask for, as docs/troubleshooting.md.
+
+    Example: cardsync troubleshooting
+    """
     from cardsync.operations.troubleshooting_page import troubleshooting_page
 
     click.echo(troubleshooting_page(), nl=False)
@@ -426,6 +481,7 @@ def catalog() -> None:
 
 
 @catalog.command("import")
+@prints
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format",
@@ -447,33 +503,45 @@ def catalog_import(
     game: str | None,
     source: str | None,
     skipped: Path | None,
-) -> None:
-    """Load products; loading a newer edition of the same file updates them."""
+) -> Result:
+    """Load products; loading a newer edition of the same file updates them.
+
+    Example: cardsync catalog import cards.csv --game magic
+    """
     from cardsync.catalog.load_catalog import load as load_catalog
     from cardsync.catalog.report import skipped_lines, write_skipped
     from cardsync.processes.command_line import say, with_database
 
-    async def load(database: Database) -> str:
+    async def load(database: Database) -> Result:
         report = await load_catalog(database, path, form, game, say, source)
         if skipped is not None:
             write_skipped(skipped, report.broken)
         for line in skipped_lines(report.broken):
             say(line)
-        return report.sentence()
+        return Result(_figures(report), [report.sentence()])
 
-    click.echo(with_database(load))
+    return with_database(load)
+
+
+def _figures(report: object) -> dict[str, Any]:
+    """Return a report's figures, with the number of its skipped records."""
+    figures = vars(report).copy()
+    return figures | {"skipped": len(figures.pop("broken"))}
 
 
 @catalog.command("install")
+@prints
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @click.option(
     "--source",
     help="Take this source. Else it is the one that is installed, or the first one of the game (docs/catalogs.md).",
 )
 @click.option("--fewer", is_flag=True, help="Take a catalog that has far fewer cards than before.")
-def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> None:
+def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> Result:
     """Download the catalogs of games from their public sources and load them; again, to renew them.
     A download that ended early goes on where it was.
+
+    Example: cardsync catalog install magic pokemon
     """
     from cardsync.catalog.install_catalog import install
     from cardsync.catalog.install_state import sources_for
@@ -482,8 +550,8 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
 
     settings = settings_with()
 
-    async def run(database: Database) -> list[str]:
-        failures = []
+    async def run(database: Database) -> list[dict[str, Any]]:
+        done = []
         # A word that is not a game is refused before the first download.
         async with database.shared() as session:
             chosen = [
@@ -492,22 +560,31 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
                 for one in await sources_for(session, game, source)
             ]
         for game, one in chosen:
+            tried: dict[str, Any] = {"game": game, "source": one.name}
             try:
-                click.echo(await install(database, settings, one, game, say, fewer=fewer))
+                said = await install(database, settings, one, game, say, fewer=fewer)
+                done.append(tried | {"result": said, "error": None})
             except CatalogError as e:
-                failures.append(str(e))
-        return failures
+                done.append(tried | {"result": None, "error": str(e)})
+        return done
 
-    if failures := with_database(run, settings):
-        raise click.ClickException("; ".join(failures))
+    done = with_database(run, settings)
+    failures = [one["error"] for one in done if one["error"]]
+    if failures:
+        say(f"Error: {'; '.join(failures)}")
+    lines = [one["result"] for one in done if one["result"]]
+    return Result({"catalogs": done}, lines, bool(failures))
 
 
 @catalog.command("back")
+@prints
 @click.argument("game")
 @click.option("--source", help="The source it came from, where several have an earlier version.")
-def catalog_back(game: str, source: str | None) -> None:
+def catalog_back(game: str, source: str | None) -> Result:
     """Load the version of a game's catalog again that was in use before the present one. Renewals
     take a newer one alone; `install` takes what its source has.
+
+    Example: cardsync catalog back magic
     """
     from cardsync import clock
     from cardsync.catalog import install_state
@@ -524,13 +601,19 @@ def catalog_back(game: str, source: str | None) -> None:
             await install_state.ask_back(session, one, name, clock.now())
         return await go_back(database, settings, one, name, say)
 
-    click.echo(with_database(run, settings))
+    said = with_database(run, settings)
+    return Result({"game": game.lower(), "result": said}, [said])
 
 
 @catalog.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def catalog_list(as_json: bool) -> None:
-    """List the games with their catalogs: source, date, counts and license."""
+@prints
+def catalog_list() -> Result:
+    """List the games with their catalogs: source, date, counts and license.
+
+    Example: cardsync catalog list
+    """
+    import msgspec
+
     from cardsync import clock
     from cardsync.catalog.overview import CatalogShown, listed_lines, overview
     from cardsync.catalog.update_times import updates_of
@@ -544,16 +627,11 @@ def catalog_list(as_json: bool) -> None:
             return await overview(session, clock.now(), days)
 
     found = with_database(read, settings)
-    if as_json:
-        import msgspec
-
-        click.echo(json.dumps({"catalogs": msgspec.to_builtins(found)}))
-        return
-    for line in listed_lines(found):
-        click.echo(line)
+    return Result({"catalogs": msgspec.to_builtins(found)}, listed_lines(found))
 
 
 @catalog.command("match")
+@prints
 @click.argument("path", type=click.Path(exists=True, path_type=Path, dir_okay=False))
 @click.option(
     "--report",
@@ -561,15 +639,19 @@ def catalog_list(as_json: bool) -> None:
     help="Write every ambiguous and unmatched row with its reason to this CSV file, and name every"
     " set that no catalog knows, the one with most cards first.",
 )
-def catalog_match(path: Path, report: Path | None) -> None:
-    """Hold a pricing export against the catalog, and write nothing but the report."""
+def catalog_match(path: Path, report: Path | None) -> Result:
+    """Hold a pricing export against the catalog, and write nothing but the report.
+
+    Example: cardsync catalog match export.csv --report unmatched.csv
+    """
     from cardsync.inventory.match_report import examine
     from cardsync.processes.command_line import say, with_database
 
-    async def run(database: Database) -> str:
-        return await examine(database, path, report, say)
+    async def run(database: Database) -> Result:
+        counts = await examine(database, path, report, say)
+        return Result(counts._asdict(), [counts.sentence()])
 
-    click.echo(with_database(run))
+    return with_database(run)
 
 
 @program.group()
@@ -578,6 +660,7 @@ def market() -> None:
 
 
 @market.command("import")
+@prints
 @click.argument(
     "paths",
     metavar="FILE...",
@@ -617,8 +700,11 @@ def market_import(
     observed_at: str | None,
     printings: Path | None,
     skipped: Path | None,
-) -> None:
-    """Load observations; the same file again writes nothing."""
+) -> Result:
+    """Load observations; the same file again writes nothing.
+
+    Example: cardsync market import prices.csv
+    """
     from cardsync import clock
     from cardsync.catalog.report import skipped_lines, write_skipped
     from cardsync.market.load_observations import load as load_market
@@ -628,7 +714,7 @@ def market_import(
     if observed_at is not None and moment is None:
         raise click.BadParameter(f"{observed_at!r} is not a time", param_hint="--observed-at")
 
-    async def load(database: Database) -> str:
+    async def load(database: Database) -> Result:
         reports = [
             await load_market(
                 database,
@@ -646,10 +732,15 @@ def market_import(
             write_skipped(skipped, broken)
         for line in skipped_lines(broken):
             say(line)
-        return "\n".join(report.sentence() for report in reports)
+        lines = [report.sentence() for report in reports]
+        return Result({"files": [*map(_figures, reports)]}, lines)
 
-    click.echo(with_database(load))
+    return with_database(load)
 
 
 def main() -> None:
-    program(prog_name="cardsync")
+    try:
+        program(prog_name="cardsync")
+    finally:
+        # The interpreter would look at all objects once more: a fifth of a short command.
+        gc.freeze()

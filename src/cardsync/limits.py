@@ -236,6 +236,10 @@ DEFAULT_PRIORITY: Final = 1_000
 
 
 PLANS = ("free", "trial", "paid", "complimentary", "founder")
+ROLES = ("owner", "staff")
+
+# Parts that sellers are divided into, where the database is spread over several machines.
+SHARDS = 32
 
 # Discovery: references in one request, letters of a name, and what an answer lists at most.
 REFERENCES = 25

@@ -730,6 +730,22 @@ class Settings(BaseSettings):
         return address.is_loopback or (self.is_everywhere and self.public_url is None)
 
 
+def described_settings() -> list[dict[str, str | None]]:
+    """Return each setting with its default, as written, and its line of help."""
+    return [
+        {
+            "name": name,
+            "default": "the user's data folder + `cardsync`"
+            if name == "data_dir"
+            else None
+            if info.default is None
+            else f"`{info.default}`",
+            "help": info.description,
+        }
+        for name, info in Settings.model_fields.items()
+    ]
+
+
 def settings_page() -> str:
     """docs/settings.md, printed from the fields."""
     lines = [
@@ -741,12 +757,12 @@ def settings_page() -> str:
     lines[-2] += (
         f" `{PREFIX}CONFIG` names a TOML file. This page is printed by `cardsync settings`."
     )
-    for name, info in Settings.model_fields.items():
-        default = (
-            "the user's data folder + `cardsync`" if name == "data_dir" else f"`{info.default}`"
-        )
-        default = "none" if info.default is None else default
-        lines += [f"### `{name}`", f"{info.description}. Default: {default}.", ""]
+    for one in described_settings():
+        lines += [
+            f"### `{one['name']}`",
+            f"{one['help']}. Default: {one['default'] or 'none'}.",
+            "",
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 

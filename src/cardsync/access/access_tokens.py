@@ -26,9 +26,6 @@ from cardsync.access.models import AccessToken
 from cardsync.database.session import Database
 
 PREFIX: Final = "cst_"
-READ: Final = "mcp:read"
-WRITE: Final = "mcp:write"
-SCOPES: Final = (READ, WRITE)
 OWNER_SQL: Final = "SELECT seller_id, id, grant_id FROM access_token WHERE token_hash = %s"
 TOKEN_CALLER = caller_query(
     "token_caller",

@@ -21,6 +21,7 @@ from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.audience import audience, metadata_url
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.access.scopes import READ, WRITE
 from cardsync.access.sessions import caller_with
 from cardsync.database import seller_slots
 from cardsync.limits import LARGEST_ID
@@ -65,7 +66,7 @@ BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 READS: dict[str, Any] = {_READS: True}
 # The form in OpenAPI. A token's scopes are those of the method, unless the route names them.
 A_TOKEN = {"token": list[str]()}
-A_READING_TOKEN = {"token": [access_tokens.READ]}
+A_READING_TOKEN = {"token": [READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
 # A route of members, keys and tokens.
@@ -197,7 +198,7 @@ async def _admit_again(
 def _need_scope_of(scope: Scope, caller: Caller, opt: Mapping[str, Any]) -> None:
     """Raises InsufficientScope."""
     reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
-    need_scope(scope, caller, access_tokens.READ if reads else access_tokens.WRITE)
+    need_scope(scope, caller, READ if reads else WRITE)
 
 
 def need_scope(scope: Scope, caller: Caller, needed: str) -> None:

@@ -4,19 +4,27 @@ prints its result.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cardsync import clock
-from cardsync.access import keys
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.accounts import sellers
-from cardsync.database.session import Database
 from cardsync.limits import PLANS
-from cardsync.processes.command_line import ROW_ID, plain, say, settings_with, show, with_database
+from cardsync.processes.command_line import (
+    ROW_ID,
+    Result,
+    plain,
+    prints,
+    say,
+    settings_with,
+    with_database,
+)
+
+if TYPE_CHECKING:
+    from cardsync.accounts import sellers as accounts
+    from cardsync.database.session import Database
 
 
 @click.group()
@@ -25,8 +33,9 @@ def seller() -> None:
 
 
 @seller.command("create")
-@click.option("--name", required=True)
-@click.option("--email", required=True)
+@prints
+@click.option("--name", required=True, help="The shop's name.")
+@click.option("--email", required=True, help="The owner's address.")
 @click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
 @click.option(
     "--line",
@@ -40,20 +49,22 @@ def seller() -> None:
     default="full",
     show_default=True,
 )
-@click.option("--json", "as_json", is_flag=True)
 def seller_create(
     name: str,
     email: str,
     plan: str | None,
     lines: tuple[str, ...],
     sync_mode: str,
-    as_json: bool,
-) -> None:
-    """Create a seller; prints the password and API key, which are shown only once."""
+) -> Result:
+    """Create a seller; prints the password and API key, which are shown only once.
+
+    Example: cardsync admin seller create --name "Card Shop" --email sam@example.com
+    """
+    from cardsync.accounts import sellers
 
     settings = settings_with()
 
-    async def create(database: Database) -> sellers.CreatedSeller:
+    async def create(database: Database) -> accounts.CreatedSeller:
         async with database.shared() as session:
             return await sellers.create_seller(
                 session,
@@ -64,14 +75,19 @@ def seller_create(
                 sync_mode=sync_mode,
             )
 
-    show(vars(with_database(create, settings)), as_json)
+    return Result(vars(with_database(create, settings)))
 
 
 @seller.command("set")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE…")
-def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
-    """Change a seller's plan and switches."""
+def seller_set(seller_id: int, pairs: tuple[str, ...]) -> Result:
+    """Change a seller's plan and switches.
+
+    Example: cardsync admin seller set 7 plan=trial trial_ends_at=2027-01-31T12:00:00Z
+    """
+    from cardsync.accounts import sellers
 
     values = sellers.read_settings(list(pairs))
 
@@ -80,31 +96,37 @@ def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
             await sellers.change_seller(session, seller_id, values)
 
     with_database(change)
-    click.echo(
-        f"seller {seller_id}: "
-        + ", ".join(f"{key}={plain(value)}" for key, value in values.items())
-    )
+    pairs_set = ", ".join(f"{key}={plain(value)}" for key, value in values.items())
+    return Result({"seller_id": seller_id} | values, [f"seller {seller_id}: {pairs_set}"])
 
 
 @seller.command("show")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def seller_show(seller_id: int, as_json: bool) -> None:
-    """Everything about a seller that can be set, and the state of its syncs."""
+def seller_show(seller_id: int) -> Result:
+    """Everything about a seller that can be set, and the state of its syncs.
+
+    Example: cardsync admin seller show 7
+    """
+    from cardsync.accounts import sellers
 
     async def read(database: Database) -> dict[str, Any]:
         async with database.tenant(seller_id) as session:
             return await sellers.show_seller(session, seller_id)
 
-    show(with_database(read), as_json)
+    return Result(with_database(read))
 
 
 @seller.command("delete")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.confirmation_option(prompt="This erases everything of the seller. Go on?")
-def seller_delete(seller_id: int) -> None:
-    """Erase a seller and everything that belongs to it."""
-    # This command alone needs all tables and the objects.
+def seller_delete(seller_id: int) -> Result:
+    """Erase a seller and everything that belongs to it.
+
+    Example: cardsync admin seller delete 7
+    """
+    from cardsync.accounts import sellers
     from cardsync.storage import open_store
     from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 
@@ -115,17 +137,20 @@ def seller_delete(seller_id: int) -> None:
         await sellers.delete_seller(database, open_store(settings), seller_id, tables)
 
     with_database(erase, settings)
-    click.echo(f"seller {seller_id} is gone")
+    return Result({"seller_id": seller_id, "deleted": True}, [f"seller {seller_id} is gone"])
 
 
 @seller.command("export")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--with-secrets", is_flag=True, help="Hold the secrets of webhooks, in plain text.")
 @click.option("--only-data", is_flag=True, help="Hold nothing that lets anybody in.")
-def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: bool) -> None:
-    """Write everything of a seller into an archive, which `seller import` brings in elsewhere."""
-    # Polars takes long to import, and these two commands alone need it.
+def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: bool) -> Result:
+    """Write everything of a seller into an archive, which `seller import` brings in elsewhere.
+
+    Example: cardsync admin seller export 7 shop.zip
+    """
     from cardsync.moving.archive_tables import Holds
     from cardsync.moving.export_seller import export
     from cardsync.storage import open_store
@@ -141,10 +166,13 @@ def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: boo
         made = await export(database, store, settings, seller_id, file, holds, seller_tables(), say)
         return made.sentence()
 
-    click.echo(f"{file}: {with_database(written, settings, as_owner=True)}")
+    sentence = with_database(written, settings, as_owner=True)
+    data = {"seller_id": seller_id, "file": file, "archive": sentence}
+    return Result(data, [f"{file}: {sentence}"])
 
 
 @seller.command("import")
+@prints
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
 @click.option(
@@ -156,8 +184,11 @@ def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: boo
     " All others are staff.",
 )
 @click.option("--dry-run", is_flag=True, help="Check the archive, and write nothing.")
-def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run: bool) -> None:
-    """Bring a seller in from the archive of another installation: all of it, or nothing."""
+def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run: bool) -> Result:
+    """Bring a seller in from the archive of another installation: all of it, or nothing.
+
+    Example: cardsync admin seller import shop.zip --dry-run
+    """
     from cardsync.moving.archive_file import opened
     from cardsync.moving.import_seller import Word, bring_in, examined
     from cardsync.storage import open_store
@@ -167,24 +198,29 @@ def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run
     word = Word(plan or settings.default_plan, owners)
     with opened(file) as archive:
 
-        async def brought(database: Database) -> str:
+        async def brought(database: Database) -> tuple[dict[str, Any], str]:
             if dry_run:
                 lacking = await examined(database, settings, archive, seller_tables(), word)
-                return f"can come in; the catalog here lacks {lacking:,} of its products"
+                said = f"can come in; the catalog here lacks {lacking:,} of its products"
+                return {"seller_id": None, "products_lacking": lacking}, said
             arrived = await bring_in(
                 database, open_store(settings), settings, archive, seller_tables(), word, say
             )
-            return f"is seller {arrived.seller_id} now"
+            return {"seller_id": arrived.seller_id}, f"is seller {arrived.seller_id} now"
 
-        done = with_database(brought, settings, as_owner=True)
-        click.echo(f"{archive.manifest.sentence()}: {done}")
+        done, said = with_database(brought, settings, as_owner=True)
+        sentence = archive.manifest.sentence()
+        return Result(done | {"archive": sentence}, [f"{sentence}: {said}"])
 
 
 @seller.command("keep")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-def seller_keep(seller_id: int) -> None:
-    """Take back the deletion that an owner asked for; revoked keys stay revoked."""
-    # This command alone needs it.
+def seller_keep(seller_id: int) -> Result:
+    """Take back the deletion that an owner asked for; revoked keys stay revoked.
+
+    Example: cardsync admin seller keep 7
+    """
     from cardsync.accounts import deletion
 
     async def keep(database: Database) -> None:
@@ -192,7 +228,7 @@ def seller_keep(seller_id: int) -> None:
             await deletion.keep(session, seller_id, clock.now())
 
     with_database(keep)
-    click.echo(f"seller {seller_id} stays")
+    return Result({"seller_id": seller_id, "deleted": False}, [f"seller {seller_id} stays"])
 
 
 @click.group()
@@ -201,22 +237,31 @@ def key() -> None:
 
 
 @key.command("create")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.option("--name", default="key", show_default=True)
-@click.option("--json", "as_json", is_flag=True)
-def key_create(seller_id: int, name: str, as_json: bool) -> None:
-    """Mint a key; it is shown only once."""
+def key_create(seller_id: int, name: str) -> Result:
+    """Mint a key; it is shown only once.
+
+    Example: cardsync admin key create 7 --name "desk computer"
+    """
+    from cardsync.accounts import sellers
 
     async def mint(database: Database) -> dict[str, Any]:
         return await sellers.mint_key(database, seller_id, name)
 
-    show(with_database(mint), as_json)
+    return Result(with_database(mint))
 
 
 @key.command("revoke")
+@prints
 @click.argument("key_id", type=ROW_ID)
-def key_revoke(key_id: int) -> None:
-    """Make a key useless, at once and on every process."""
+def key_revoke(key_id: int) -> Result:
+    """Make a key useless, at once and on every process.
+
+    Example: cardsync admin key revoke 12
+    """
+    from cardsync.access import keys
 
     async def revoke(database: Database) -> bool:
         async with database.shared() as session:
@@ -226,14 +271,18 @@ def key_revoke(key_id: int) -> None:
         raise click.ClickException(
             f"there is no key {key_id}; `cardsync admin key list SELLER_ID` shows them"
         )
-    click.echo(f"key {key_id} is revoked")
+    return Result({"key_id": key_id, "revoked": True}, [f"key {key_id} is revoked"])
 
 
 @key.command("list")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def key_list(seller_id: int, as_json: bool) -> None:
-    """A seller's keys, never the secrets themselves."""
+def key_list(seller_id: int) -> Result:
+    """A seller's keys, never the secrets themselves.
+
+    Example: cardsync admin key list 7
+    """
+    from cardsync.access import keys
 
     async def read(database: Database) -> list[Any]:
         async with database.shared() as session:
@@ -242,10 +291,10 @@ def key_list(seller_id: int, as_json: bool) -> None:
     rows = [
         {name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)
     ]
-    if as_json:
-        click.echo(json.dumps({"keys": rows}))
-        return
-    for row in rows:
-        click.echo(
-            f"{row['key_id']:>6}  {row['created_at'][:19]}  {'revoked' if row['revoked_at'] else 'good   '}  {row['name']}{'  (my own script)' if row['own_script'] else ''}"
-        )
+    return Result({"keys": rows}, map(_key_line, rows))
+
+
+def _key_line(row: dict[str, Any]) -> str:
+    state = "revoked" if row["revoked_at"] else "good   "
+    own = "  (my own script)" if row["own_script"] else ""
+    return f"{row['key_id']:>6}  {row['created_at'][:19]}  {state}  {row['name']}{own}"

@@ -22,7 +22,6 @@ from cardsync.access.models import Member, Seller
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 
-ROLES = ("owner", "staff")
 _ADDRESS = re.compile(r"[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+")
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cardsync.accounts import invitations, roster
-from cardsync.accounts.invitations import ROLES
-from cardsync.accounts.shown import RosterBody
-from cardsync.database.session import Database
-from cardsync.processes.command_line import ROW_ID, settings_with, show, with_database
+from cardsync.limits import ROLES
+from cardsync.processes.command_line import ROW_ID, Result, prints, settings_with, with_database
+
+if TYPE_CHECKING:
+    from cardsync.accounts.shown import RosterBody
+    from cardsync.database.session import Database
 
 
 @click.group()
@@ -20,12 +20,16 @@ def member() -> None:
 
 
 @member.command("add")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.option("--email", required=True)
 @click.option("--role", type=click.Choice(ROLES), required=True)
-@click.option("--json", "as_json", is_flag=True)
-def member_add(seller_id: int, email: str, role: str, as_json: bool) -> None:
-    """Invite a person; prints the link to hand over, which is good once."""
+def member_add(seller_id: int, email: str, role: str) -> Result:
+    """Invite a person; prints the link to hand over, which is good once.
+
+    Example: cardsync admin member add 7 --email alex@example.com --role staff
+    """
+    from cardsync.accounts import invitations
 
     settings = settings_with()
 
@@ -34,14 +38,18 @@ def member_add(seller_id: int, email: str, role: str, as_json: bool) -> None:
             member_id, link = await invitations.invite(session, settings, seller_id, email, role)
         return {"member_id": member_id, "invite_url": settings.origin + link}
 
-    show(with_database(invite, settings), as_json)
+    return Result(with_database(invite, settings))
 
 
 @member.command("list")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def member_list(seller_id: int, as_json: bool) -> None:
-    """A seller's members."""
+def member_list(seller_id: int) -> Result:
+    """A seller's members.
+
+    Example: cardsync admin member list 7
+    """
+    from cardsync.accounts import roster
 
     async def read(database: Database) -> list[RosterBody]:
         async with database.shared() as session:
@@ -49,52 +57,64 @@ def member_list(seller_id: int, as_json: bool) -> None:
 
     rows = [
         {"member_id": one.id}
-        | {name: getattr(one, name) for name in RosterBody.__struct_fields__[1:]}
+        | {name: getattr(one, name) for name in one.__struct_fields__ if name != "id"}
         for one in with_database(read)
     ]
-    if as_json:
-        click.echo(json.dumps({"members": rows}))
-        return
-    for row in rows:
-        click.echo(
-            f"{row['member_id']:>6}  {row['role']:<5}  {'joined ' if row['joined'] else 'invited'}  {row['email']}  {row['name']}"
-        )
+    lines = (
+        f"{row['member_id']:>6}  {row['role']:<5}  {'joined ' if row['joined'] else 'invited'}"
+        f"  {row['email']}  {row['name']}"
+        for row in rows
+    )
+    return Result({"members": rows}, lines)
 
 
 @member.command("role")
+@prints
 @click.argument("member_id", type=ROW_ID)
 @click.argument("role", type=click.Choice(ROLES))
-def member_role(member_id: int, role: str) -> None:
-    """Make a member owner or staff."""
+def member_role(member_id: int, role: str) -> Result:
+    """Make a member owner or staff.
+
+    Example: cardsync admin member role 9 owner
+    """
+    from cardsync.accounts import roster
 
     async def change(database: Database) -> None:
         async with database.shared() as session:
             await roster.change_role(session, member_id, role)
 
     with_database(change)
-    click.echo(f"member {member_id} is {role}")
+    return Result({"member_id": member_id, "role": role}, [f"member {member_id} is {role}"])
 
 
 @member.command("remove")
+@prints
 @click.argument("member_id", type=ROW_ID)
-def member_remove(member_id: int) -> None:
-    """Take a member's access away, at once and everywhere."""
+def member_remove(member_id: int) -> Result:
+    """Take a member's access away, at once and everywhere.
+
+    Example: cardsync admin member remove 9
+    """
+    from cardsync.accounts import roster
 
     async def remove(database: Database) -> None:
         async with database.shared() as session:
             await roster.remove(session, member_id)
 
     with_database(remove)
-    click.echo(f"member {member_id} is removed")
+    return Result({"member_id": member_id, "removed": True}, [f"member {member_id} is removed"])
 
 
 @member.command("reset-password")
+@prints
 @click.argument("member_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def member_reset_password(member_id: int, as_json: bool) -> None:
+def member_reset_password(member_id: int) -> Result:
     """Print a link with which a member chooses a new password; using it ends all of the member's
     sessions.
+
+    Example: cardsync admin member reset-password 9
     """
+    from cardsync.accounts import roster
 
     settings = settings_with()
 
@@ -103,4 +123,4 @@ def member_reset_password(member_id: int, as_json: bool) -> None:
             link = await roster.reset_password(session, settings, member_id)
         return {"member_id": member_id, "invite_url": settings.origin + link}
 
-    show(with_database(reset, settings), as_json)
+    return Result(with_database(reset, settings))

@@ -18,8 +18,9 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Member
 from cardsync.accounts import invitations, roster
-from cardsync.accounts.invitations import ROLES, Link, MemberError
+from cardsync.accounts.invitations import Link, MemberError
 from cardsync.accounts.shown import RosterBody
+from cardsync.limits import ROLES
 from cardsync.settings import Settings
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cardsync import clock
-from cardsync.access import access_tokens
-from cardsync.database.session import Database
-from cardsync.processes.command_line import ROW_ID, plain, show, with_database
+from cardsync.access.scopes import SCOPES
+from cardsync.processes.command_line import ROW_ID, Result, plain, prints, with_database
 
-_LISTED = ("id", "name", "scopes", "created_at", "expires_at", "revoked_at")
+if TYPE_CHECKING:
+    from cardsync.database.session import Database
+
+_LISTED = ("name", "scopes", "created_at", "expires_at", "revoked_at")
 
 
 @click.group()
@@ -21,11 +22,12 @@ def token() -> None:
 
 
 @token.command("create")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(access_tokens.SCOPES),
+    type=click.Choice(SCOPES),
     multiple=True,
     required=True,
     help="What the token may do; repeatable.",
@@ -34,28 +36,30 @@ def token() -> None:
 @click.option(
     "--days", type=click.IntRange(1, 3660), help="Good for so long; default until revoked."
 )
-@click.option("--json", "as_json", is_flag=True)
-def token_create(
-    seller_id: int,
-    scopes: tuple[str, ...],
-    name: str,
-    days: int | None,
-    as_json: bool,
-) -> None:
-    """Mint a token; it is shown only once."""
+def token_create(seller_id: int, scopes: tuple[str, ...], name: str, days: int | None) -> Result:
+    """Mint a token; it is shown only once.
+
+    Example: cardsync admin token create 7 --scope mcp:read --days 90
+    """
+    from cardsync.access import access_tokens
 
     async def mint(database: Database) -> dict[str, Any]:
         async with database.shared() as session:
             minted = await access_tokens.mint(session, seller_id, name, scopes, clock.now(), days)
         return minted._asdict()
 
-    show(with_database(mint), as_json)
+    return Result(with_database(mint))
 
 
 @token.command("revoke")
+@prints
 @click.argument("token_id", type=ROW_ID)
-def token_revoke(token_id: int) -> None:
-    """Make a token useless, at once and on every process."""
+def token_revoke(token_id: int) -> Result:
+    """Make a token useless, at once and on every process.
+
+    Example: cardsync admin token revoke 3
+    """
+    from cardsync.access import access_tokens
 
     async def revoke(database: Database) -> bool:
         async with database.shared() as session:
@@ -65,14 +69,18 @@ def token_revoke(token_id: int) -> None:
         raise click.ClickException(
             f"there is no token {token_id}; `cardsync admin token list SELLER_ID` shows them"
         )
-    click.echo(f"token {token_id} is revoked")
+    return Result({"token_id": token_id, "revoked": True}, [f"token {token_id} is revoked"])
 
 
 @token.command("list")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def token_list(seller_id: int, as_json: bool) -> None:
-    """A seller's tokens, never the secrets themselves."""
+def token_list(seller_id: int) -> Result:
+    """A seller's tokens, never the secrets themselves.
+
+    Example: cardsync admin token list 7
+    """
+    from cardsync.access import access_tokens
 
     async def read(database: Database) -> list[Any]:
         async with database.shared() as session:
@@ -80,14 +88,14 @@ def token_list(seller_id: int, as_json: bool) -> None:
 
     now = clock.now()
     rows = with_database(read)
-    if as_json:
-        token_rows = [{name: plain(getattr(row, name)) for name in _LISTED} for row in rows]
-        tokens = [{"token_id": each.pop("id"), **each} for each in token_rows]
-        click.echo(json.dumps({"tokens": tokens}))
-        return
-    for row in rows:
+    tokens = [
+        {"token_id": row.id} | {name: plain(getattr(row, name)) for name in _LISTED} for row in rows
+    ]
+
+    def line(row: Any) -> str:
         over = row.expires_at is not None and row.expires_at <= now
         state = "revoked" if row.revoked_at else "expired" if over else "good"
-        click.echo(
-            f"{row.id:>6}  {plain(row.created_at)[:19]}  {state:<7}  {' '.join(row.scopes)}  {row.name}"
-        )
+        made = plain(row.created_at)[:19]
+        return f"{row.id:>6}  {made}  {state:<7}  {' '.join(row.scopes)}  {row.name}"
+
+    return Result({"tokens": tokens}, map(line, rows))

@@ -21,7 +21,6 @@ from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Sen
 from litestar.types.asgi_types import HTTPResponseStartEvent
 
 from cardsync import errors
-from cardsync.access import access_tokens
 from cardsync.access.admission import (
     BY_BEARER,
     READS,
@@ -31,6 +30,7 @@ from cardsync.access.admission import (
 )
 from cardsync.access.audience import PATH, metadata_url
 from cardsync.access.caller import Caller, header
+from cardsync.access.scopes import WRITE
 from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
 from cardsync.settings import Settings
@@ -125,11 +125,11 @@ def _need_mode(scope: Scope, body: bytes) -> None:
         message = msgspec.convert(bodies.decoded(body), _Message)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return
-    if access_tokens.WRITE in caller.identity.scopes:
+    if WRITE in caller.identity.scopes:
         return
     name = message.params.name if message.params else None
     if message.method == "tools/call" and isinstance(name, str) and writing(name):
-        need_scope(scope, caller, access_tokens.WRITE)
+        need_scope(scope, caller, WRITE)
 
 
 async def _body(receive: Receive) -> bytes:

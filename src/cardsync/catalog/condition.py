@@ -9,11 +9,12 @@ language is unreadable: its code is None. Such a label still says a printing tha
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from cardsync.catalog.printings import LONGEST, NORMAL, printing_named, read_printing
+
+if TYPE_CHECKING:
+    import polars as pl
 
 CODES = {
     "near mint": "NM",
@@ -102,6 +103,9 @@ def condition_columns(labels: pl.Series) -> pl.DataFrame:
 
     A file has few distinct labels, so each label is parsed once.
     """
+    # Sources of catalogs read the words above, and need no frames.
+    import polars as pl
+
     distinct = labels.cast(pl.String).alias("label").unique()
     texts = dict.fromkeys(("condition", "printing", "language"), pl.String)
     read = pl.DataFrame(list(map(read_condition, distinct)), schema=texts, orient="row")

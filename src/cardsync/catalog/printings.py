@@ -6,11 +6,12 @@ A printing that no table knows is its text: it is matched, searched and shown by
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cardsync.errors import InvalidPayload
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NORMAL: Final = "Normal"
 # Catalogs write so in place of the finish of a box.
@@ -168,6 +169,8 @@ def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataF
     that nobody needs to say, which is no first edition, no foil and no parallel. Where that leaves
     several, the pairs of all of them remain.
     """
+    import polars as pl
+
     distinct = pairs.select("game", finish).unique()
     ranks = [_rank(*one) for one in distinct.iter_rows()]
     table = distinct.hstack(
@@ -205,6 +208,8 @@ def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:
     """Return the printings of `column` as the tables of `game` name them, row for row; null where
     there is none.
     """
+    import polars as pl
+
     texts = rows.select("game", pl.col(column).cast(pl.String).str.strip_chars().alias("text"))
     distinct = texts.filter(pl.col("text") != "").unique()
     named = [read_printing(text, game) for game, text in distinct.iter_rows()]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cardsync import clock, limits
-from cardsync.credits import ledger
-from cardsync.database.session import Database
-from cardsync.processes.command_line import ROW_ID, plain, show, with_database
+from cardsync.processes.command_line import ROW_ID, Result, plain, prints, with_database
+
+if TYPE_CHECKING:
+    from cardsync.database.session import Database
 
 FIELDS = ("id", "kind", "amount", "balance_after", "reason", "created_at")
 
@@ -21,6 +21,7 @@ def credits() -> None:
 
 
 @credits.command("grant")
+@prints
 @click.argument("seller_id", type=ROW_ID)
 @click.argument(
     "amount",
@@ -28,23 +29,30 @@ def credits() -> None:
     metavar="N",
 )
 @click.option("--reason", required=True, help="Kept in the ledger forever.")
-@click.option("--json", "as_json", is_flag=True)
-def credits_grant(seller_id: int, amount: int, reason: str, as_json: bool) -> None:
-    """Give a seller N credits; prints the new balance."""
+def credits_grant(seller_id: int, amount: int, reason: str) -> Result:
+    """Give a seller N credits; prints the new balance.
+
+    Example: cardsync admin credits grant 7 10 --reason "Beta tester"
+    """
+    from cardsync.credits import ledger
 
     async def grant(database: Database) -> tuple[int, int]:
         async with database.tenant(seller_id) as session:
             return await ledger.grant(session, seller_id, amount, reason, clock.now())
 
     transaction_id, balance = with_database(grant)
-    show({"seller_id": seller_id, "balance": balance, "transaction_id": transaction_id}, as_json)
+    return Result({"seller_id": seller_id, "balance": balance, "transaction_id": transaction_id})
 
 
 @credits.command("history")
+@prints
 @click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def credits_history(seller_id: int, as_json: bool) -> None:
-    """Print every grant and charge, newest first; their sum is the balance."""
+def credits_history(seller_id: int) -> Result:
+    """Print every grant and charge, newest first; their sum is the balance.
+
+    Example: cardsync admin credits history 7
+    """
+    from cardsync.credits import ledger
 
     async def read(database: Database) -> tuple[int, list[dict[str, Any]]]:
         async with database.tenant(seller_id, snapshot=True) as session:
@@ -52,12 +60,10 @@ def credits_history(seller_id: int, as_json: bool) -> None:
             return balance, [{name: plain(getattr(row, name)) for name in FIELDS} for row in rows]
 
     balance, transactions = with_database(read)
-    if as_json:
-        click.echo(json.dumps({"balance": balance, "transactions": transactions}))
-        return
-    for row in transactions:
-        click.echo(
-            f"{row['id']:>6}  {row['created_at'][:19]}  {row['kind']:<9}  {row['amount']:>+6}"
-            f"  {row['balance_after']:>6}  {row['reason'] or ''}"
-        )
-    click.echo(f"balance {balance}")
+    lines = [
+        f"{row['id']:>6}  {row['created_at'][:19]}  {row['kind']:<9}  {row['amount']:>+6}"
+        f"  {row['balance_after']:>6}  {row['reason'] or ''}"
+        for row in transactions
+    ]
+    data = {"balance": balance, "transactions": transactions}
+    return Result(data, [*lines, f"balance {balance}"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -37,13 +38,31 @@ _SETS = 20
 _COLUMNS = ("line", "listing_id", "product_line", "set_name", "product_name", "number")
 
 
+class Counts(NamedTuple):
+    """The rows of a file by what became of them."""
+
+    file: str
+    rows: int
+    rejected: int
+    matched: int
+    ambiguous: int
+    unmatched: int
+
+    def sentence(self) -> str:
+        """Say it all in one line."""
+        return (
+            f"{self.rows:,} rows in {self.file}: {self.matched:,} matched,"
+            f" {self.ambiguous:,} ambiguous, {self.unmatched:,} unmatched"
+        )
+
+
 async def examine(
     database: Database,
     path: Path,
     report: Path | None,
     say: Callable[[str], None],
-) -> str:
-    """Match the file's rows and return the sentence of the result. Raises CommandError."""
+) -> Counts:
+    """Match the file's rows and return how many were. Raises CommandError."""
     parsed = await asyncio.to_thread(_parsed, path)
     rows = parsed.frame.with_row_index("row")
     say(f"{rows.height:,} rows read, {parsed.rejected_count:,} rejected")
@@ -80,10 +99,8 @@ async def examine(
         say(line)
     if len(unknown) > len(shown):
         say(f"{len(unknown) - len(shown):,} more sets; --report FILE names them all")
-    counted = ", ".join(f"{counts.get(name, 0):,} {name}" for name in ("matched", "ambiguous"))
-    return (
-        f"{rows.height:,} rows in {path.name}: {counted}, {counts.get('unmatched', 0):,} unmatched"
-    )
+    outcomes = (counts.get(name, 0) for name in ("matched", "ambiguous", "unmatched"))
+    return Counts(path.name, rows.height, parsed.rejected_count, *outcomes)
 
 
 def _unknown_sets(found: pl.DataFrame) -> Iterator[str]:

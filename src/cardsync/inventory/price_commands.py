@@ -10,30 +10,25 @@ import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import httpx
-import msgspec
 
 from cardsync import clock, errors
-from cardsync.access.models import Account
-from cardsync.database.session import Database
-from cardsync.inventory.price_file import (
-    explain_in_file,
-    left_out,
-    price_file,
-    rule_set,
-    write_whole,
+from cardsync.processes.command_line import (
+    ROW_ID,
+    Result,
+    prints,
+    say,
+    settings_with,
+    with_database,
 )
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.rule_file import RuleSet, rule_set_text
-from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.receipts import terminal
-from cardsync.pricing.receipts.explain import explain_card
-from cardsync.pricing.receipts.shown import Explanation
-from cardsync.processes.command_line import ROW_ID, say, settings_with, with_database
-from cardsync.storage import open_store
+
+if TYPE_CHECKING:
+    from cardsync.access.models import Account
+    from cardsync.database.session import Database
+    from cardsync.pricing.inputs.rule_file import RuleSet
+    from cardsync.pricing.receipts.shown import Explanation
 
 KEY_VARIABLE = "CARDSYNC_API_KEY"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -63,7 +58,7 @@ def _ask(work: Callable[[Database], Awaitable[Any]]) -> Any:
     return with_database(work)
 
 
-def _with_rules(command: Callable[..., None]) -> Callable[..., None]:
+def _with_rules(command: Callable[..., Result]) -> Callable[..., Result]:
     preset = click.option(
         "--preset",
         help="premium, competitive, move or buy-box.  [default: competitive]",
@@ -77,6 +72,8 @@ def _with_rules(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _given(preset: str | None, rules: Path | None) -> RuleSet:
+    from cardsync.inventory.price_file import rule_set
+
     if preset is not None and rules is not None:
         raise click.UsageError("--preset and --rules: give one of them")
     return rule_set(rules, preset or "competitive")
@@ -94,6 +91,7 @@ def _check_out(out: Path, *read: Path | None) -> None:
 
 
 @price.command("file")
+@prints
 @click.argument("file", type=FILE)
 @click.option(
     "--out",
@@ -107,16 +105,21 @@ def price_one_file(
     out: Path,
     preset: str | None,
     rules: Path | None,
-) -> None:
+) -> Result:
     """Run the whole flow on one pricing export, without a server; only rules with queries need a
     database.
+
+    Example: cardsync price file export.csv --out updates.csv --preset competitive
     """
+    from cardsync.inventory.price_file import price_file
+
     _check_out(out, file, rules)
-    for line in price_file(file, out, _given(preset, rules), _ask):
-        click.echo(line)
+    done = price_file(file, out, _given(preset, rules), _ask)
+    return Result(done.figures | {"out": out}, done.lines)
 
 
 @price.command("explain")
+@prints
 @click.argument(
     "marketplace_id",
     type=click.IntRange(-(2**63), 2**63 - 1),
@@ -134,12 +137,6 @@ def price_one_file(
     metavar="URL",
     help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The answer of GET /api/v1/pricing/explain/ID.",
-)
 def price_explain(
     marketplace_id: int,
     file: Path | None,
@@ -147,12 +144,16 @@ def price_explain(
     rules: Path | None,
     seller: int | None,
     server: str | None,
-    as_json: bool,
-) -> None:
+) -> Result:
     """Explain a card's price: every step with the price before and after it.
 
-    ID is the marketplace's (TCGplayer Id).
+    ID is the marketplace's (TCGplayer Id). The JSON is the answer of GET
+    /api/v1/pricing/explain/ID.
+
+    Example: cardsync price explain 1597051 --file export.csv
     """
+    from cardsync.pricing.receipts import terminal
+
     if [file, seller, server].count(None) != 2:
         raise click.UsageError("say where the card is: one of --file, --seller and --server")
     if file is None and (preset or rules):
@@ -160,16 +161,12 @@ def price_explain(
             "--preset and --rules go with --file: a stored card is priced by its seller's rules"
         )
     if file is not None:
+        from cardsync.inventory.price_file import explain_in_file, left_out
+        from cardsync.pricing.engine.run_inputs import Run
+
         given = _given(preset, rules)
         printed = explain_in_file(file, marketplace_id, given, _ask)
-        for line in left_out(
-            Run(
-                given.rules,
-                given.seller,
-                clock.now(),
-                given.sales,
-            )
-        ):
+        for line in left_out(Run(given.rules, given.seller, clock.now(), given.sales)):
             say(line.strip())
     else:
         printed = (
@@ -177,14 +174,15 @@ def price_explain(
             if seller is not None
             else _of_server(str(server), marketplace_id)
         )
-    if as_json:
-        click.echo(json.dumps(printed, ensure_ascii=False))
-        return
-    for line in terminal.lines(printed, shutil.get_terminal_size().columns):
-        click.echo(line)
+    return Result(printed, terminal.lines(printed, shutil.get_terminal_size().columns))
 
 
 def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
+    import msgspec
+
+    from cardsync.pricing.receipts.explain import explain_card
+    from cardsync.storage import open_store
+
     settings = settings_with()
 
     async def explain(database: Database) -> Explanation:
@@ -203,6 +201,8 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
 
 
 async def _known(session: Any, seller_id: int) -> Account:
+    from cardsync.access.models import Account
+
     account: Account | None = await session.get(Account, seller_id)
     if account is None:
         raise errors.CommandError(f"there is no seller {seller_id}")
@@ -210,6 +210,8 @@ async def _known(session: Any, seller_id: int) -> Account:
 
 
 def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
+    import httpx
+
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key:
         raise errors.CommandError(f"put the API key into the environment variable {KEY_VARIABLE}")
@@ -238,6 +240,7 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
 
 
 @price.command("rules")
+@prints
 @click.option("--preset", help="premium, competitive, move or buy-box.")
 @click.option("--seller", type=ROW_ID, help="A seller of this machine's database.")
 @click.option(
@@ -245,23 +248,31 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file instead of the terminal.",
 )
-def price_rules(preset: str | None, seller: int | None, out: Path | None) -> None:
+def price_rules(preset: str | None, seller: int | None, out: Path | None) -> Result:
     """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same JSON
     as the API's.
+
+    Example: cardsync price rules --preset competitive --out rules.json
     """
+    from cardsync.inventory.price_file import rule_set, write_whole
+    from cardsync.pricing.inputs.rule_file import rule_set_text
+
     if (preset is None) == (seller is None):
         raise click.UsageError("say whose rules: one of --preset and --seller")
     given = rule_set(None, preset) if preset is not None else _rules_of(seller or 0)
     text = rule_set_text(given)
+    data = json.loads(text)
     if out is None:
-        click.echo(text, nl=False)
-        return
+        return Result(data, [text.removesuffix("\n")])
     _check_out(out)
     write_whole(out, text.encode())
-    click.echo(f"{len(given.rules)} rules and {len(given.sales)} sales: {out}")
+    return Result(data, [f"{len(given.rules)} rules and {len(given.sales)} sales: {out}"])
 
 
 def _rules_of(seller_id: int) -> RuleSet:
+    from cardsync.pricing.inputs.rule_file import RuleSet
+    from cardsync.pricing.inputs.rule_rows import run_of
+
     async def read(database: Database) -> RuleSet:
         async with database.tenant(seller_id, snapshot=True) as session:
             run = await run_of(session, await _known(session, seller_id), clock.now())

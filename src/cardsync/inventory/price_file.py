@@ -108,10 +108,16 @@ def priced(
     )
 
 
-def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
-    """Write `out` and yield the story line by line; the original columns of changed rows stay as
-    they were.
-    """
+@dataclass(frozen=True)
+class PricedFile:
+    """A file that was written: its figures, and its story line by line."""
+
+    figures: dict[str, Any]
+    lines: list[str]
+
+
+def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> PricedFile:
+    """Write `out`; the original columns of changed rows stay as they were."""
     done = priced(path, given, ask)
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.out["target"])
@@ -121,30 +127,56 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
     write_whole(out, price_updates_csv(changed.sort("listing_id")))
-    yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
+    totals = engine.summary(done.out)
+    leaps = breaker.stops(done.out, breaker.leaps(done.out))
+    figures = {
+        "rows": parsed.rows,
+        "usable": rows.height,
+        "rejected": parsed.rejected_count,
+        "duplicates": parsed.duplicates,
+        "priced": totals.priced,
+        "changed": changed.height,
+        "unpriced": {code: n for code, n in totals.blocked.items() if n},
+        "need_review": totals.reviewed,
+        "shared_ids": shared.to_list(),
+        "many_prices_jump": leaps,
+    }
+    return PricedFile(figures, [*_story(done, changed, figures), f"price updates: {out}"])
+
+
+def _story(done: Priced, changed: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]:
+    parsed = done.parsed
+    yield (
+        f"{figures['rows']:,} rows read, {figures['usable']:,} usable,"
+        f" {figures['rejected']:,} rejected, {figures['duplicates']:,} duplicates"
+    )
     yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
     yield from (
         f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20]
     )
     yield from left_out(done.run)
-    totals = engine.summary(done.out)
-    blocked = ", ".join(f"{code} {n:,}" for code, n in totals.blocked.items() if n)
+    blocked = ", ".join(f"{code} {n:,}" for code, n in figures["unpriced"].items())
     live = done.run.live
     by = live[0].name if len(live) == 1 else f"{len(live)} rules"
-    yield f"{totals.priced:,} priced by {by}, {changed.height:,} changed" + (
+    yield f"{figures['priced']:,} priced by {by}, {figures['changed']:,} changed" + (
         f"; left as they are: {blocked}" if blocked else ""
     )
-    if totals.reviewed:
-        yield f"{totals.reviewed:,} move beyond your review limits, so they stay as they are"
-    if not shared.is_empty():
-        ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
-        yield f"left out, because a custom listing has the same ID and TCGplayer would refuse the file: {ids}"
+    if beyond := figures["need_review"]:
+        yield f"{beyond:,} move beyond your review limits, so they stay as they are"
+    if shared := figures["shared_ids"]:
+        ids = ", ".join(map(str, shared[:10])) + (", …" if len(shared) > 10 else "")
+        yield (
+            "left out, because a custom listing has the same ID and TCGplayer would refuse the"
+            f" file: {ids}"
+        )
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
-        yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
-    if breaker.stops(done.out, breaker.leaps(done.out)):
-        yield "Check before you import: more than a fifth of the prices would move by more than half."
-    yield f"price updates: {out}"
+        name = f"{row['product_name']} · {row['set_name']} · {row['condition_label']}"
+        yield f"  {name}: {old} → {dollars(row['target_price'])}"
+    if figures["many_prices_jump"]:
+        yield (
+            "Check before you import: more than a fifth of the prices would move by more than half."
+        )
 
 
 def write_whole(out: Path, data: bytes) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from cardsync import errors
-from cardsync.table_text import NotATable, lines_of
-from cardsync.web.server_commands import answered, asking, of_a_file
+from cardsync.processes.command_line import Result, prints
+from cardsync.web.server_commands import of_a_file
 
 _SHOWN: Final = 20
 
 
 @click.command("lots")
+@prints
 @of_a_file
 @click.option("--payments", is_flag=True, help="The file is a payments report, with fees by order.")
-def lots(file: Path, server: str, as_json: bool, payments: bool) -> None:
-    """Bring a CSV of what cards cost, or a payments report, to a server."""
+def lots(file: Path, server: str, payments: bool) -> Result:
+    """Bring a CSV of what cards cost, or a payments report, to a server.
+
+    Example: cardsync lots costs.csv
+    """
+    from cardsync import errors
+    from cardsync.table_text import NotATable, lines_of
+    from cardsync.web.server_commands import answered, asking
+
     data = file.read_bytes()
     try:
         lines, encoding = lines_of(data)
@@ -30,15 +36,14 @@ def lots(file: Path, server: str, as_json: bool, payments: bool) -> None:
     path = "/api/buying/payments" if payments else "/api/buying/lots/file"
     with asking(server) as http:
         found = answered(http.post(path, json={"csv": csv}))
-    if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
-        return
-    for line in _payments(found) if payments else _lots(found):
-        click.echo(line)
-    for one in found["rejected"][:_SHOWN]:
-        click.echo(f"  line {one['row']}, {one['field']}: {one['reason']}")
+    lines = _payments(found) if payments else _lots(found)
+    lines += [
+        f"  line {one['row']}, {one['field']}: {one['reason']}"
+        for one in found["rejected"][:_SHOWN]
+    ]
     if (more := len(found["rejected"]) - _SHOWN) > 0:
-        click.echo(f"  and {more:,} more")
+        lines.append(f"  and {more:,} more")
+    return Result(found, lines)
 
 
 def _lots(found: dict[str, Any]) -> list[str]:

@@ -28,7 +28,6 @@ from cardsync.access import passwords
 from cardsync.access.activity import OPERATOR, note_by
 from cardsync.access.models import Account
 from cardsync.accounts import left_objects
-from cardsync.accounts.invitations import ROLES
 from cardsync.cards.models import CARD_ID_BLOCK, PriceObservation
 from cardsync.database.columns import Base
 from cardsync.database.copy import copy_in, encode, types_of
@@ -37,6 +36,7 @@ from cardsync.database.parquet_sheet import schema_of
 from cardsync.database.session import Database, run
 from cardsync.derived.kept_figures import Figure
 from cardsync.discovery import exposure
+from cardsync.limits import ROLES
 from cardsync.moving import archive_file, archive_tables, catalog_products
 from cardsync.moving.archive_file import Archive, Manifest
 from cardsync.moving.archive_rows import IDS_AHEAD, Judge, json_columns, referred

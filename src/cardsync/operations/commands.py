@@ -4,41 +4,38 @@ rotate-secret`: each calls one operation and prints its result.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cardsync import clock
 from cardsync.errors import CommandError
-from cardsync.notices import mail_server
-from cardsync.notices.seal_anew import seal_anew
-from cardsync.operations import asked_restore, backup_folder, base_backup, restore_backup
-from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Backup
-from cardsync.operations.distribute import SHARDS, Places, distribute
-from cardsync.operations.installation_backups import InstallationBackups
-from cardsync.operations.rotate_secret import rotate
-from cardsync.processes.command_line import say, settings_with
-from cardsync.processes.copied_cluster import running_copy
-from cardsync.processes.embedded_host import bundled
-from cardsync.processes.supervisor import database
+from cardsync.limits import SHARDS
+from cardsync.processes.command_line import Result, prints, say, settings_with
+
+if TYPE_CHECKING:
+    from cardsync.operations.backup_folder import Backup
+    from cardsync.operations.installation_backups import InstallationBackups
 
 DATA_DIR = click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
     help="Folder of the embedded database and objects.",
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @contextmanager
 def _backups(data_dir: Path | None) -> Iterator[InstallationBackups]:
+    from cardsync.operations.installation_backups import InstallationBackups
+    from cardsync.processes.copied_cluster import running_copy
+    from cardsync.processes.embedded_host import bundled
+    from cardsync.processes.supervisor import database
+
     with database(settings_with(data_dir=data_dir), say) as ready:
         run_copy = partial(running_copy, ready.data_dir / "copied-database", say=say)
         yield InstallationBackups(ready, bundled().values(), _replayed, run_copy, say)
@@ -50,66 +47,77 @@ def backup() -> None:
 
 
 @backup.command("now")
+@prints
 @DATA_DIR
-@JSON
-def backup_now(data_dir: Path | None, as_json: bool) -> None:
+def backup_now(data_dir: Path | None) -> Result:
     """Make a backup in DATA_DIR/backups and, where BACKUP_URL is set, a copy in that bucket. The
     service may run meanwhile.
+
+    Example: cardsync backup now
     """
     with _backups(data_dir) as backups:
         made = backups.take()
-    if as_json:
-        click.echo(json.dumps(_line(made)))
-    else:
-        click.echo(f"{made.path}: {_sentence(made)}")
+    return Result(_line(made), [f"{made.path}: {_sentence(made)}"])
 
 
 @backup.command("list")
+@prints
 @DATA_DIR
-@JSON
-def backup_list(data_dir: Path | None, as_json: bool) -> None:
-    """List the backups, the newest first."""
+def backup_list(data_dir: Path | None) -> Result:
+    """List the backups, the newest first.
+
+    Example: cardsync backup list
+    """
+    from cardsync.operations import backup_folder
+    from cardsync.operations.backup_bucket import Bucket
+
     settings = settings_with(data_dir=data_dir)
     found = backup_folder.listed(settings.backups_folder)
     away = Bucket(settings.backup_url).names() if settings.backup_url else []
-    lines = [_line(one) | {"in_bucket": one.name in away} for one in found]
+    backups = [_line(one) | {"in_bucket": one.name in away} for one in found]
     here = {one.name for one in found}
-    lines += [{"name": name, "in_bucket": True} for name in away if name not in here]
-    if as_json:
-        click.echo(json.dumps({"backups": lines}))
-        return
-    if not lines:
-        click.echo("there is no backup yet: `cardsync backup now` makes one")
-    for one in found:
-        click.echo(
-            f"{one.name}  {_sentence(one)}{'; also in the bucket' if one.name in away else ''}"
-        )
-    for name in (name for name in away if name not in here):
-        click.echo(f"{name}  in the bucket")
-    for why in backup_folder.unreadable(settings.backups_folder):
-        click.echo(why)
+    elsewhere = [name for name in away if name not in here]
+    backups += [{"name": name, "in_bucket": True} for name in elsewhere]
+    lines = [
+        f"{one.name}  {_sentence(one)}{'; also in the bucket' if one.name in away else ''}"
+        for one in found
+    ]
+    lines += [f"{name}  in the bucket" for name in elsewhere]
+    if not backups:
+        lines = ["there is no backup yet: `cardsync backup now` makes one"]
+    damaged = [*backup_folder.unreadable(settings.backups_folder)]
+    return Result({"backups": backups, "unreadable": damaged}, [*lines, *damaged])
 
 
 @backup.command("verify")
+@prints
 @click.argument("name", required=False)
 @DATA_DIR
-def backup_verify(name: str | None, data_dir: Path | None) -> None:
-    """Read a backup, the newest without a NAME, and check each file against its manifest."""
+def backup_verify(name: str | None, data_dir: Path | None) -> Result:
+    """Read a backup, the newest without a NAME, and check each file against its manifest.
+
+    Example: cardsync backup verify
+    """
+    from cardsync.operations import backup_folder, base_backup
+
     found = backup_folder.find(settings_with(data_dir=data_dir).backups_folder, name)
     base_backup.check(found)
-    click.echo(f"{found.name} is as it was written: {_sentence(found)}")
+    return Result(_line(found), [f"{found.name} is as it was written: {_sentence(found)}"])
 
 
 @backup.command("rehearse")
+@prints
 @click.argument("name", required=False)
 @DATA_DIR
-def backup_rehearse(name: str | None, data_dir: Path | None) -> None:
+def backup_rehearse(name: str | None, data_dir: Path | None) -> Result:
     """Restore a backup, the newest without a NAME, into a database of its own, check it, and drop
     it.
+
+    Example: cardsync backup rehearse
     """
     with _backups(data_dir) as backups:
         done = backups.rehearse(name)
-    click.echo(f"{done.name} can be restored: {_sentence(done)}")
+    return Result(_line(done), [f"{done.name} can be restored: {_sentence(done)}"])
 
 
 @backup.command("daily", hidden=True)
@@ -125,6 +133,7 @@ def backup_daily(data_dir: Path | None) -> None:
 
 
 @click.command()
+@prints
 @click.argument("name", required=False)
 @DATA_DIR
 @click.option("--yes", is_flag=True, help="Ask nothing.")
@@ -148,15 +157,19 @@ def restore(
     foreign: bool,
     damaged: bool,
     drop_old: bool,
-) -> None:
+) -> Result:
     """Restore a backup, the newest without a NAME: into a database beside the present one, checked,
     and then switched. Stop the service first. A restore that fails changes nothing.
+
+    Example: cardsync restore
     """
+    from cardsync.operations import restore_backup
+
     with _backups(data_dir) as backups:
         if drop_old:
             dropped = restore_backup.drop_old(backups.target)
-            click.echo("\n".join(f"{one} is dropped" for one in dropped) or "nothing was replaced")
-            return
+            lines = [f"{one} is dropped" for one in dropped] or ["nothing was replaced"]
+            return Result({"dropped": dropped}, lines)
         found = backups.find(name)
         restore_backup.must_rest(backups.target)
         restore_backup.must_fit(backups.target, found, foreign=foreign)
@@ -166,10 +179,11 @@ def restore(
             if not yes:
                 click.confirm("Restore it?", abort=True, err=True)
         old = backups.restore(found, fresh=undone is None, damaged=damaged)
-    click.echo(
+    line = (
         f"{found.name} is restored: {_sentence(found)}. What was there before is kept as the"
         f" database {old}; `cardsync restore --drop-old` drops it"
     )
+    return Result(_line(found) | {"kept_as": old}, [line])
 
 
 @backup.command("restore-asked", hidden=True)
@@ -178,28 +192,31 @@ def restore_asked(data_dir: Path | None) -> None:
     """Restore the backup that the set-up page asked for; `serve` calls it, and ends its input once
     web and worker processes have ended.
     """
+    from cardsync.operations import asked_restore
+
     settings = settings_with(data_dir=data_dir)
     with _backups(data_dir) as backups:
         asked_restore.carry_out(settings.data_dir, backups, sys.stdin.read)
 
 
 @click.command()
+@prints
 @DATA_DIR
-@JSON
-def doctor(data_dir: Path | None, as_json: bool) -> None:
-    """Check the installation, a line a part; exit status 1 if any is bad."""
+def doctor(data_dir: Path | None) -> Result:
+    """Check the installation, a line a part; exit status 1 if any is bad.
+
+    Example: cardsync doctor
+    """
+    from cardsync.notices import mail_server
     from cardsync.operations.doctor import examine
+    from cardsync.processes.supervisor import database
 
     settings = settings_with(data_dir=data_dir)
     with database(settings, say, migrated=False) as ready:
-        lines = list(examine(ready, mail_server.check))
-    if as_json:
-        click.echo(json.dumps({"lines": [line._asdict() for line in lines]}))
-    else:
-        for line in lines:
-            click.echo(f"{line.state:<4}  {line.part:<13}  {line.sentence}")
-    if any(line.state == "bad" for line in lines):
-        raise SystemExit(1)
+        found = list(examine(ready, mail_server.check))
+    lines = (f"{line.state:<4}  {line.part:<13}  {line.sentence}" for line in found)
+    is_bad = any(line.state == "bad" for line in found)
+    return Result({"lines": [line._asdict() for line in found]}, lines, is_bad)
 
 
 def _replayed(url: str, objects: Path) -> str | None:
@@ -242,6 +259,7 @@ def db() -> None:
 
 
 @db.command("distribute")
+@prints
 @click.option("--dry-run", is_flag=True, help="Print what is to be done, and do nothing.")
 @click.option(
     "--shards",
@@ -250,10 +268,13 @@ def db() -> None:
     show_default=True,
     help="Parts that sellers are divided into, when the first table is spread.",
 )
-def db_distribute(dry_run: bool, shards: int) -> None:
+def db_distribute(dry_run: bool, shards: int) -> Result:
     """Spread the tables of sellers over the nodes of a Citus cluster. Stop the service first. Call
     it again after a kill, or after a version with new tables: it does what is missing.
+
+    Example: cardsync db distribute --dry-run
     """
+    from cardsync.operations.distribute import Places, distribute
     from cardsync.tables import spread_tables, tables_everywhere
 
     settings = settings_with()
@@ -263,23 +284,41 @@ def db_distribute(dry_run: bool, shards: int) -> None:
     spread = [table.name for table in spread_tables()]
     places = Places(spread, [table.name for table in tables_everywhere()])
     steps = distribute(url, places, shards, say, dry_run=dry_run)
-    if dry_run:
-        for step in steps:
-            click.echo("\n".join([f"-- {step.says}", *(f"{one};" for one in step.statements)]))
-    click.echo(f"-- {len(steps)} steps" if dry_run else "the database is spread by seller")
+    data = {
+        "dry_run": dry_run,
+        "steps": [{"says": step.says, "statements": [*step.statements]} for step in steps],
+    }
+    if not dry_run:
+        return Result(data, ["the database is spread by seller"])
+    lines = [
+        line
+        for step in steps
+        for line in (f"-- {step.says}", *(f"{one};" for one in step.statements))
+    ]
+    return Result(data, [*lines, f"-- {len(steps)} steps"])
 
 
 @click.command("rotate-secret")
-def rotate_secret() -> None:
+@prints
+def rotate_secret() -> Result:
     """Put a new secret in the place of the installation's, while the service runs or not. What was
     sealed with the old one is sealed anew; links in mails that were sent before end.
+
+    Example: cardsync admin rotate-secret
     """
+    from cardsync.notices.seal_anew import seal_anew
+    from cardsync.operations.rotate_secret import rotate
+    from cardsync.processes.supervisor import database
+
     with database(settings_with(), say) as ready:
         done = rotate(ready, seal_anew)
-    click.echo(f"{done.secrets} secrets of webhooks are sealed with the present secret")
-    click.echo("the secret before it opens nothing any more")
+    lines = [
+        f"{done.secrets} secrets of webhooks are sealed with the present secret",
+        "the secret before it opens nothing any more",
+    ]
     if done.lost:
-        raise click.ClickException(
-            f"{done.lost} secrets of webhooks were sealed with a secret that is not known here:"
-            " their owners create new ones"
+        say(
+            f"Error: {done.lost} secrets of webhooks were sealed with a secret that is not known"
+            " here: their owners create new ones"
         )
+    return Result({"resealed": done.secrets, "lost": done.lost}, lines, done.lost > 0)

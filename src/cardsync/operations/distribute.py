@@ -19,7 +19,6 @@ from cardsync.operations.spread_triggers import replaced_functions
 
 Connection = psycopg.Connection[Any]
 Say = Callable[[str], None]
-SHARDS: Final = 32
 # All tenant tables lie as this one does.
 _FIRST: Final = "account"
 # A transaction over one node and tables of the coordinator commits in two phases with it.

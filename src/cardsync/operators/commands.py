@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING
 
 import click
 
 from cardsync import clock
-from cardsync.database.session import Database
-from cardsync.operators import appoint
-from cardsync.processes.command_line import plain, with_database
+from cardsync.processes.command_line import Result, plain, prints, with_database
+
+if TYPE_CHECKING:
+    from cardsync.database.session import Database
+    from cardsync.operators.appoint import Appointed
 
 
 @click.group()
@@ -18,42 +20,60 @@ def operator() -> None:
 
 
 @operator.command("add")
+@prints
 @click.argument("email")
-def operator_add(email: str) -> None:
-    """Make a member an operator: the page Operator opens with the next request."""
+def operator_add(email: str) -> Result:
+    """Make a member an operator: the page Operator opens with the next request.
+
+    Example: cardsync admin operator add sam@example.com
+    """
+    from cardsync.operators import appoint
 
     async def add(database: Database) -> int:
         async with database.shared() as session:
             return await appoint.add(session, email, clock.now())
 
-    click.echo(f"member {with_database(add, as_owner=True)} is an operator")
+    member_id = with_database(add, as_owner=True)
+    data = {"member_id": member_id, "operator": True}
+    return Result(data, [f"member {member_id} is an operator"])
 
 
 @operator.command("remove")
+@prints
 @click.argument("email")
-def operator_remove(email: str) -> None:
-    """Take it back; the member stays a member."""
+def operator_remove(email: str) -> Result:
+    """Take it back; the member stays a member.
+
+    Example: cardsync admin operator remove sam@example.com
+    """
+    from cardsync.operators import appoint
 
     async def remove(database: Database) -> int:
         async with database.shared() as session:
             return await appoint.remove(session, email)
 
-    click.echo(f"member {with_database(remove, as_owner=True)} is no operator any more")
+    member_id = with_database(remove, as_owner=True)
+    data = {"member_id": member_id, "operator": False}
+    return Result(data, [f"member {member_id} is no operator any more"])
 
 
 @operator.command("list")
-@click.option("--json", "as_json", is_flag=True)
-def operator_list(as_json: bool) -> None:
-    """List all operators."""
+@prints
+def operator_list() -> Result:
+    """List all operators.
 
-    async def read(database: Database) -> list[appoint.Appointed]:
+    Example: cardsync admin operator list
+    """
+    from cardsync.operators import appoint
+
+    async def read(database: Database) -> list[Appointed]:
         async with database.shared() as session:
             return await appoint.listed(session)
 
     found = with_database(read)
     rows = [{name: plain(value) for name, value in row._asdict().items()} for row in found]
-    if as_json:
-        click.echo(json.dumps({"operators": rows}))
-        return
-    for row in rows:
-        click.echo(f"{row['member_id']:>6}  {row['added_at'][:19]}  {row['email']}  {row['name']}")
+    lines = (
+        f"{row['member_id']:>6}  {row['added_at'][:19]}  {row['email']}  {row['name']}"
+        for row in rows
+    )
+    return Result({"operators": rows}, lines)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cardsync import clock
-from cardsync.database.session import Database
-from cardsync.processes.command_line import plain, settings_with, show, with_database
-from cardsync.releases import publish_releases, signing
-from cardsync.releases.known_releases import published_of
-from cardsync.releases.models import Release
+from cardsync.processes.command_line import Result, plain, prints, say, settings_with, with_database
 from cardsync.releases.offer import PRODUCTS, STABLE
-from cardsync.releases.update import download_path
-from cardsync.storage import open_store
+
+if TYPE_CHECKING:
+    from cardsync.database.session import Database
+    from cardsync.releases.models import Release
 
 PRODUCT = click.option("--product", type=click.Choice(PRODUCTS), required=True)
-AS_JSON = click.option("--json", "as_json", is_flag=True)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -31,20 +28,26 @@ def release() -> None:
 
 
 @release.command("keygen")
+@prints
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     help="Folder of the new key.",
 )
-@AS_JSON
-def keygen(out: Path, as_json: bool) -> None:
-    """Make an Ed25519 key that signs releases; prints the public key, which agents pin."""
+def keygen(out: Path) -> Result:
+    """Make an Ed25519 key that signs releases; prints the public key, which agents pin.
+
+    Example: cardsync admin release keygen --out ~/release-keys
+    """
+    from cardsync.releases import signing
+
     path, public_key = signing.make_key(out)
-    show({"key_file": str(path), "public_key": public_key}, as_json)
+    return Result({"key_file": str(path), "public_key": public_key})
 
 
 @release.command("publish")
+@prints
 @click.argument("file", type=FILE)
 @PRODUCT
 @click.option("--version", required=True, help="By PEP 440, like 1.4.0.")
@@ -65,7 +68,6 @@ def keygen(out: Path, as_json: bool) -> None:
     show_default=True,
 )
 @click.option("--key-file", type=FILE, required=True, help="The key that `keygen` made.")
-@AS_JSON
 def publish_release(
     file: Path,
     product: str,
@@ -76,9 +78,15 @@ def publish_release(
     min_from: str | None,
     expires_days: int,
     key_file: Path,
-    as_json: bool,
-) -> None:
-    """Sign FILE and offer it. The same file again changes percentage, min-from and expiry."""
+) -> Result:
+    """Sign FILE and offer it. The same file again changes percentage, min-from and expiry.
+
+    Example: cardsync admin release publish agent.whl --product agent --version 1.4.0
+    --platform linux/amd64 --key-file ~/release-keys/release-key.pem
+    """
+    from cardsync.releases import publish_releases, signing
+    from cardsync.storage import open_store
+
     settings = settings_with()
     key = signing.load_key(key_file)
     draft = publish_releases.read_draft(
@@ -96,15 +104,20 @@ def publish_release(
         return await publish_releases.publish(database, open_store(settings), draft, file, key)
 
     release_json = _release_json(with_database(put_out, settings), settings.origin)
-    show(release_json | {"public_key": signing.public_key_of(key)}, as_json)
+    return Result(release_json | {"public_key": signing.public_key_of(key)})
 
 
 @release.command("kill")
+@prints
 @click.argument("version")
 @PRODUCT
 @click.option("--undo", is_flag=True, help="Take the kill of exactly this text back.")
-def kill_version(version: str, product: str, undo: bool) -> None:
-    """Stop a version: it is offered no more, and where it runs it must update before it goes on."""
+def kill_version(version: str, product: str, undo: bool) -> Result:
+    """Stop a version: it is offered no more, and where it runs it must update before it goes on.
+
+    Example: cardsync admin release kill 1.3.2 --product agent
+    """
+    from cardsync.releases import publish_releases
 
     async def change(database: Database) -> bool:
         async with database.shared() as session:
@@ -117,19 +130,25 @@ def kill_version(version: str, product: str, undo: bool) -> None:
         raise click.ClickException(
             f"{product} {version} is not killed; `cardsync admin release list` shows what is"
         )
-    click.echo(f"{product} {version} is {'no longer killed' if undo else 'killed'}")
     if not known:
-        click.echo(
+        say(
             f"no {product} {version} was published here: is that the version you mean?"
-            " --undo takes it back",
-            err=True,
+            " --undo takes it back"
         )
+    data = {"product": product, "version": version, "killed": not undo, "published": known}
+    line = f"{product} {version} is {'no longer killed' if undo else 'killed'}"
+    return Result(data, [line])
 
 
 @release.command("list")
-@AS_JSON
-def list_releases(as_json: bool) -> None:
-    """Print everything published and killed."""
+@prints
+def list_releases() -> Result:
+    """Print everything published and killed.
+
+    Example: cardsync admin release list
+    """
+    from cardsync.releases import publish_releases
+
     settings = settings_with()
 
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -146,20 +165,21 @@ def list_releases(as_json: bool) -> None:
             return [_release_json(row, settings.origin) for row in releases], killed
 
     releases, kills = with_database(read, settings)
-    if as_json:
-        click.echo(json.dumps({"releases": releases, "kills": kills}))
-        return
-    for row in releases:
-        until = row["expires_at"][:10]
-        click.echo(
-            f"{row['product']:<8} {row['version']:<12} {row['platform']:<16}"
-            f" {row['channel']:<8} {row['percentage']:>3}%  until {until}"
-        )
-    for row in kills:
-        click.echo(f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}")
+    lines = [
+        f"{row['product']:<8} {row['version']:<12} {row['platform']:<16}"
+        f" {row['channel']:<8} {row['percentage']:>3}%  until {row['expires_at'][:10]}"
+        for row in releases
+    ]
+    lines += [
+        f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}" for row in kills
+    ]
+    return Result({"releases": releases, "kills": kills}, lines)
 
 
 def _release_json(row: Release, origin: str) -> dict[str, Any]:
+    from cardsync.releases.known_releases import published_of
+    from cardsync.releases.update import download_path
+
     names = (
         "product",
         "version",

@@ -25,7 +25,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
-from cardsync.access.access_tokens import READ, WRITE
+from cardsync.access.scopes import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.web import retired
 from cardsync.web.described_fields import sentences

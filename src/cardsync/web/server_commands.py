@@ -6,21 +6,23 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-import httpx
 
 from cardsync import errors
 
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
 KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
 
 
-def of_a_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the file to bring, the server's address and `--json`."""
+def of_a_file(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the file to bring and the server's address."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="The server's answer as one object."),
         click.option(
             "--server",
             metavar="URL",
@@ -39,6 +41,8 @@ def asking(server: str) -> Iterator[httpx.Client]:
     """Yield a client that sends the key. Raises CommandError without a key, and for a server that
     cannot be reached.
     """
+    import httpx
+
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key or not (key.isascii() and key.isprintable()):
         raise errors.CommandError(f"put the API key into the environment variable {KEY_VARIABLE}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cardsync.database.session import Database
-from cardsync.processes.command_line import plain, show, with_database
-from cardsync.releases.signing import load_key, public_key_of
-from cardsync.workflows import pack_form, publish_packs
-from cardsync.workflows.models import WorkflowPack, WorkflowPackKill
+from cardsync.processes.command_line import Result, plain, prints, say, with_database
+from cardsync.workflows import pack_form
 
-AS_JSON = click.option("--json", "as_json", is_flag=True)
+if TYPE_CHECKING:
+    from cardsync.database.session import Database
+    from cardsync.workflows.models import WorkflowPack, WorkflowPackKill
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 VERSION = click.IntRange(1, pack_form.MOST_VERSION)
 
@@ -25,13 +24,19 @@ def workflow() -> None:
 
 
 @workflow.command("publish")
+@prints
 @click.argument("file", type=FILE)
 @click.option(
     "--key-file", type=FILE, required=True, help="The key that `admin release keygen` made."
 )
-@AS_JSON
-def publish_pack(file: Path, key_file: Path, as_json: bool) -> None:
-    """Check FILE, a pack.json, sign it and offer it to the agents."""
+def publish_pack(file: Path, key_file: Path) -> Result:
+    """Check FILE, a pack.json, sign it and offer it to the agents.
+
+    Example: cardsync admin workflow publish pack.json --key-file release-key.pem
+    """
+    from cardsync.releases.signing import load_key, public_key_of
+    from cardsync.workflows import publish_packs
+
     key = load_key(key_file)
     draft = publish_packs.read_draft(file)
 
@@ -39,16 +44,21 @@ def publish_pack(file: Path, key_file: Path, as_json: bool) -> None:
         async with database.shared() as session:
             return _pack_json(await publish_packs.publish(session, draft, key))
 
-    show(with_database(put_out) | {"public_key": public_key_of(key)}, as_json)
+    return Result(with_database(put_out) | {"public_key": public_key_of(key)})
 
 
 @workflow.command("kill")
+@prints
 @click.argument("marketplace")
 @click.argument("locale")
 @click.argument("version", type=VERSION)
 @click.option("--undo", is_flag=True, help="Take the kill back.")
-def kill_pack(marketplace: str, locale: str, version: int, undo: bool) -> None:
-    """Withdraw a version: agents stop using it, and wait for a newer one."""
+def kill_pack(marketplace: str, locale: str, version: int, undo: bool) -> Result:
+    """Withdraw a version: agents stop using it, and wait for a newer one.
+
+    Example: cardsync admin workflow kill tcgplayer en 7
+    """
+    from cardsync.workflows import publish_packs
 
     async def change(database: Database) -> bool:
         work = publish_packs.revive if undo else publish_packs.kill
@@ -61,18 +71,21 @@ def kill_pack(marketplace: str, locale: str, version: int, undo: bool) -> None:
         raise click.ClickException(
             f"{name} is not killed; `cardsync admin workflow list` shows what is"
         )
-    click.echo(f"{name} is {'no longer killed' if undo else 'killed'}")
     if not known:
-        click.echo(
-            f"no {name} was published here: is that the version you mean? --undo takes it back",
-            err=True,
-        )
+        say(f"no {name} was published here: is that the version you mean? --undo takes it back")
+    pack = {"marketplace": marketplace, "locale": locale, "version": version}
+    line = f"{name} is {'no longer killed' if undo else 'killed'}"
+    return Result(pack | {"killed": not undo, "published": known}, [line])
 
 
 @workflow.command("list")
-@AS_JSON
-def list_packs(as_json: bool) -> None:
-    """Print everything published and killed."""
+@prints
+def list_packs() -> Result:
+    """Print everything published and killed.
+
+    Example: cardsync admin workflow list
+    """
+    from cardsync.workflows import publish_packs
 
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         async with database.shared() as session:
@@ -80,13 +93,9 @@ def list_packs(as_json: bool) -> None:
             return [_pack_json(row) for row in packs], [_kill_json(row) for row in kills]
 
     packs, kills = with_database(read)
-    if as_json:
-        click.echo(json.dumps({"packs": packs, "kills": kills}))
-        return
-    for row in packs:
-        click.echo(f"{_line(row)} published {row['published_at'][:10]}")
-    for row in kills:
-        click.echo(f"{_line(row)} killed {row['killed_at'][:10]}")
+    lines = [f"{_line(row)} published {row['published_at'][:10]}" for row in packs]
+    lines += [f"{_line(row)} killed {row['killed_at'][:10]}" for row in kills]
+    return Result({"packs": packs, "kills": kills}, lines)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ async def test_a_price_rises_to_just_under_the_low_of_the_upload(a_seller):
     told = await explained(seller, 1)
     undercut = step(told, "undercut")
     assert (undercut["lowest_listing"], undercut["listing_source"]) == ("3.00", "low")
-    assert undercut["summary"].endswith("2% under it is 2.94.")
+    assert undercut["summary"].endswith("to 2% below it: 2.94.")
     receipt = told["historical_breakdown"]
     assert step(receipt, "undercut") == undercut
     asked = {"rules": [{"undercut_up_bp": 1000}]}

@@ -20,11 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access import keys, sealed
-from cardsync.access.access_tokens import READ, SCOPES, WRITE
 from cardsync.access.audience import audience
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.member_models import AccountDeletion
+from cardsync.access.scopes import READ, SCOPES, WRITE
 from cardsync.assistant.oauth import clients, redirects
 from cardsync.assistant.oauth.refused import Refused, Unverified
 from cardsync.database.session import Database

@@ -11,9 +11,9 @@ import msgspec
 from litestar import MediaType, Request, Response, Router, get, post
 
 from cardsync import clock, errors, limits
-from cardsync.access.access_tokens import SCOPES
 from cardsync.access.admission import among_programs
 from cardsync.access.audience import METADATA_PATH, PATH, audience
+from cardsync.access.scopes import SCOPES
 from cardsync.assistant.oauth import clients, exchange
 from cardsync.assistant.oauth.client_metadata import GRANT_TYPES
 from cardsync.assistant.oauth.exchange import Tokens

@@ -4,31 +4,33 @@ found and what the buy rules pay for it.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from time import sleep
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import httpx
 
 from cardsync import clock
+from cardsync.processes.command_line import Result, prints
 from cardsync.web.server_commands import answered, asking, of_a_file
+
+if TYPE_CHECKING:
+    import httpx
 
 _PATIENCE: Final = 300.0
 
 
 @click.command("buy")
+@prints
 @of_a_file
-def buy(file: Path, server: str, as_json: bool) -> None:
-    """Bring a customer's collection to a server, and see what the buy rules pay for it."""
+def buy(file: Path, server: str) -> Result:
+    """Bring a customer's collection to a server, and see what the buy rules pay for it.
+
+    Example: cardsync buy collection.csv
+    """
     with asking(server) as http:
         found, value = _brought(http, file)
-    if as_json:
-        click.echo(json.dumps({"collection": found, "value": value}, ensure_ascii=False))
-        return
-    for line in _told(found, value):
-        click.echo(line)
+    return Result({"collection": found, "value": value}, _told(found, value))
 
 
 def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cardsync.catalog.product_lines import CATEGORY_IDS
-from cardsync.catalog.sources import csv_file
 from cardsync.catalog.sources.source_record import (
     Broken,
     CatalogError,
@@ -31,6 +30,9 @@ _GROUPS = {"groupId", "name"}
 
 
 def read(path: Path, game: str | None) -> Found:
+    # The list of sources is read without their files, and needs no frames.
+    from cardsync.catalog.sources import csv_file
+
     files = sorted(path.glob("**/*.csv")) if path.is_dir() else [path]
     groups = _groups(path)
     products = [file for file in files if columns_of(file) >= NEEDED]
@@ -50,6 +52,8 @@ def read(path: Path, game: str | None) -> Found:
 
 def columns_of(file: Path) -> set[str]:
     """Return the names in a CSV file's first line."""
+    from cardsync.catalog.sources import csv_file
+
     try:
         return set(csv_file.columns(file))
     except CatalogError:
@@ -58,6 +62,8 @@ def columns_of(file: Path) -> set[str]:
 
 def _groups(path: Path) -> dict[str, Record]:
     """Return the groups by their id."""
+    from cardsync.catalog.sources import csv_file
+
     if path.is_dir():
         near: Iterator[Path] = path.glob("**/*.csv")
     else:

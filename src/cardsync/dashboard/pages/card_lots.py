@@ -24,7 +24,7 @@ def fields_of(form: Form) -> dict[str, Any]:
     """Read what a lot's form holds; an empty cost is unknown. Raises InvalidPayload."""
     quantity = form["quantity"]
     if not (quantity.isascii() and quantity.isdigit() and int(quantity[:8]) >= 1):
-        raise errors.InvalidPayload("quantity: must be a whole number from 1")
+        raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
     if int(quantity[:19]) > limits.SHELVED_QUANTITY:
         raise errors.InvalidPayload("quantity: is too large")
     try:

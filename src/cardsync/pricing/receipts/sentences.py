@@ -310,7 +310,10 @@ def _undercut_step(
     if verdict is None:
         return "The rule doesn't go up to the lowest listing.", own
     if verdict == "taken":
-        said = f"The lowest listing, {lowest}, is above {dollars_or_none(before)}: {percent(rule.undercut_up_bp or 0)} under it is {dollars_or_none(after)}."
+        said = (
+            f"The lowest listing ({lowest}) is above {dollars_or_none(before)}, so the price goes up"
+            f" to {percent(rule.undercut_up_bp or 0)} below it: {dollars_or_none(after)}."
+        )
         return said, own
     return f"{_UNDERCUTS[verdict].format(lowest=lowest)}, so no change.", own
 
