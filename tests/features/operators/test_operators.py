@@ -156,7 +156,7 @@ async def test_the_installation_shows_what_became_of_its_backups(a_seller):
     at = clock.now() - timedelta(days=3)
     record(url, "backup", "2026-11-20T080000Z", at, at, None, 2_500_000)
     page = (await browser.get("/operator/installation")).text
-    assert "it is too old" in page
+    assert "is too old" in page
     assert "2.5 MB" in page
     record(url, "backup", "", clock.now(), clock.now(), "the disk is full")
     found = (await browser.get("/api/operator/installation")).json()["backups"]
