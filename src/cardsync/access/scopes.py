@@ -1,4 +1,4 @@
-"""What a token of an assistant or a script may do: read, or write, too."""
+"""The scopes of a token of an assistant or a script: it reads, or writes, too."""
 
 from typing import Final
 
