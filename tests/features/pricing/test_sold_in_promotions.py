@@ -9,6 +9,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.pricing.engine.periods import week_start
 from orders_builder import an_item, an_order, change_order
 
 SALES = "/api/pricing/sales"
@@ -98,16 +99,30 @@ async def test_a_promotion_says_what_was_sold_while_it_was_on(shop):
     assert await sold(shop, sale) == (6, "11.75", 1)
 
 
-async def test_an_order_without_a_time_counts_with_the_days_of_the_promotion(shop):
-    sale = await a_sale(shop, starts=-HOUR, ends=48 * HOUR)
+@pytest.fixture
+def at(request):
+    """The hour of a Wednesday in New York, the marketplace's zone."""
+    there = clock.now()
+    begin = week_start(there, "America/New_York") + timedelta(days=9)
+    clock.shift(begin + timedelta(hours=request.param) - there)
+    yield begin
+    clock.reset()
+
+
+@pytest.mark.parametrize(("at", "counted", "undated"), [(1, 2, 0), (17, 1, 1)], indirect=["at"])
+async def test_an_order_without_a_time_counts_as_of_noon(at, shop, counted, undated):
+    sale = await a_sale(shop, starts=-timedelta(minutes=1), ends=48 * HOUR)
     await passes(shop, timedelta(minutes=1))
-    today = clock.now().date()
-    for days in (-2, 0, 1):
-        id = await an_order(shop, status="Paid", order_date=today + timedelta(days=days))
+    for days in (-1, 0, 1):
+        day = (at + timedelta(days=days, hours=12)).date()
+        id = await an_order(shop, status="Paid", order_date=day)
         await an_item(shop, id, sku_id=1, quantity=1, unit_price="2.50")
-    assert (await sold(shop, sale))[0] in (1, 2)
     clock.shift(24 * HOUR)
-    assert await sold(shop, sale) == (2, "5.00", 0)
+    assert await sold(shop, sale) == (counted, f"{2.5 * counted:.2f}", 0)
+    told = (await shop.get(f"{SALES}/{sale}")).json()["sold"]
+    assert told["undated"] == undated
+    page = (await (await signed_in(shop)).get(f"/pricing/sales/{sale}")).text
+    assert ("as their orders have no time" in page) == bool(undated)
 
 
 async def test_of_two_promotions_each_says_its_own(shop):

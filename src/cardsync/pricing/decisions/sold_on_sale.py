@@ -16,10 +16,13 @@ from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.derived.sales_by_day import PIECES, SOLD
 
-# An order without a time counts with a day of which the card had the price at all.
+# An order without a time counts as if it was placed at noon; where the card had the price only in
+# another part of that day, nobody knows.
+_NOON: Final = "(line.placed + CASE WHEN line.dated THEN interval '12 hours' ELSE interval '0' END)"
 _SOLD: Final = f"""
     SELECT asked.sale_id, bounds.since, bounds.until,
-           coalesce(sold.pieces, 0), sold.gross, coalesce(sold.unpriced, 0)
+           coalesce(sold.pieces, 0), sold.gross, coalesce(sold.unpriced, 0),
+           coalesce(sold.undated, 0)
       FROM unnest(CAST(:sales AS bigint[])) AS asked (sale_id)
       JOIN LATERAL (
            SELECT min(p.since) AS since,
@@ -27,8 +30,10 @@ _SOLD: Final = f"""
              FROM promotion_card p WHERE p.seller_id = :seller AND p.sale_id = asked.sale_id
       ) bounds ON bounds.since IS NOT NULL
       LEFT JOIN LATERAL (
-           SELECT CAST(sum(line.pieces) AS bigint) AS pieces, sum(line.gross) AS gross,
-                  CAST(sum(line.unpriced) AS bigint) AS unpriced
+           SELECT CAST(sum(line.pieces) FILTER (WHERE had.it) AS bigint) AS pieces,
+                  sum(line.gross) FILTER (WHERE had.it) AS gross,
+                  CAST(sum(line.unpriced) FILTER (WHERE had.it) AS bigint) AS unpriced,
+                  CAST(sum(line.pieces) FILTER (WHERE NOT had.it) AS bigint) AS undated
              FROM (SELECT i.sku_id, {PLACED_AT} AS placed, orders.placed_at_given IS NULL AS dated,
                           {PIECES}
                      FROM orders
@@ -37,11 +42,16 @@ _SOLD: Final = f"""
                       AND orders.order_date >= CAST(bounds.since AS date) - 1
                       AND orders.order_date <= CAST(coalesce(bounds.until, :now) AS date) + 1
                   ) line
-             JOIN promotion_card p ON p.seller_id = :seller AND p.sale_id = asked.sale_id
-                  AND p.marketplace_id = line.sku_id
-                  AND CASE WHEN line.dated THEN line.placed + interval '1 day' > p.since
-                           ELSE line.placed >= p.since END
-                  AND (p.until IS NULL OR line.placed < p.until)
+             CROSS JOIN LATERAL (
+                  SELECT bool_or({_NOON} >= p.since AND (p.until IS NULL OR {_NOON} < p.until)) AS it
+                    FROM promotion_card p
+                   WHERE p.seller_id = :seller AND p.sale_id = asked.sale_id
+                     AND p.marketplace_id = line.sku_id
+                     AND CASE WHEN line.dated THEN line.placed + interval '1 day' > p.since
+                              ELSE line.placed >= p.since END
+                     AND (p.until IS NULL OR line.placed < p.until)
+             ) had
+            WHERE had.it IS NOT NULL
       ) sold ON true
 """
 
@@ -49,6 +59,8 @@ _SOLD: Final = f"""
 class SoldOnSale(NamedTuple):
     """The copies of a sale's cards that were sold from `since` to `until`, null while it is on.
     `value` is what buyers paid for those with a price, before refunds; `unpriced` have none.
+    `undated` copies are not among them: of orders without a time, on a day that the sale began or
+    ended.
     """
 
     since: datetime
@@ -56,6 +68,7 @@ class SoldOnSale(NamedTuple):
     copies: int
     value: Decimal | None
     unpriced: int
+    undated: int
 
 
 async def sold_on_sale(

@@ -121,6 +121,8 @@ class SoldInSale(msgspec.Struct):
     """The copies sold in it"""
     unpriced: int
     """Those of them whose price is unknown; value leaves them out"""
+    undated: int
+    """Further copies of orders without a time, on a day that the sale began or ended"""
     since: str
     """When the first card had its price"""
     until: str | None
@@ -212,6 +214,7 @@ def _sold(sold: SoldOnSale | None, caller: Caller) -> SoldInSale | None:
     return SoldInSale(
         sold.copies,
         sold.unpriced,
+        sold.undated,
         clock.rfc3339(sold.since),
         clock.rfc3339_or_none(sold.until),
         usd(sold.value) if caller.sees_revenue else UNSET,
