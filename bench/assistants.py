@@ -1,7 +1,7 @@
 """`python bench/assistants.py [--rounds 300]`: calls of tools at /mcp against the same reads over
 the API, with one client and with 50; a program of 200 calls against the same 200 reads; the start
-of a program; the look-up of a token against that of a key; and the statements of a write that is sent by
-a session that reads.
+of a program; the look-up of a token against that of a key; and the statements of a write that is
+sent by a session that reads.
 
 Both doors are asked in turn, over connections that stay open, by a client that costs next to
 nothing.

@@ -1,6 +1,6 @@
-"""`python bench/basket.py [--rounds 5]`: baskets over HTTP, solved in the solver's process: 60 cards
-over 150 sellers, and 200 cards over 200 sellers. Each seller holds a share of the cards; its prices
-lie around the card's own, and its postage has steps.
+"""`python bench/basket.py [--rounds 5]`: baskets over HTTP, solved in the solver's process: 60
+cards over 150 sellers, and 200 cards over 200 sellers. Each seller holds a share of the cards; its
+prices lie around the card's own, and its postage has steps.
 
 Beside the gap of the split stand the time of the whole request, the saving against the greedy
 split, and how long other requests wait while a basket is solved.

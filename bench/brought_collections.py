@@ -1,6 +1,6 @@
-"""`python bench/brought_collections.py [--rounds 5]`: a ManaBox file of 20,000 rows of the real Magic
-catalog: recognized and read, matched, and valued by the standard preset, in a process that has done
-it before.
+"""`python bench/brought_collections.py [--rounds 5]`: a ManaBox file of 20,000 rows of the real
+Magic catalog: recognized and read, matched, and valued by the standard preset, in a process that
+has done it before.
 
 The floor is what no program does without: the csv module over the file, and one join of its rows
 with the catalog by set, name and number. Every product has a market price, so that every row is

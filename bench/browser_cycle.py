@@ -1,5 +1,5 @@
-"""`python bench/browser_cycle.py [--cards 20000] [--rounds 2]`: a whole cycle of the agent in a real
-Chromium at the simulated marketplace, against the same downloads and uploads by bare HTTP, the
+"""`python bench/browser_cycle.py [--cards 20000] [--rounds 2]`: a whole cycle of the agent in a
+real Chromium at the simulated marketplace, against the same downloads and uploads by bare HTTP, the
 folder's cycle, and the loading of the same pages; and the agent's memory.
 
 Both agents rest for no time between actions: a person's pace is a setting, and no cost.

@@ -1,5 +1,5 @@
-"""`python bench/buylist.py [--products 500000] [--rounds 200] [--visitors 50]`: the public buylist of
-a shop over so many products: a search with both prices in each condition, alone and with so many
+"""`python bench/buylist.py [--products 500000] [--rounds 200] [--visitors 50]`: the public buylist
+of a shop over so many products: a search with both prices in each condition, alone and with so many
 visitors at once, and the polls of the shop's agent beside them.
 
 Times are compared with those of the same machine without visitors, measured in one run.

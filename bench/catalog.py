@@ -3,8 +3,8 @@ empty table, and the same file again.
 
 Floor: Polars reads the file, and COPY writes the same columns into a table with the indexes of the
 products, because every search and every match needs them. The bare floor, COPY into a table without
-an index, is printed beside it: the indexes alone cost about fifteen times as much. Each round begins
-with an empty table.
+an index, is printed beside it: the indexes alone cost about fifteen times as much. Each round
+begins with an empty table.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`python bench/command_line.py [--rounds 9]`: the processor time of commands that start, do one thing
-and end: help, and operators' commands beside a database that runs.
+"""`python bench/command_line.py [--rounds 9]`: the processor time of commands that start, do one
+thing and end: help, and operators' commands beside a database that runs.
 
 Floor: a process that imports the libraries of the database and of the settings, and ends. Other
 programs on the machine make both longer, so their ratio is what counts.

@@ -1,5 +1,5 @@
-"""`python bench/discovery.py [--products 500000] [--sellers 200] [--listed 2000000] [--rounds 200]`:
-requests of 25 references over HTTP against all shared catalogs and generated products.
+"""`python bench/discovery.py [--products 500000] [--sellers 200] [--listed 2000000] [--rounds
+200]`: requests of 25 references over HTTP against all shared catalogs and generated products.
 
 Naive: a LIKE scan of the catalog for each reference. Truth: every asked printing is known, so the
 answer is right if it names that printing, or lists it, or says that it lists only some.
@@ -91,7 +91,8 @@ def _offers(made: Ground, sellers: int, wanted: int) -> None:
         connection.execute(
             """
             INSERT INTO network_offer (product_id, seller_id, condition, price, quantity)
-            SELECT p.id, 1000000 + s.n, 'NM', (1 + (p.id * s.n) %% 5000) / 100.0, 1 + (p.id + s.n) %% 9
+            SELECT p.id, 1000000 + s.n, 'NM', (1 + (p.id * s.n) %% 5000) / 100.0,
+              1 + (p.id + s.n) %% 9
               FROM generate_series(1, %s) AS s (n)
               JOIN product p ON (hashint8(p.id * 1000 + s.n) & 2147483647) %% 1000000 < %s
             """,

@@ -1,6 +1,6 @@
-"""`python bench/first_looks.py [--rows 50000] [--rounds 5]`: what the owner of a shop waits for after a
-first import: how its bar moves, the page of a rule that is opened first, the presets, a sheet of
-200 labels, the price file, and how heavy an empty page is.
+"""`python bench/first_looks.py [--rows 50000] [--rounds 5]`: what the owner of a shop waits for
+after a first import: how its bar moves, the page of a rule that is opened first, the presets, a
+sheet of 200 labels, the price file, and how heavy an empty page is.
 
 Floors: the same rule once its process is warm, one preview, the sheet again. Naive: a process that
 starts when the rule is opened, a preview for each preset, QR codes with every mask tried as

@@ -46,7 +46,8 @@ _LISTINGS = """
 _SPAN = 2_500_000
 SALES = """
     INSERT INTO market_sale (product_id, sold_at, cell, price, quantity)
-    SELECT h.product_id, now() - (s * 7919 %% CAST(%(span)s AS bigint) + 100) * interval '1 second', h.cell,
+    SELECT h.product_id, now() - (s * 7919 %% CAST(%(span)s AS bigint) + 100) * interval '1 second',
+      h.cell,
            greatest(1, h.price * (80 + s * 31 %% 60) / 100), 1
       FROM generate_series(1, CAST(%(sales)s AS bigint)) s
       JOIN held h ON h.n = s %% (SELECT count(*) FROM held)

@@ -1,4 +1,5 @@
-"""Keeps the figures in bench/results.jsonl, and writes bench/RESULTS.md: the misses, then the table.
+"""Keeps the figures in bench/results.jsonl, and writes bench/RESULTS.md: the misses, then the
+table.
 
 A line of the file is one claim, with the commit, the time and the machine it was measured on. A new
 measurement replaces all rows of its part; the other parts keep theirs, and are marked as old once

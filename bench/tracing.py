@@ -2,9 +2,9 @@
 with traces sent to a receiver, with logs as well, and without both, in turns.
 
 Times are of the caller, CPU time is of the web or worker process. Other programs on the machine
-make times uncertain, CPU time less so. The receiver is a process of its own and keeps nothing. Reads and polls
-go as they do with the default TRACE_RATIO; uploads and imports are traced from one end to the other,
-as the agent's are.
+make times uncertain, CPU time less so. The receiver is a process of its own and keeps nothing.
+Reads and polls go as they do with the default TRACE_RATIO; uploads and imports are traced from one
+end to the other, as the agent's are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`python bench/web_memory.py [--rows 300000]`: the memory of a web process while one seller asks for
-all that is heavy: previews, presets, a backtest, tables, files and the archive of everything.
+"""`python bench/web_memory.py [--rows 300000]`: the memory of a web process while one seller asks
+for all that is heavy: previews, presets, a backtest, tables, files and the archive of everything.
 
 Each request is asked alone first, and at last all of them at once. The web process's memory counts,
 not that of the processes that it starts.

@@ -112,6 +112,24 @@ def is_riddle(file: Path) -> bool:
     return RIDDLE.match(text.split("\n\n")[0]) is not None
 
 
+def long_prose(file: Path) -> Iterator[str]:
+    """Find the lines of docstrings and comments that have more than 100 characters, beside the
+    quotes that the formatter puts behind the last. A row of a table has as many as it needs.
+    """
+    source = file.read_text()
+    lines = source.splitlines()
+    prose = {
+        place
+        for one in strings(source)
+        for place in range(one.line, one.line + one.text.count("\n") + 1)
+    }
+    prose |= {place for place, line in enumerate(lines, 1) if line.lstrip().startswith("# ")}
+    for place in sorted(prose):
+        line = lines[place - 1].removesuffix('"""')
+        if len(line) > MOST_CHARACTERS and not line.lstrip().startswith(("|", "# fmt:")):
+            yield f"{file}:{place}"
+
+
 def share_of_long_lines(files: Iterable[Path]) -> float:
     """Return the share of the files' lines that have more than 100 characters."""
     lines = [line for file in files for line in file.read_text().splitlines()]

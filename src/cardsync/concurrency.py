@@ -27,8 +27,8 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[
     try:
         yield task
     finally:
-        # A loop that goes on after errors may lose its cancellation: one that arrives while a broken
-        # connection is left is replaced by that error.
+        # A loop that goes on after errors may lose its cancellation: one that arrives while a
+        # broken connection is left is replaced by that error.
         while not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)

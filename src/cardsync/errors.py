@@ -205,8 +205,8 @@ class OwnerRequired(Problem):
 
 
 class PublicDemo(Problem):
-    """Visitors of this public demo can't change that. Try prices, orders, lists or buying: each night
-    undoes them.
+    """Visitors of this public demo can't change that. Try prices, orders, lists or buying: each
+    night undoes them.
     """
 
     status = 403

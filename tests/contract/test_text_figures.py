@@ -9,6 +9,7 @@ from text_figures import (
     TESTS,
     docstrings_in_dialect,
     is_riddle,
+    long_prose,
     share_of_long_lines,
     tokens_a_code_line,
     tokens_and_code_lines,
@@ -33,6 +34,10 @@ def test_less_than_one_line_in_two_hundred_has_over_100_characters(files):
 def test_no_line_of_a_template_has_over_100_characters(file):
     lines = enumerate(file.read_text().splitlines(), 1)
     assert [place for place, line in lines if len(line) > MOST_CHARACTERS] == []
+
+
+def test_no_line_of_a_docstring_or_comment_has_over_100_characters():
+    assert [place for file in [*FILES, *AGENT] for place in long_prose(file)] == []
 
 
 def test_no_docstring_begins_with_a_word_that_hides_its_subject():

@@ -45,7 +45,8 @@ _TAKE_BACK = f"""
 _GIVE_UP_DOUBLES = f"""
     UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
      WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
-       AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
+       AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind
+         AND n.id > t.id
                       AND n.status = 'pending' AND n.priority = {ROUTINE})
 """
 # A task that came back once ranks as a retry, whatever it was. An agent that says nothing is held
@@ -73,26 +74,35 @@ _CLAIM = f"""
 """
 _END = f"""
     UPDATE agent_task
-       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending' ELSE CAST(:ended_as AS text) END,
-           finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE CAST(:now AS timestamptz) END,
-           claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE claimed_at END,
-           attempt = attempt + :counts, result = CAST(:result AS jsonb), error = CAST(:error AS jsonb),
-           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
-     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now
+       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending'
+         ELSE CAST(:ended_as AS text) END,
+           finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
+             ELSE CAST(:now AS timestamptz) END,
+           claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
+             ELSE claimed_at END,
+           attempt = attempt + :counts, result = CAST(:result AS jsonb),
+             error = CAST(:error AS jsonb),
+           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea),
+             ended_as = CAST(:ended_as AS text)
+     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+       AND claim_expires_at > :now
     RETURNING id
 """
 # It runs before the end, which is what it looks for; the seller's row is locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
     SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
-           'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text), CAST(:now AS timestamptz)
+           'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text),
+             CAST(:now AS timestamptz)
       FROM (SELECT id, kind FROM agent_task
-             WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now) t
+             WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+               AND claim_expires_at > :now) t
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # A task that ended while an agent had it in hand: its reported import completed the task.
 _ENDED_BEFORE = """
-    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
+    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)),
+      ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
      WHERE seller_id = :seller AND id = :id
 """
 

@@ -1,5 +1,5 @@
-"""The tasks by which prices reach the marketplace: which an import of prices ends, which are cancelled,
-and whether one waits or is in an agent's hand.
+"""The tasks by which prices reach the marketplace: which an import of prices ends, which are
+cancelled, and whether one waits or is in an agent's hand.
 """
 
 from __future__ import annotations

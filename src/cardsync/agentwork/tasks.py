@@ -38,13 +38,14 @@ LISTINGS = "quick_add_listing"
 # A listings task that failed for good is offered again after so long.
 LISTINGS_REST = timedelta(minutes=30)
 
-# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that ends.
-# Tasks held back by a rollback are due when it is over. Price pushes are not, because they may
-# be cancelled meanwhile.
+# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that
+# ends. Tasks held back by a rollback are due when it is over. Price pushes are not, because they
+# may be cancelled meanwhile.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
 _NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
-      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
+      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
+        AND can) AS other,
                    min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
               FROM (SELECT t.kind,
                            greatest(CASE WHEN t.status = 'pending' THEN t.created_at
@@ -338,7 +339,8 @@ async def end_unclaimed_rollbacks(
     next claim on such a one runs out.
     """
     await locked(session, seller_id)
-    over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed') AND NOT EXISTS (
+    over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed')
+          AND NOT EXISTS (
         SELECT FROM price_rollback r WHERE r.seller_id = :seller
             AND r.id = (t.payload ->> 'rollback_id')::bigint
            AND r.state IN ('requested', 'ready', 'served'))"""

@@ -39,7 +39,8 @@ _CHANGED: Final = timedelta(days=1)
 _IS_FREE: Final = "(t.held_until IS NULL OR t.held_until < clock_timestamp())"
 _CLAIM: Final = f"""
     INSERT INTO catalog_install AS t (game, source, holder, held_until, step)
-    VALUES (:game, :source, :holder, clock_timestamp() + make_interval(secs => :seconds), 'download')
+    VALUES (:game, :source, :holder, clock_timestamp() + make_interval(secs => :seconds),
+      'download')
     ON CONFLICT (game, source) DO UPDATE
        SET holder = excluded.holder, held_until = excluded.held_until, step = 'download',
            done = 0, total = 0
@@ -121,7 +122,8 @@ _ALL: Final = f"""
       FROM catalog_install t ORDER BY t.game, t.source
 """
 _ADD: Final = """
-    INSERT INTO catalog_install (game, source, asked_at, bytes) VALUES (:game, :source, :now, :bytes)
+    INSERT INTO catalog_install (game, source, asked_at, bytes)
+      VALUES (:game, :source, :now, :bytes)
 """
 _DROP: Final = f"""
     DELETE FROM catalog_install t WHERE t.game = :game AND t.asked_at IS NULL AND {_IS_FREE}

@@ -165,9 +165,9 @@ def printings_meant(text: str) -> Meant:
 
 
 def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs with the base finish of each `card`: the sole one that it has, or else the one
-    that nobody needs to say, which is no first edition, no foil and no parallel. Where that leaves
-    several, the pairs of all of them remain.
+    """Return the pairs with the base finish of each `card`: the sole one that it has, or else the
+    one that nobody needs to say, which is no first edition, no foil and no parallel. Where that
+    leaves several, the pairs of all of them remain.
     """
     import polars as pl
 

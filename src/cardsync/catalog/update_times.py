@@ -1,5 +1,5 @@
-"""Says when installed catalogs are updated: every night, if who decides about them chose so, else as
-the installation's setting says.
+"""Says when installed catalogs are updated: every night, if who decides about them chose so, else
+as the installation's setting says.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Bar(NamedTuple):
 
 
 class Named(NamedTuple):
-    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone has no room for
-    one that is not `always` there.
+    """`anchor` is the part of the name that is at `x`: start, middle or end. A phone has no room
+    for one that is not `always` there.
     """
 
     day: date

@@ -1,5 +1,5 @@
-"""Runs statements in one round trip, each a message of its own: nodes of a spread database would get
-a SET LOCAL with the whole text of its message. On one server the joined text is faster.
+"""Runs statements in one round trip, each a message of its own: nodes of a spread database would
+get a SET LOCAL with the whole text of its message. On one server the joined text is faster.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Lets heavy reads read a streaming copy of the database (a standby), if it has all that the database
-had when they began; else, and where the copy is away or cannot do it, they read the database.
+"""Lets heavy reads read a streaming copy of the database (a standby), if it has all that the
+database had when they began; else, and where the copy is away or cannot do it, they read the
+database.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Knows whether the database is spread over nodes by seller (docs/distribution.md). Three things are
-done otherwise there, because the form for one server is faster and nodes do not take it: messages of
-several statements (`piped_messages.py`), plans for any seller, and rows that are inserted from a read.
+"""Knows whether the database is spread over nodes by seller (docs/distribution.md). Three things
+are done otherwise there, because the form for one server is faster and nodes do not take it:
+messages of several statements (`piped_messages.py`), plans for any seller, and rows that are
+inserted from a read.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Spread:
 def for_nodes(statement: str) -> str:
     """Return the statement as nodes take it. The coordinator copies the rows of an INSERT with a
     SELECT into the nodes' tables, which row-level security refuses, unless the INSERT returns
-    something; and only what is returned is counted: after ON CONFLICT, it would count what was read.
+    something; and only what is returned is counted: after ON CONFLICT, it would count what was
+    read.
     """
     before, insert, after = statement.rpartition(_INSERT)
     within = before.count("(") != before.count(")")

@@ -27,9 +27,9 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     row-level security binds.
 
     The connections name their zone UTC, whatever the server calls it: frames of times in `Etc/UTC`
-    join no others. They compile no statement: ours are short, and compiling one takes up to seconds.
-    The URL has all that libpq reads in the given one as parameters, because
-    SQLAlchemy reads some of the other forms differently.
+    join no others. They compile no statement: ours are short, and compiling one takes up to
+    seconds. The URL has all that libpq reads in the given one as parameters, because SQLAlchemy
+    reads some of the other forms differently.
     """
     given = KEPT_ALIVE | conninfo_to_dict(url)
     wanted = ["TimeZone=UTC", "jit=off"] + (

@@ -68,8 +68,8 @@ class ShopFigures(Base):
 
 
 class SalesStale(Base):
-    """A day of orders whose sums are out of date. Rows are only added and removed, so writers do not
-    wait for each other.
+    """A day of orders whose sums are out of date. Rows are only added and removed, so writers do
+    not wait for each other.
     """
 
     __tablename__ = "sales_stale"
@@ -108,8 +108,8 @@ class SalesGame(Base):
     game: Mapped[str] = mapped_column(Text, primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     pieces: Mapped[int] = mapped_column(BigInteger)
-    # The gross is null if no price is known. Of the pieces, `estimated` ones count in it with a share
-    # of their order's products, and `unpriced` ones do not count.
+    # The gross is null if no price is known. Of the pieces, `estimated` ones count in it with a
+    # share of their order's products, and `unpriced` ones do not count.
     gross: Mapped[Decimal | None] = mapped_column(Numeric)
     estimated: Mapped[int] = mapped_column(BigInteger)
     unpriced: Mapped[int] = mapped_column(BigInteger)

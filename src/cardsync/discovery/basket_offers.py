@@ -20,7 +20,8 @@ from cardsync.discovery.wishes import Wanted
 # that may share them.
 _OFFERS = f"""
 WITH asked AS (
-    SELECT a.line, a.id, a.any_printing, string_to_array(nullif(a.conditions, ''), '|') AS conditions,
+    SELECT a.line, a.id, a.any_printing,
+           string_to_array(nullif(a.conditions, ''), '|') AS conditions,
            p.game, p.name_key, p.back_key,
            sum(a.wanted) OVER (PARTITION BY p.game, p.name_key) AS most
       FROM unnest(CAST(:lines AS int[]), CAST(:ids AS bigint[]), CAST(:wanted AS int[]),

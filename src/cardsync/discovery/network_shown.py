@@ -71,7 +71,8 @@ class KeptPrivate(msgspec.Struct):
 
 class NetworkBody(msgspec.Struct):
     """`in_stock` is `shared` and what is kept private. `seen` says whether buyers see your stock,
-    and `hidden_because` why they do not: no_consent, not_published, suspended, plan_ended. `shown` are some of your offers.
+    and `hidden_because` why they do not: no_consent, not_published, suspended, plan_ended. `shown`
+    are some of your offers.
     """
 
     seen: bool

@@ -51,14 +51,17 @@ _NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
 
 _FIND = f"""
 WITH asked AS MATERIALIZED (
-    SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets, code, number, total, finish,
+    SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets,
+      code, number, total, finish,
            string_to_array(finishes, '|') AS finishes,
            string_to_array(possible, '|') AS possible, free
-      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]), CAST(:full_name AS text[]),
+      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]),
+        CAST(:full_name AS text[]),
                   CAST(:sets AS text[]), CAST(:code AS text[]), CAST(:number AS text[]),
                   CAST(:total AS text[]), CAST(:finish AS text[]), CAST(:finishes AS text[]),
                   CAST(:possible AS text[]), CAST(:free AS boolean[]))
-           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes, possible,
+           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes,
+             possible,
                free)),
 filtered AS (
     SELECT a.idx, f.* FROM asked a CROSS JOIN LATERAL (

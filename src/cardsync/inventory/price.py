@@ -22,9 +22,9 @@ MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 
 @dataclass(frozen=True)
 class Prices:
-    """The results of a run besides its targets. `held_back` is true if there are no targets, because
-    the seller has to look first or a run over the stored cards follows. `moves` are the summary's
-    counts and values of rises and falls.
+    """The results of a run besides its targets. `held_back` is true if there are no targets,
+    because the seller has to look first or a run over the stored cards follows. `moves` are the
+    summary's counts and values of rises and falls.
     """
 
     held_back: bool

@@ -1,5 +1,5 @@
-"""Reads the records of an inventory file that are no plain lines: with quotes, ends of lines in cells,
-or a number of cells that is not the header's. Pure.
+"""Reads the records of an inventory file that are no plain lines: with quotes, ends of lines in
+cells, or a number of cells that is not the header's. Pure.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ _COSTED: Final = f"""
 """
 # What is counted is the part of the copies whose cost is known; profit is what it leaves.
 _COUNTED: Final = """
-    SELECT c.*, round(received * part, 2) AS counted_received, round(fees * part, 2) AS counted_fees,
+    SELECT c.*, round(received * part, 2) AS counted_received,
+      round(fees * part, 2) AS counted_fees,
            round(postage * part, 2) AS counted_postage
       FROM (SELECT k.*, CASE WHEN bare > 0 THEN 0 WHEN pieces = 0 THEN 1
                              ELSE least(1, costed / CAST(pieces AS numeric)) END AS part

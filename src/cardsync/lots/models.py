@@ -1,5 +1,5 @@
-"""Tables of the cost and the profit of cards (all tenant): `lot` with `lot_file` and `lot_use`, the kept
-`card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
+"""Tables of the cost and the profit of cards (all tenant): `lot` with `lot_file` and `lot_use`, the
+kept `card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class CardCost(Base):
 
 
 class LotStale(Base):
-    """A card whose uses and cost are out of date. Rows are only added and removed, so writers do not
-    wait for each other.
+    """A card whose uses and cost are out of date. Rows are only added and removed, so writers do
+    not wait for each other.
     """
 
     __tablename__ = "lot_stale"
@@ -132,10 +132,10 @@ class OrderPayment(Base):
 
 
 class ProfitSum(Base):
-    """The parts of the profit of a day, game and pricing rule, as `SalesGame` has its sales. `costed` pieces have
-    a known cost; `cost`, the counted amounts and `profit` are theirs alone. `bare` orders have no
-    items, and `estimated` is the part of the fees that no report has yet. `rule_id` is 0 where no
-    rule set the price, and -1 where that is not known.
+    """The parts of the profit of a day, game and pricing rule, as `SalesGame` has its sales.
+    `costed` pieces have a known cost; `cost`, the counted amounts and `profit` are theirs alone.
+    `bare` orders have no items, and `estimated` is the part of the fees that no report has yet.
+    `rule_id` is 0 where no rule set the price, and -1 where that is not known.
     """
 
     __tablename__ = "profit_sum"

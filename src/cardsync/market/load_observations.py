@@ -225,7 +225,8 @@ class _CellIds:
             text("""
                 INSERT INTO market_cell (condition, printing, language)
                 SELECT * FROM unnest(CAST(:condition AS text[]), CAST(:printing AS text[]),
-                                     CAST(:language AS text[])) AS given (condition, printing, language)
+                                     CAST(:language AS text[])) AS given (condition, printing,
+                                       language)
                  WHERE NOT EXISTS (SELECT FROM market_cell c
                                     WHERE (c.condition, c.printing, c.language)
                                         = (given.condition, given.printing, given.language))

@@ -1,8 +1,8 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, `market_sales_look` the earlier looks at sales, `market_newest` what the newest looks showed,
-and `market_cell` the conditions, printings and languages that occur. `network_cell` has what each
-exposed seller of the network offers and sold, `network_look` when that was read.
+clocks, `market_sales_look` the earlier looks at sales, `market_newest` what the newest looks
+showed, and `market_cell` the conditions, printings and languages that occur. `network_cell` has
+what each exposed seller of the network offers and sold, `network_look` when that was read.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
 """
@@ -29,8 +29,8 @@ class MarketCell(Base):
 
 
 class MarketLook(Base):
-    """The newest time at which a product's sales and listings were looked at. `fell` says whether the
-    supply of some cell fell lately by then; it is null where what was seen is deleted.
+    """The newest time at which a product's sales and listings were looked at. `fell` says whether
+    the supply of some cell fell lately by then; it is null where what was seen is deleted.
     """
 
     __tablename__ = "market_look"
@@ -62,8 +62,8 @@ class MarketSale(Base):
 
 
 class MarketNewest(Base):
-    """One cell's market at its product's newest look: the listings and their lowest price, and of the
-    sales of thirty days how many, their median and the newest.
+    """One cell's market at its product's newest look: the listings and their lowest price, and of
+    the sales of thirty days how many, their median and the newest.
 
     An import writes it beside the observations (`market/newest.py`), so that a run over all cards
     sums nothing.
@@ -107,8 +107,8 @@ class MarketPrice(Base):
 
 
 class NetworkCell(Base):
-    """One exposed seller's listings and sales of thirty days in one cell; `low` and `median` are its
-    lowest price and the median of its sales.
+    """One exposed seller's listings and sales of thirty days in one cell; `low` and `median` are
+    its lowest price and the median of its sales.
     """
 
     __tablename__ = "network_cell"

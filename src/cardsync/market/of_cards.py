@@ -1,10 +1,10 @@
 """Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
 frame.
 
-An import kept a product's market (`market/newest.py`), and the few cells are read as numbers. Tables
-of the market are read by product ids and joined with no card. Where no fresh observation was
-imported, the network's evidence is used; it never shows a buy-out, because a change of the
-source would look like one. What carries a time in the future is unknown.
+An import kept a product's market (`market/newest.py`), and the few cells are read as numbers.
+Tables of the market are read by product ids and joined with no card. Where no fresh observation was
+imported, the network's evidence is used; it never shows a buy-out, because a change of the source
+would look like one. What carries a time in the future is unknown.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ async def evidence_of(
     seller_id: int,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return COLUMNS of each row of KEYS, in their order; all are null where nothing was observed of
-    the product.
+    """Return COLUMNS of each row of KEYS, in their order; all are null where nothing was observed
+    of the product.
     """
     cards = keys.select(product_id="market_product", cell="market_cell")
     products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()

@@ -104,8 +104,8 @@ class PastMarket:
         self._sales = pl.DataFrame()
 
     async def evidence(self, keys: pl.DataFrame, at: datetime) -> pl.DataFrame:
-        """Return `of_cards.COLUMNS` of each row of `of_cards.KEYS`, in their order. Each call is of a
-        later moment than the one before it, and none is later than the last.
+        """Return `of_cards.COLUMNS` of each row of `of_cards.KEYS`, in their order. Each call is of
+        a later moment than the one before it, and none is later than the last.
         """
         if self._at is None:
             await self._begin(at)

@@ -1,5 +1,5 @@
-"""Writes notices and, in the same transaction, what is to be sent of them: a mail to each member who
-gets that kind, and a delivery to each webhook.
+"""Writes notices and, in the same transaction, what is to be sent of them: a mail to each member
+who gets that kind, and a delivery to each webhook.
 """
 
 from __future__ import annotations

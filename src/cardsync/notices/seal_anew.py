@@ -1,5 +1,5 @@
-"""Seals the secrets of all webhooks with the installation's present secret, after it was rotated. What
-is sealed with it already is sealed once more, so it may run again and again.
+"""Seals the secrets of all webhooks with the installation's present secret, after it was rotated.
+What is sealed with it already is sealed once more, so it may run again and again.
 """
 
 from __future__ import annotations

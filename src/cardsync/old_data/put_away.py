@@ -3,8 +3,8 @@ files that are too old.
 
 Each attempt has a file of its own, named in `old_rows` before it is written. Then one transaction
 reads the slab, writes the file, reads it back, and deletes the rows: a worker that is killed leaves
-the rows where they were, and its file is swept a day later. Who writes a file holds its row, so that
-others leave it alone, and an erasure of the seller waits for it.
+the rows where they were, and its file is swept a day later. Who writes a file holds its row, so
+that others leave it alone, and an erasure of the seller waits for it.
 """
 
 from __future__ import annotations
@@ -246,7 +246,8 @@ async def sweep_strays(work: Work) -> int:
     swept = 0
     for seller_id, keys in of_sellers.items():
         async with work.database.tenant(seller_id) as session:
-            # A seller who comes in has files before it has rows; those of one who left go otherwise.
+            # A seller who comes in has files before it has rows; those of one who left go
+            # otherwise.
             if await session.get(Account, seller_id) is None:
                 continue
             own = select(OldRows.storage_key).where(OldRows.seller_id == seller_id)

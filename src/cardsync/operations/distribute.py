@@ -1,4 +1,5 @@
-"""Spreads a database over the nodes of a Citus cluster: each seller's rows lie together on one node.
+"""Spreads a database over the nodes of a Citus cluster: each seller's rows lie together on one
+node.
 
 Every step looks first at what is there. A call that was killed goes on with the next call, and one
 after a migration spreads the new tables.
@@ -206,7 +207,8 @@ def _emptied(connection: Connection, places: Places, _: int) -> Iterator[Step]:
         SELECT c.oid::regclass::text FROM pg_class c
          WHERE c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace
            AND (pg_relation_size(c.oid) > 0 OR EXISTS (
-               SELECT FROM pg_inherits i WHERE inhparent = c.oid AND pg_relation_size(inhrelid) > 0))
+               SELECT FROM pg_inherits i WHERE inhparent = c.oid
+                 AND pg_relation_size(inhrelid) > 0))
     """
     names = [*places.tenants, *places.everywhere]
     for name in _column(connection, asked, [names]):

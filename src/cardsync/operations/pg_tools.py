@@ -1,5 +1,5 @@
-"""Runs pg_dump, pg_restore and the like at a database. Its password is in their environment, so that
-none is in an argument that other users of the machine can read.
+"""Runs pg_dump, pg_restore and the like at a database. Its password is in their environment, so
+that none is in an argument that other users of the machine can read.
 """
 
 from __future__ import annotations

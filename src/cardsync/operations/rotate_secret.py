@@ -1,8 +1,8 @@
 """Puts a new secret in the place of the installation's. Both are accepted meanwhile, so the service
 goes on; a rotation that is killed goes on with the next call.
 
-The order matters: the database knows the new seal before any process has it, and forgets the old one
-when nothing is sealed with the old secret any more.
+The order matters: the database knows the new seal before any process has it, and forgets the old
+one when nothing is sealed with the old secret any more.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ from cardsync.settings import Settings
 
 _PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
 _QUEUES: Final = """
-    SELECT stream, count(*) FILTER (WHERE due_at <= :now), min(due_at) FILTER (WHERE due_at <= :now),
+    SELECT stream, count(*) FILTER (WHERE due_at <= :now), min(due_at)
+      FILTER (WHERE due_at <= :now),
            count(*) FILTER (WHERE rests_until > :now), count(*) FILTER (WHERE put_back_times > 0)
       FROM work_due GROUP BY stream ORDER BY 2 DESC, stream
 """

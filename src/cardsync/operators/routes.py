@@ -202,7 +202,8 @@ async def go_back_to_catalog(
     data: CatalogToGoBack,
 ) -> CatalogsShown:
     """Let a worker load the version of a catalog again that was in use before the present one.
-    Renewals do not take the present one again, but a newer one. The owner of the only shop may, too.
+    Renewals do not take the present one again, but a newer one. The owner of the only shop may,
+    too.
     """
     now = clock.now()
     await catalog_installs.ask_to_go_back(session, caller, data.game, data.source, now)

@@ -49,8 +49,8 @@ SEARCH_TEXT = (
 # index that has it.
 BUYER_KEY = "substr(orders.search_text, strpos(orders.search_text, chr(1)) + 1)"
 
-# Row-level security lets no index on an expression be used, because its functions are not leakproof;
-# and a stored hash would make every order heavier to write.
+# Row-level security lets no index on an expression be used, because its functions are not
+# leakproof; and a stored hash would make every order heavier to write.
 BUYER_HASH = f"hashtextextended({BUYER_KEY}, 0)"
 
 AMOUNTS = (
@@ -242,8 +242,8 @@ class CustomerNote(Base):
 
 
 class OrderRestock(Base):
-    """A refunded order whose copies went back to the shelves; `placed` names each card with its box,
-    slot and quantity.
+    """A refunded order whose copies went back to the shelves; `placed` names each card with its
+    box, slot and quantity.
     """
 
     __tablename__ = "order_restock"

@@ -38,7 +38,8 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
                       SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' OR p.missing_at IS NOT NULL
                         FROM orders
                        WHERE orders.seller_id = :seller AND orders.id = p.order_id)
-                  ELSE p.in_review OR p.changed <> '{{{{}}}}' OR p.missing_at IS NOT NULL END) AS review_count
+                  ELSE p.in_review OR p.changed <> '{{{{}}}}'
+                    OR p.missing_at IS NOT NULL END) AS review_count
          FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
        ) o
  WHERE s.seller_id = :seller AND s.id IN ({{sessions}})

@@ -150,7 +150,9 @@ async def complete_pull_session(
     session: AsyncSession,
     session_id: int,
 ) -> PullSession:
-    """The session is done: what is pulled is to be shipped, and what is not can be pulled in another."""
+    """The session is done: what is pulled is to be shipped, and what is not can be pulled in
+    another.
+    """
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await pull_reads.summary(session, caller, session_id)
 

@@ -1,5 +1,5 @@
-"""Decides which orders are still to be shipped, which of them can be pulled or are pulled, and whether a
-seller's shipped mark is ahead of the synced status.
+"""Decides which orders are still to be shipped, which of them can be pulled or are pulled, and
+whether a seller's shipped mark is ahead of the synced status.
 
 Each rule is a pure function of an order's facts, and also a condition of SQL on the table under its
 own name, `orders`; a test compares function and SQL. The statements find orders that can be pulled
@@ -67,9 +67,9 @@ _STATUS_WAITS = (
 TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# This statement finds those of a seller's statuses that wait to be shipped. `PULLABLE` takes them as
-# the value `:to_ship_statuses`, so that the planner plans a query by the number of orders that these
-# statuses have.
+# This statement finds those of a seller's statuses that wait to be shipped. `PULLABLE` takes them
+# as the value `:to_ship_statuses`, so that the planner plans a query by the number of orders that
+# these statuses have.
 TO_SHIP_STATUSES = f"""
     SELECT DISTINCT orders.status_group FROM order_tally AS orders
      WHERE orders.seller_id = :seller AND orders.period = 'ever'

@@ -1,8 +1,8 @@
 """Reads a page of a seller's orders with their items, and the number of orders of each status.
 
-The ids of the page are read first, then its rows. A filter by date, status, refund and shipping type
-alone is counted already (`order_tally`), and its page is read in the order of an index. Any other
-filter scans orders: a rare match is found and counted by one pass, a frequent one by a probe.
+The ids of the page are read first, then its rows. A filter by date, status, refund and shipping
+type alone is counted already (`order_tally`), and its page is read in the order of an index. Any
+other filter scans orders: a rare match is found and counted by one pass, a frequent one by a probe.
 """
 
 from __future__ import annotations

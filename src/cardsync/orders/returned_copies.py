@@ -2,8 +2,9 @@
 copies back there.
 
 A buyer keeps the cards of a partial refund, unless its reason says that they were returned. The
-shelving operation puts copies back, and the order leaves the list once all of them have a place. The
-order's lines count the copies that came back, which return to the lots that they were taken from.
+shelving operation puts copies back, and the order leaves the list once all of them have a place.
+The order's lines count the copies that came back, which return to the lots that they were taken
+from.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ KIND: Final = "order.restocked"
 
 
 class Copies(NamedTuple):
-    """`quantity` are those that are not back yet. `place` is the card's first place on the way; None
-    if it is unassigned, and `card_id` is None if no card of the seller is this item.
+    """`quantity` are those that are not back yet. `place` is the card's first place on the way;
+    None if it is unassigned, and `card_id` is None if no card of the seller is this item.
     """
 
     item_id: int

@@ -21,7 +21,8 @@ ASKED_AGAIN_AFTER = timedelta(days=1)
 
 _BROUGHT = "SELECT count(*) FROM sales_report WHERE seller_id = :seller AND received_at >= :since"
 _FAILED = """
-    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind AND status = 'failed'
+    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind
+      AND status = 'failed'
                       AND finished_at > :since)
 """
 

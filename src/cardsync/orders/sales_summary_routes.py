@@ -55,8 +55,8 @@ async def read_sales_summary(
     by: SummaryBy = "day",
 ) -> SalesSummary:
     """Orders, gross, refunds, fees and net by day, week or month, or items by game, in the
-    account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's monthly reports; `gaps` names the
-    months without one.
+    account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's
+    monthly reports; `gaps` names the months without one.
     """
     return await _summary(request, by, first, last)
 

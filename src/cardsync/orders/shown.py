@@ -335,8 +335,8 @@ class PullOfOrder(msgspec.Struct):
 
 
 class SettledCard(msgspec.Struct):
-    """A card that was missing in a pull, and what was done about it. `refund_amt` is the refund that
-    the seller noted: the money itself moves at the marketplace.
+    """A card that was missing in a pull, and what was done about it. `refund_amt` is the refund
+    that the seller noted: the money itself moves at the marketplace.
     """
 
     item_id: int

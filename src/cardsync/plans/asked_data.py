@@ -1,5 +1,5 @@
-"""Says which of a shop's data the rules and promotions ask, by their parsed queries and their fields:
-whoever writes such data writes prices. Pure.
+"""Says which of a shop's data the rules and promotions ask, by their parsed queries and their
+fields: whoever writes such data writes prices. Pure.
 """
 
 from __future__ import annotations

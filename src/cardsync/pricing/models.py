@@ -1,6 +1,6 @@
-"""Tables of pricing: `pricing_rule`, `promotion_card`, `price_run` (one pricing of a seller's cards), `price_change`
-(what a run asked for), `price_rollback` with its cards, and `repricing_event` (what agents report
-of prices that they imported).
+"""Tables of pricing: `pricing_rule`, `promotion_card`, `price_run` (one pricing of a seller's
+cards), `price_change` (what a run asked for), `price_rollback` with its cards, and
+`repricing_event` (what agents report of prices that they imported).
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class PricingSale(Base):
 
 
 class PromotionCard(Base):
-    """When a card had a promotion's price: from the run that gave it to the run that took it back. What
-    was sold meanwhile stays known when prices, cards and the promotion have changed.
+    """When a card had a promotion's price: from the run that gave it to the run that took it back.
+    What was sold meanwhile stays known when prices, cards and the promotion have changed.
     """
 
     __tablename__ = "promotion_card"
@@ -139,7 +139,8 @@ class PriceDecision(Base):
     outlives the card's absence. `standing.py` reads and writes it.
 
     `kind` is
-    - pin: the seller's price; an accepted recommendation pins its price `until` its evidence expires
+    - pin: the seller's price; an accepted recommendation pins its price `until` its evidence
+      expires
     - accepted: a regular price beyond the review limits that passes until then
     - confirmed: a price before caps that does not stop a run until then
     - cap: the cap of the rule `source_id` limits the price at the last pricing, which would have

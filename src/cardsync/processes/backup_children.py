@@ -1,5 +1,5 @@
-"""Makes the day's backup, one that a page asks for, and the restore that the set-up page asks for, in processes of their own
-while the service runs.
+"""Makes the day's backup, one that a page asks for, and the restore that the set-up page asks for,
+in processes of their own while the service runs.
 """
 
 from __future__ import annotations

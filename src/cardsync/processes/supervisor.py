@@ -68,8 +68,8 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
 
 @contextmanager
 def _sealed(settings: Settings, owner: str) -> Iterator[None]:
-    """Make the installation's seal known to the database. On a full disk there may be no secret yet:
-    then the others are served meanwhile, and members and keys are made once there is room.
+    """Make the installation's seal known to the database. On a full disk there may be no secret
+    yet: then the others are served meanwhile, and members and keys are made once there is room.
     """
     try:
         # A role that owns no table leaves it to who migrates: /readyz says if nobody did.

@@ -1,5 +1,5 @@
-"""Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that was
-seen, and undoes these decisions.
+"""Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that
+was seen, and undoes these decisions.
 
 The seller's state row is locked first, so of many callers at once exactly one decides. What
 accepting does, and what the feed says, is of each kind.
@@ -88,8 +88,8 @@ class FeedEntry(NamedTuple):
 class Kind:
     """The texts and effects of one kind of proposal: callers name one by a column, its `key`.
 
-    `accept` does what is proposed, and `put_back` takes it back. The texts say why a proposal is not
-    decided or taken back; they may name the key, the state and the revision.
+    `accept` does what is proposed, and `put_back` takes it back. The texts say why a proposal is
+    not decided or taken back; they may name the key, the state and the revision.
     """
 
     families: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Settles the cards that were not found in a pull. A missing card stays work, whether its
 pull is open or has ended, until one of four ways out is chosen.
 
-Another copy, or the card itself, is then in hand; a refund, or a message to the buyer, lets the order
-go without it. An order with nothing else to pull is pulled by that.
+Another copy, or the card itself, is then in hand; a refund, or a message to the buyer, lets the
+order go without it. An order with nothing else to pull is pulled by that.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ async def settle(
     way: WayOut,
     now: datetime,
 ) -> list[MissingCard]:
-    """Say what is done about a missing card, and return what the order still misses. A repeated call
-    changes nothing.
+    """Say what is done about a missing card, and return what the order still misses. A repeated
+    call changes nothing.
 
     Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
     """

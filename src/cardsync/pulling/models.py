@@ -20,8 +20,8 @@ from cardsync.database.columns import FALSE, Base, Moment
 
 
 class PullLink(Base):
-    """A link opens the queue of one product line in one session, or that of all; only the hash of its
-    secret is stored.
+    """A link opens the queue of one product line in one session, or that of all; only the hash of
+    its secret is stored.
     """
 
     __tablename__ = "pull_link"

@@ -111,8 +111,8 @@ _OF_ALL: Final = """
 async def link_of_all(
     session: AsyncSession, caller: Caller, session_id: int, settings: Settings, origin: str
 ) -> PullLinkMade | None:
-    """Return the session's one link for the cards of all games, if it has one that works. Its secret
-    follows from the installation's, so it is shown as often as the desk wants.
+    """Return the session's one link for the cards of all games, if it has one that works. Its
+    secret follows from the installation's, so it is shown as often as the desk wants.
     """
     named = {"seller": caller.seller_id, "session": session_id}
     row = (await session.execute(text(_OF_ALL), named)).first()

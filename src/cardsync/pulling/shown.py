@@ -58,8 +58,8 @@ class OtherCopy(msgspec.Struct):
 
 class MissingCard(msgspec.Struct):
     """A card that was not found in a pull, and about which nobody has decided. `unit_price` and
-    `total_amt` are the item's and the order's, null where they are unknown; `location_code` is where
-    the card should be.
+    `total_amt` are the item's and the order's, null where they are unknown; `location_code` is
+    where the card should be.
     """
 
     order_id: int

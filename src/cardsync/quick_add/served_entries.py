@@ -255,7 +255,8 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
     """Return what publishing the drafts does to cards that are listed already: `id`,
     `marketplace_id`, `quantity`, `market`, and `today`, from the price that is asked, to
-    `today_after`, in ten-thousandths, with the draft's id as `entry`. The file that the agent gets holds a draft's own price.
+    `today_after`, in ten-thousandths, with the draft's id as `entry`. The file that the agent gets
+    holds a draft's own price.
     """
     values = {"seller": seller_id, "ids": list(ids)}
     data = await copy_chunks(session, await with_values(session, _MOVES, values))

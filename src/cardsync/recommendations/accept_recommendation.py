@@ -238,8 +238,8 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Let a recommendation wait again; of an accepted one the target goes back. Raises ChangedSince,
-    MutexHeld.
+    """Let a recommendation wait again; of an accepted one the target goes back. Raises
+    ChangedSince, MutexHeld.
     """
     answer: Answer = "accepted" if undo["kind"] == ACCEPTED else undo["became"]
     # Older entries lack the recommendation.

@@ -54,7 +54,8 @@ _HELD: Final = """
     SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
            '' AS verdict, NULL AS period, false AS stays
       FROM proposal
-     WHERE seller_id = :seller AND family = 'review' AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+     WHERE seller_id = :seller AND family = 'review'
+       AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
     SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '', NULL, false

@@ -99,8 +99,8 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _least(kind: str, row: Mapping[str, Any]) -> int:
-    """Return the lowest figure in whole cents whose raise is still worth a look; a cap or a rounding
-    style of the rule may ask for a little more.
+    """Return the lowest figure in whole cents whose raise is still worth a look; a cap or a
+    rounding style of the rule may ask for a little more.
     """
     base: int = row.get("asked_now") or row["current_price"]
     least = max(base + LEAST_RISE, (base * (WHOLE_BP + LEAST_RISE_BP) + WHOLE_BP // 2) // WHOLE_BP)

@@ -213,7 +213,8 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
         market_gate=None,
         undercut_up_bp=None,
         stale=None,
-        # A person who accepts a price has looked at it. Cards that are held out stay where they are.
+        # A person who accepts a price has looked at it. Cards that are held out stay where they
+        # are.
         review=ReviewLimits(),
     )
     return replace(kept, never_lower=False, cap=None) if lowering else kept

@@ -53,7 +53,8 @@ _COUNTED: Final = """
        AND r.state IN ('accepted', 'auto_applied') AND r.settled_at >= :since
      GROUP BY r.kind, r.rule_id
 """
-# The part of a sale that no refund took back, in basis points; a refund of an unknown order took all.
+# The part of a sale that no refund took back, in basis points; a refund of an unknown order took
+# all.
 _KEPT: Final = f"""
     {WHOLE_BP} - CASE WHEN o.refund_amt > 0
                       THEN round({WHOLE_BP} * coalesce(least(1,

@@ -50,7 +50,8 @@ class _Row(NamedTuple):
 
 _COLUMNS: Final = """
     r.id, r.family, r.kind, r.state, r.current_price, r.proposed_price, r.expected_value,
-    r.confidence, CAST(r.evidence AS text), r.revision, r.created_at, r.expires_at, r.rule_id, r.card_id,
+    r.confidence, CAST(r.evidence AS text), r.revision, r.created_at, r.expires_at, r.rule_id,
+      r.card_id,
     c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
 """
 _OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"

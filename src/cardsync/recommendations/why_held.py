@@ -41,9 +41,9 @@ GATES: Final[Mapping[str, str]] = {
 
 
 class Held(NamedTuple):
-    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out; `verdict`
-    is that of a market gate. `period` is that of a cap, which `stays` says holds the price where it
-    is.
+    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out;
+    `verdict` is that of a market gate. `period` is that of a cap, which `stays` says holds the
+    price where it is.
     """
 
     reason: str

@@ -1,4 +1,6 @@
-"""Collects the words that an element of a page says: its labels and names, and where it leads. Pure."""
+"""Collects the words that an element of a page says: its labels and names, and where it leads.
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Finds the parts of a search that may be names of cards although the language reads them otherwise:
-`Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and writes those that are names
-so that they are read as names. Pure.
+"""Finds the parts of a search that may be names of cards although the language reads them
+otherwise: `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and writes those
+that are names so that they are read as names. Pure.
 """
 
 from __future__ import annotations

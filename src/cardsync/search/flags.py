@@ -35,7 +35,8 @@ COST = """(SELECT k.cost FROM card_cost k
 _AGE = """floor(extract(epoch FROM (CAST(:now AS timestamptz) - coalesce((
   SELECT CAST(k.oldest AS timestamp) AT TIME ZONE 'UTC' FROM card_cost k
    WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id), c.created_at))) / 86400)"""
-_SOLD_ITEMS = """order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+_SOLD_ITEMS = """order_item i JOIN orders ON orders.seller_id = i.seller_id
+      AND orders.id = i.order_id
     WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
       AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE"""
 # The last sale of a listing: cancelled orders and those refunded in full sell nothing. An order

@@ -195,7 +195,8 @@ async def take_lease(
     taken = await session.scalar(
         text("""
             UPDATE sync_state
-               SET lease_holder = :holder, lease_token = CAST(:token AS uuid), lease_expires_at = :expires,
+               SET lease_holder = :holder, lease_token = CAST(:token AS uuid),
+                 lease_expires_at = :expires,
                    work_phase = CASE WHEN :holder = 'sync' THEN 'importing'
                        WHEN :holder = 'reprice' THEN 'repricing' END,
                    work_done = 0, work_total = 0
@@ -236,9 +237,12 @@ async def hold_lease(
         await session.execute(
             text("""
                 UPDATE sync_state
-                   SET lease_expires_at = :expires, lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
-                       work_phase = coalesce(:phase, work_phase), work_total = coalesce(:total, work_total),
-                       work_done = CASE WHEN work_done = coalesce(:after, work_done) THEN coalesce(:done, work_done) ELSE -1 END
+                   SET lease_expires_at = :expires,
+                     lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
+                       work_phase = coalesce(:phase, work_phase),
+                       work_total = coalesce(:total, work_total),
+                       work_done = CASE WHEN work_done = coalesce(:after, work_done)
+                         THEN coalesce(:done, work_done) ELSE -1 END
                  WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
                 RETURNING cancel_requested_at, work_done
             """),
@@ -294,7 +298,8 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
     await session.execute(
         text("""
             UPDATE sync_state
-               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL, work_phase = NULL
+               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL,
+                 work_phase = NULL
              WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
         """),
         {"id": lease.seller_id, "token": lease.token},

@@ -196,7 +196,8 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
                        SELECT CAST(CAST(count(*) AS text) AS jsonb) FROM price_change c
                         WHERE c.seller_id = :seller AND c.run_id = price_run.id))
              WHERE seller_id = :seller AND id = (SELECT min(id) FROM price_run
-                                                  WHERE seller_id = :seller AND state = 'running' AND upload_id IS NULL)
+                                                  WHERE seller_id = :seller AND state = 'running'
+                                                    AND upload_id IS NULL)
             RETURNING id
         """),
         {"seller": seller_id, "now": now},
@@ -218,7 +219,8 @@ async def _cancel_uploads(
         text("""
             WITH ended AS (
                 UPDATE upload SET state = 'cancelled', finished_at = :now
-                 WHERE seller_id = :seller AND stream = 'inventory' AND state IN ('queued', 'processing')
+                 WHERE seller_id = :seller AND stream = 'inventory'
+                   AND state IN ('queued', 'processing')
                 RETURNING id, sync_cycle_id
             ), runs AS (
                 UPDATE price_run SET state = 'cancelled', finished_at = :now

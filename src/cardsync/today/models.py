@@ -11,8 +11,8 @@ from cardsync.database.columns import Base, Moment
 
 
 class MemberVisit(Base):
-    """A member's visits to Today: `seen_at` is the newest look, and `before_at` the last look of the
-    visit before this one; null for a first visit.
+    """A member's visits to Today: `seen_at` is the newest look, and `before_at` the last look of
+    the visit before this one; null for a first visit.
     """
 
     __tablename__ = "member_visit"

@@ -259,8 +259,8 @@ async def read_shop(
     now: datetime,
     renewal_days: int,
 ) -> Shop:
-    """Read the statuses of orders to ship, then all figures in one message, and what is known of the
-    rules.
+    """Read the statuses of orders to ship, then all figures in one message, and what is known of
+    the rules.
     """
     found = await _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now)
     [listed] = found[_LISTED]

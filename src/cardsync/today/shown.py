@@ -136,7 +136,8 @@ class RunMoves(msgspec.Struct):
 
 class ToShip(msgspec.Struct):
     """Orders that are still to be shipped: some wait to be pulled, some are in the open pull, some
-    are pulled, and some were taken off the pulls. `money` is null for staff who may not see revenue.
+    are pulled, and some were taken off the pulls. `money` is null for staff who may not see
+    revenue.
     """
 
     orders: int

@@ -1,5 +1,5 @@
-"""Reads what a sync brought: the prices that it raised and lowered, by rule and by card; what was not
-sent, and why; what raised prices captured this month; and the orders that came with it.
+"""Reads what a sync brought: the prices that it raised and lowered, by rule and by card; what was
+not sent, and why; what raised prices captured this month; and the orders that came with it.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ _COUNTS: Final = f"""
 
 class WaitingCounts(NamedTuple):
     """Orders to pull, open pulls, refunded orders that are not back in stock, prices that need
-    review and suggested prices; uploads and plans, and pricing runs, that the owner must decide; and
-    when the agent called last.
+    review and suggested prices; uploads and plans, and pricing runs, that the owner must decide;
+    and when the agent called last.
     """
 
     to_pull: int = 0

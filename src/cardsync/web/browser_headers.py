@@ -1,5 +1,5 @@
-"""The headers by which every answer tells a browser what it must not do with it. A page names its own
-policies (`pages.py`), which stay.
+"""The headers by which every answer tells a browser what it must not do with it. A page names its
+own policies (`pages.py`), which stay.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ def templates(
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
     Every value is escaped, and a template fails that names a value without getting it. `asset`
-    gives templates the address of a style, a script or a picture, `sprite` the symbols of all icons.
+    gives templates the address of a style, a script or a picture, `sprite` the symbols of all
+    icons.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),

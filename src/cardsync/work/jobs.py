@@ -155,7 +155,8 @@ async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: da
     await session.execute(
         text("""
             INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)
-            ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = least(work_due.due_at, excluded.due_at)
+            ON CONFLICT (seller_id, stream) DO UPDATE
+              SET due_at = least(work_due.due_at, excluded.due_at)
         """),
         {"seller_id": seller_id, "stream": stream, "at": at},
     )

@@ -70,8 +70,8 @@ H = TypeVar("H")
 
 
 class Holding(Protocol[Q, H]):
-    """A hold that keeps other workers away from a piece: the seller's lease, the piece's own row, or
-    a lock of the figure that it refreshes.
+    """A hold that keeps other workers away from a piece: the seller's lease, the piece's own row,
+    or a lock of the figure that it refreshes.
     """
 
     async def take(self, session: AsyncSession, piece: Q, settings: Settings) -> H | None:
@@ -170,8 +170,8 @@ async def work_off_one(
 
 @contextmanager
 def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
-    """Let the lines of a piece's log and its trace say whose it is, in the trace of the request that
-    asked for it. Marks are many: only some begin a trace of their own.
+    """Let the lines of a piece's log and its trace say whose it is, in the trace of the request
+    that asked for it. Marks are many: only some begin a trace of their own.
     """
     ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
     if piece.request_id:

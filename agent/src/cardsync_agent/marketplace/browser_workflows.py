@@ -103,9 +103,9 @@ class BrowserWorkflows:
         tries: int = _TRIES,
         note_change: Callable[[str], None] = lambda step: None,
     ) -> Outcome:
-        """Perform a workflow, after the wait that the marketplace has asked for; one that only reads
-        is tried again. Raises Unfinished, and StepFailed where the pack does not know it yet, or
-        where the wait is long.
+        """Perform a workflow, after the wait that the marketplace has asked for; one that only
+        reads is tried again. Raises Unfinished, and StepFailed where the pack does not know it yet,
+        or where the wait is long.
         """
         if problem := self.lacks(name):
             raise StepFailed(problem)

@@ -13,8 +13,8 @@ from cardsync_agent.workflow import pack
 
 @dataclass
 class Recorded:
-    """The parts that a person confirmed: elements, the steps of a workflow, the names of elements with
-    personal data, and a page or another site that is the person's turn.
+    """The parts that a person confirmed: elements, the steps of a workflow, the names of elements
+    with personal data, and a page or another site that is the person's turn.
     """
 
     elements: dict[str, pack.Element] = field(default_factory=dict)

@@ -201,8 +201,9 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word, empty where it says none. One that ends in "foil", or has it in front of more words, is a
-    foil, which a number or a game's own table tells more of. Raises UnknownWord.
+    """Return the printing of a word, empty where it says none. One that ends in "foil", or has it
+    in front of more words, is a foil, which a number or a game's own table tells more of. Raises
+    UnknownWord.
     """
     plain = squeezed(word)
     found = own.get(plain)

@@ -88,8 +88,8 @@ class CandidateShown(msgspec.Struct):
 
 
 class RowShown(msgspec.Struct):
-    """`row` is the row's own number: the line of the file, or one behind the last line where a line is
-    two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others are the
+    """`row` is the row's own number: the line of the file, or one behind the last line where a line
+    is two cards. `name`, `set_name`, `set_code` and `number` are the file's own; the others are the
     product's, if one was found.
     """
 
@@ -145,8 +145,8 @@ class WaitingRows(msgspec.Struct):
 
 
 class Choice(msgspec.Struct, forbid_unknown_fields=True):
-    """Without a product the row is left out. The others correct what the file says; a condition that
-    is not known counts as Damaged where none is chosen.
+    """Without a product the row is left out. The others correct what the file says; a condition
+    that is not known counts as Damaged where none is chosen.
     """
 
     row: Annotated[int, msgspec.Meta(ge=1)]
@@ -307,7 +307,9 @@ class LeftShown(msgspec.Struct):
 
 
 class EffectShown(msgspec.Struct):
-    """Shows what a collection brings by the live rules, and with a draft beside or in place of them."""
+    """Shows what a collection brings by the live rules, and with a draft beside or in place of
+    them.
+    """
 
     collection_id: int | None
     name: str

@@ -131,7 +131,8 @@ async def answer_no(
     by_customer: bool = False,
 ) -> OfferInFull:
     """Decline the offer: the customer does not want it, or the cards are not as they were said to
-    be. What the shop has received the shop alone declines. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
+    be. What the shop has received the shop alone declines. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
         must_bind_shop(caller)

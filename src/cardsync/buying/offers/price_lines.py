@@ -57,8 +57,8 @@ _PLAIN: Final[Mapping[str, Any]] = {
 
 
 class OfferWant(msgspec.Struct):
-    """Cards that a customer brings. Without a printing it is the product's own. A price by hand takes
-    the place of what the rules pay.
+    """Cards that a customer brings. Without a printing it is the product's own. A price by hand
+    takes the place of what the rules pay.
     """
 
     product_id: Id

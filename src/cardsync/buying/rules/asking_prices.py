@@ -1,5 +1,6 @@
-"""Prices what a shop has bought as its own pricing rules would ask for it today, each copy in its own
-condition. A condition whose market is unknown counts by the percentages of the rule that bought it.
+"""Prices what a shop has bought as its own pricing rules would ask for it today, each copy in its
+own condition. A condition whose market is unknown counts by the percentages of the rule that bought
+it.
 """
 
 from __future__ import annotations

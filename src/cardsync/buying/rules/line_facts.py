@@ -163,7 +163,8 @@ _OTHERS: Final = f"""
          WHERE marketplace_product_id IS NOT NULL
     ),
     known AS (
-        SELECT s.wanted, s.language, c.condition, c.printing, CASE WHEN c.gone THEN 2 ELSE 0 END AS by,
+        SELECT s.wanted, s.language, c.condition, c.printing, CASE WHEN c.gone THEN 2
+          ELSE 0 END AS by,
                (coalesce(c.target_price, c.price) * 10000)::bigint AS target,
                (c.market * 10000)::bigint AS market, (c.low * 10000)::bigint AS low
           FROM same s
@@ -181,8 +182,10 @@ _OTHERS: Final = f"""
                          ORDER BY printing, observed_at DESC) m ON true
     )
     SELECT wanted, language, condition, printing,
-           (array_agg(target ORDER BY by, target DESC) FILTER (WHERE target IS NOT NULL))[1] AS target,
-           (array_agg(market ORDER BY by, market DESC) FILTER (WHERE market IS NOT NULL))[1] AS market,
+           (array_agg(target ORDER BY by, target DESC)
+             FILTER (WHERE target IS NOT NULL))[1] AS target,
+           (array_agg(market ORDER BY by, market DESC)
+             FILTER (WHERE market IS NOT NULL))[1] AS market,
            (array_agg(low ORDER BY by, low DESC) FILTER (WHERE low IS NOT NULL))[1] AS low
       FROM known
      WHERE condition IN ('NM', 'LP', 'MP', 'HP', 'DMG')

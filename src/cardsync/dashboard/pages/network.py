@@ -1,5 +1,5 @@
-"""The page of the network: its two switches with their dates, the shipping rates as a table, the shop
-as buyers see it, and the cards that buyers asked for in vain.
+"""The page of the network: its two switches with their dates, the shipping rates as a table, the
+shop as buyers see it, and the cards that buyers asked for in vain.
 """
 
 from __future__ import annotations

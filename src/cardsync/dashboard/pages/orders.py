@@ -1,6 +1,6 @@
-"""The page of orders, by the address's filters and order: tabs with the number of orders to ship, on
-the way, delivered and refunded; a table whose ticked orders are pulled, shipped or printed together;
-and beside it the order that is open.
+"""The page of orders, by the address's filters and order: tabs with the number of orders to ship,
+on the way, delivered and refunded; a table whose ticked orders are pulled, shipped or printed
+together; and beside it the order that is open.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _NO_FILTER: Final = frozenset({"done", "undo", "order", "sort", "direction", "pa
 
 
 def _wanted(request: PageRequest) -> OrderFilter:
-    """Return what the address asks for: without any filter, the orders to ship. Those are in the order
-    of their deadlines, unless another is asked for. Raises InvalidPayload.
+    """Return what the address asks for: without any filter, the orders to ship. Those are in the
+    order of their deadlines, unless another is asked for. Raises InvalidPayload.
     """
     given = request.query_params.dict()
     every = given.get("state") == ["all"]

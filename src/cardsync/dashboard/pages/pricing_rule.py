@@ -239,7 +239,8 @@ async def rule_page(
     heavy: HeavyWork,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
-    page is there at once, and the page asks for the effect later where a process has to start first.
+    page is there at once, and the page asks for the effect later where a process has to start
+    first.
     """
     rule_id = request.path_params.get("rule_id")
     guard = "guard" in request.query_params

@@ -1,5 +1,5 @@
-"""The pages of pulls at the desk: a member opens a session, gives all phones one code, follows their
-progress live, decides about missing cards, and ends it; then the pulled orders are shipped.
+"""The pages of pulls at the desk: a member opens a session, gives all phones one code, follows
+their progress live, decides about missing cards, and ends it; then the pulled orders are shipped.
 """
 
 from __future__ import annotations

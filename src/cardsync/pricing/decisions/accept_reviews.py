@@ -1,5 +1,5 @@
-"""Price reviews as proposals: accepting makes prices their cards' targets at once, and later runs let
-them pass for thirty days. Both answers can be undone.
+"""Price reviews as proposals: accepting makes prices their cards' targets at once, and later runs
+let them pass for thirty days. Both answers can be undone.
 """
 
 from __future__ import annotations

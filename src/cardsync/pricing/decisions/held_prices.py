@@ -58,8 +58,8 @@ async def hold_gates(
     seller_id: int,
     gated: pl.DataFrame | None = None,
 ) -> None:
-    """After a pricing of all cards: what the gates of rules held, by `marketplace_id` and `verdict`.
-    A rule with a gate always prices all cards, so a pricing of an upload alone has none.
+    """After a pricing of all cards: what the gates of rules held, by `marketplace_id` and
+    `verdict`. A rule with a gate always prices all cards, so a pricing of an upload alone has none.
     """
     held = [] if gated is None else gated["marketplace_id"].to_list()
     await session.execute(text(_OPEN_GATES), {"seller": seller_id, "held": held})

@@ -95,7 +95,8 @@ _GIVE_WAY: Final = """
        SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
            worth = 0, revision = :now, settled_at = :now, settled_by = d.decided_by
       FROM price_decision d
-     WHERE r.seller_id = :seller AND r.family = 'review' AND d.seller_id = :seller AND d.kind = 'accepted'
+     WHERE r.seller_id = :seller AND r.family = 'review' AND d.seller_id = :seller
+       AND d.kind = 'accepted'
        AND d.marketplace_id = r.marketplace_id AND d.since = :now AND d.decided_by = :by
 """
 _PRICING: Final = "pricing"

@@ -28,14 +28,16 @@ _CARD_IDS: Final = """
      ORDER BY id
 """
 _OPEN_GATES: Final = """
-    DELETE FROM gate_hold WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+    DELETE FROM gate_hold WHERE seller_id = :seller
+      AND marketplace_id = ANY (CAST(:ids AS bigint[]))
 """
 
 
 async def retarget(
     session: AsyncSession, state: SyncState, marketplace_ids: Sequence[int], now: datetime
 ) -> None:
-    """Write the targets of these cards whose pins have changed; `state` is the seller's row, locked.
+    """Write the targets of these cards whose pins have changed; `state` is the seller's row,
+    locked.
 
     A run that prices at the same time ends with `retake_pins`.
     """

@@ -1,4 +1,6 @@
-"""HTTP routes of prices that need review: the list, and accepting, dismissing or snoozing one or many."""
+"""HTTP routes of prices that need review: the list, and accepting, dismissing or snoozing one or
+many.
+"""
 
 from __future__ import annotations
 

@@ -148,8 +148,8 @@ async def write_targets(
 async def targets_changed(
     session: AsyncSession, state: SyncState, card_ids: Sequence[int], now: datetime
 ) -> None:
-    """Tell the export, the agent and the kept figures that the targets of these cards are others than
-    before.
+    """Tell the export, the agent and the kept figures that the targets of these cards are others
+    than before.
     """
     known = state.export_fingerprint
     exported = await fingerprint_after(session, state.seller_id, known, card_ids)

@@ -350,10 +350,10 @@ def gated(priced: pl.DataFrame) -> pl.DataFrame:
 class Summary:
     """The summary counts a run's cards.
 
-    priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed` are
-    the cards whose price waits for the seller's word, and `held` those that a cap keeps from the
-    price of their rule, whether they move up to its limit or stay. The values of the rises and the falls are in
-    ten-thousandths, over all copies.
+    priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed`
+    are the cards whose price waits for the seller's word, and `held` those that a cap keeps from
+    the price of their rule, whether they move up to its limit or stay. The values of the rises and
+    the falls are in ten-thousandths, over all copies.
     """
 
     cards: int

@@ -34,8 +34,8 @@ def _part(seed: pl.Expr) -> pl.Expr:
 
 
 def keeps_limits(price: pl.Expr, run: Run) -> pl.Expr:
-    """Return whether a price that no step made, of a card that is not on sale, is one of whole cents
-    within the limits.
+    """Return whether a price that no step made, of a card that is not on sale, is one of whole
+    cents within the limits.
     """
     kept = (price >= pl.col("_low")) & (price <= pl.col("_high"))
     kept &= price % UNITS_PER_CENT == 0

@@ -21,8 +21,10 @@ _RECORD_END = f',"{_END}"\n'.encode()
 
 _EXPORT_SQL = """
     COPY (
-        SELECT c.listing_id, c.product_line_label, c.set_name, c.product_name, c.title, c.number, c.rarity, c.condition_label,
-               coalesce(c.market::text, ''), coalesce(c.direct_low::text, ''), coalesce(c.low_with_shipping::text, ''),
+        SELECT c.listing_id, c.product_line_label, c.set_name, c.product_name, c.title, c.number,
+          c.rarity, c.condition_label,
+               coalesce(c.market::text, ''), coalesce(c.direct_low::text, ''),
+                 coalesce(c.low_with_shipping::text, ''),
                coalesce(c.low::text, ''), c.quantity, '0', {price}, c.photo_url, E'\\x01'
           FROM {cards} WHERE {which} ORDER BY c.listing_id, c.id
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)

@@ -39,13 +39,15 @@ from cardsync.seller_state.models import SyncState
 from cardsync.web.made_files import Taken, sha256_of
 
 _APPLIED_NOW = """
-    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
+    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates'
+      AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
 # A run that came to its end since has priced the cards again, also an import's that was asked for
 # later or earlier.
 _RUN_WAITS = """
-    SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+    SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller
+      AND state IN ('completed', 'awaiting_review')
      ORDER BY finished_at DESC, id DESC LIMIT 1
 """
 

@@ -42,11 +42,13 @@ _FLAGS: Final = (
     " + 4 * (c.product_line = ANY (:lines))::integer"
 )
 _STOCK: Final = f"""
-    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards, c.quantity,
+    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id,
+      coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards, c.quantity,
             {_FLAGS} AS flags, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
             (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
-       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller
+         AND l.product_line = c.product_line
        {{joins}}
       WHERE c.seller_id = :seller AND {{where}}) stock
 """
@@ -122,8 +124,8 @@ async def read_stock(
     **values: Any,
 ) -> Stock:
     """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
-    or a range, only these, and only their past is read. The market's evidence is read where the run looks at it, or
-    if `evidence` asks for it; what the cards cost as well, by `costed`.
+    or a range, only these, and only their past is read. The market's evidence is read where the run
+    looks at it, or if `evidence` asks for it; what the cards cost as well, by `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
     market = NO_MARKET

@@ -27,33 +27,43 @@ from cardsync.pricing.engine.run_inputs import TIME, Run
 # The newest known price before a moment; for a card that is newer, its first.
 _BEGAN: Final = """
     coalesce(
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id AND o.observed_at < '{moment}'
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
+          AND o.card_id = c.id AND o.observed_at < '{moment}'
             AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
+          AND o.card_id = c.id
             AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1),
         c.price)"""
 _STARTS: Final = """
     SELECT c.id, ({day} * 10000)::bigint, ({week} * 10000)::bigint
       FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
-       AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id)
+       AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id}
+         AND o.card_id = c.id)
 """
 # Since the first observation after it was last sold out, by the time that it was observed.
 _LISTED: Final = """
-    SELECT card_id, min(observed_at) FILTER (WHERE observed_at > coalesce(sold_out, '-infinity')) AS since, max(observed_at) FILTER (
+    SELECT card_id,
+      min(observed_at) FILTER (WHERE observed_at > coalesce(sold_out, '-infinity')) AS since,
+      max(observed_at) FILTER (
                WHERE market > 0 AND before > 0 AND abs(market - before) * 20 >= before) AS moved
-      FROM (SELECT card_id, observed_at, market, max(observed_at) FILTER (WHERE quantity = 0) OVER w AS sold_out,
+      FROM (SELECT card_id, observed_at, market, max(observed_at)
+        FILTER (WHERE quantity = 0) OVER w AS sold_out,
                    lag(market) OVER (w ORDER BY observed_at) AS before
-              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation WHERE seller_id = {seller_id} AND {observed}
-                     UNION ALL SELECT id, observed_at, market, quantity FROM card c WHERE seller_id = {seller_id} AND {newest}) seen
+              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation
+                WHERE seller_id = {seller_id} AND {observed}
+                     UNION ALL SELECT id, observed_at, market, quantity FROM card c
+                       WHERE seller_id = {seller_id} AND {newest}) seen
             WINDOW w AS (PARTITION BY card_id)) seen
      GROUP BY card_id"""
 _SOLD: Final = """
     SELECT i.sku_id, max({placed_at}) AS at
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
-     WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled' AND {placed} GROUP BY i.sku_id"""
+     WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled'
+       AND {placed} GROUP BY i.sku_id"""
 _STALE: Final = """
     SELECT c.id, {listed}, {sold}, {moved}, coalesce((c.market * 10000)::bigint, 0)
-      FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s ON s.sku_id = c.marketplace_id
+      FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s
+        ON s.sku_id = c.marketplace_id
      WHERE c.seller_id = {seller_id} AND {only}
 """
 

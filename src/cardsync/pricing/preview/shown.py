@@ -48,9 +48,10 @@ class DifferingCard(msgspec.Struct):
 
 class Preview(msgspec.Struct):
     """A first price counts as a rise. `held` counts the cards that a cap limits: one of them that
-    moves up to the limit is also a rise or a drop, and counts in `held_up` or `held_down`, too. `up_value` and `down_value` are those of the moves over all
-    copies. `differs` counts the cards that would be asked for another price than the last run asked
-    for: by other rules, or because stock, settings, sales or market evidence have changed since.
+    moves up to the limit is also a rise or a drop, and counts in `held_up` or `held_down`, too.
+    `up_value` and `down_value` are those of the moves over all copies. `differs` counts the cards
+    that would be asked for another price than the last run asked for: by other rules, or because
+    stock, settings, sales or market evidence have changed since.
     """
 
     cards: int

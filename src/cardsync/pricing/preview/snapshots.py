@@ -78,7 +78,8 @@ _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.nam
 # that time are not stored and count as absent.
 _SNAPSHOT: Final = f"""
     (SELECT c.id, c.marketplace_id,
-            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards,
+            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id,
+              {{guards}} AS guards,
             c.quantity,
             c.custom::integer AS custom,
             {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
@@ -106,8 +107,8 @@ _COLUMNS: Final = (
     "seen",
     "line",
 )
-# The lines that an upload covered are those that occurred in it. Older reports do not name them: such
-# an upload counts for the line that it was for, else for all.
+# The lines that an upload covered are those that occurred in it. Older reports do not name them:
+# such an upload counts for the line that it was for, else for all.
 _UPLOADS: Final = """
     FROM upload u LEFT JOIN LATERAL jsonb_array_elements_text(coalesce(
          u.report -> 'product_lines', to_jsonb(array_remove(ARRAY[u.product_line], NULL)))

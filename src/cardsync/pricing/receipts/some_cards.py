@@ -1,5 +1,5 @@
-"""Prices a few cards by a run, and returns the engine's rows, from which their steps are written; or
-one card's steps by the live rules. Nothing is stored.
+"""Prices a few cards by a run, and returns the engine's rows, from which their steps are written;
+or one card's steps by the live rules. Nothing is stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Adds up what the prices of a file brought: raised and lowered by rule, and the largest moves. Pure.
+"""Adds up what the prices of a file brought: raised and lowered by rule, and the largest moves.
+Pure.
 
 An event keeps it as JSON while its prices are moved part by part: `rules` has [rule, raised, value,
 lowered, value], and `largest` has [card, price before, price, copies].

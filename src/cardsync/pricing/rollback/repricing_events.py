@@ -54,8 +54,8 @@ class Report:
 
     @property
     def key(self) -> str:
-        """The key by which a repeated report is the same event: the file, with its cycle or, without
-        a cycle, the moment.
+        """The key by which a repeated report is the same event: the file, with its cycle or,
+        without a cycle, the moment.
         """
         reported_by = self.sync_cycle_id or self.imported_at.isoformat()
         return msgspec.json.encode(

@@ -167,7 +167,8 @@ async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int
     found = await session.scalars(
         text("""
             SELECT id FROM price_run WHERE seller_id = :seller
-               AND (CAST(:since AS timestamptz) IS NULL OR finished_at IS NULL OR finished_at >= :since)
+               AND (CAST(:since AS timestamptz) IS NULL OR finished_at IS NULL
+                 OR finished_at >= :since)
         """),
         {"seller": seller_id, "since": since},
     )

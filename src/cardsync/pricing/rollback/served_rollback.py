@@ -25,7 +25,8 @@ from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.made_files import Made, Taken, made, sha256_of, taken
 
 _CARDS = """
-    card c JOIN price_rollback_card r ON r.seller_id = {seller_id} AND r.rollback_id = {rollback} AND r.card_id = c.id
+    card c JOIN price_rollback_card r ON r.seller_id = {seller_id} AND r.rollback_id = {rollback}
+      AND r.card_id = c.id
 """
 
 

@@ -112,9 +112,9 @@ class RuleList(msgspec.Struct):
 
 
 class SoldInSale(msgspec.Struct):
-    """The copies of the sale's cards that were sold while they had its price. `value` is what buyers
-    paid for them, before refunds, null where no price is known; it is absent for staff who may not
-    see revenue.
+    """The copies of the sale's cards that were sold while they had its price. `value` is what
+    buyers paid for them, before refunds, null where no price is known; it is absent for staff who
+    may not see revenue.
     """
 
     copies: int

@@ -231,8 +231,8 @@ async def preview_sale(
     heavy: HeavyWork,
     data: PromotionAsked,
 ) -> PromotionEffect:
-    """Preview one `sale` that is not saved, as if it were on now; with `sale_id`, that sale with the
-    fields that `sale` names changed. Nothing is written. If the caller leaves, the work stops.
+    """Preview one `sale` that is not saved, as if it were on now; with `sale_id`, that sale with
+    the fields that `sale` names changed. Nothing is written. If the caller leaves, the work stops.
     """
     work = heavy.read(asked.drafted_promotion, caller, Work.LONG, clock.now(), data)
     return await while_there(request.receive, work)

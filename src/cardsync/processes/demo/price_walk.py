@@ -1,4 +1,5 @@
-"""Invents the prices of a year: a walk for each card that ends at the prices of the demo's inventory.
+"""Invents the prices of a year: a walk for each card that ends at the prices of the demo's
+inventory.
 
 The walk of a card is always the same.
 """

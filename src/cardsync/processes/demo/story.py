@@ -193,8 +193,8 @@ def _had_a_cycle(folder: Path) -> bool:
 
 
 def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
-    """Let the agent sync the prices of yesterday, quietly, and today all of the shop's year; returns
-    the order uploads.
+    """Let the agent sync the prices of yesterday, quietly, and today all of the shop's year;
+    returns the order uploads.
     """
     inbox = demo.folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
@@ -292,7 +292,8 @@ def _show_report(report: dict[str, Any]) -> None:
 
 PRICES_SQL = text("""
     SELECT c.* FROM card c
-     WHERE c.seller_id = :seller AND NOT c.gone AND c.target_price IS DISTINCT FROM c.price AND c.target_price IS NOT NULL
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.target_price IS DISTINCT FROM c.price
+       AND c.target_price IS NOT NULL
      ORDER BY c.listing_id
 """)
 
