@@ -55,7 +55,7 @@ def test_unsure_rows_are_chosen_by_keys(browser: Browser, server: Server, tmp_pa
         expect(question).to_be_visible(timeout=60_000)
         expect(page.locator("[data-choices] img")).to_have_count(2)
         page.keyboard.press("2")
-        expect(page.get_by_text("2 rows settled.")).to_be_visible()
+        expect(page.get_by_text("2 cards matched.")).to_be_visible()
         expect(page.get_by_role("heading", name="Nobody Knows This")).to_be_visible()
         page.keyboard.press("0")
         expect(page.get_by_role("heading", name="is this?")).to_have_count(0)

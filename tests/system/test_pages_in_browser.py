@@ -171,7 +171,7 @@ def test_every_dialog_can_be_read_and_fits(
     size: Any = {"width": width, "height": 800}
     with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
         ugly = {}
-        for name in ("palette", "help", "dialog", "menu", "403"):
+        for name in ("palette", "help", "hover", "dialog", "menu", "403"):
             # On a phone the guide's example of a drawer covers the navigation.
             page.goto("/today" if name == "menu" else "/styleguide")
             OPENED[name](page)
@@ -215,6 +215,7 @@ def _forged(page: Page) -> None:
 OPENED: dict[str, Callable[[Page], None]] = {
     "palette": _by_key("Control+k", "palette"),
     "help": _by_key("?", "help"),
+    "hover": lambda page: page.get_by_role("button", name="Main", exact=True).hover(),
     "dialog": lambda page: page.get_by_role("button", name="Open a dialog").click(),
     "menu": _menu,
     "403": _forged,
