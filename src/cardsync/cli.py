@@ -345,15 +345,11 @@ def openapi() -> None:
 
     Example: cardsync openapi > openapi.json
     """
-    click.echo(_interface(), nl=False)
-
-
-def _interface() -> str:
     from cardsync.asgi import create_app
     from cardsync.settings import Settings
     from cardsync.web.openapi import document
 
-    return document(create_app(Settings(database_url="postgresql:///")))
+    click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
 
 
 @program.command()
