@@ -31,6 +31,7 @@ _OF_FIELD: Final = re.compile(
     re.DOTALL,
 )
 _WORDS: Final = {
+    "refund amt": "refund amount",
     "starts": "the start", "starts at": "the start", "ends": "the end", "ends at": "the end",
 }  # fmt: skip
 _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
