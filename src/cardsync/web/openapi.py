@@ -66,7 +66,7 @@ DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
     "Refusals are `{error, code}`, except the few that have a `status` instead. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
     "not take as `components/responses/MethodNotAllowed`. HEAD answers wherever GET does, without the body. A body that is JSON alone "
-    "is in UTF-8, and may be sent as `application/gzip`, compressed. A query parameter that takes several "
+    "is in UTF-8, and may be sent as `application/gzip`, compressed. A public demo refuses what no night undoes: 403 `public_demo`. A query parameter that takes several "
     "values is read as `x=1&x=2` and as `x[]=1&x[]=2`. Unknown query parameters are ignored, and so are unknown body fields, except where a body's schema has none besides its own."
 )
 SESSION = (
