@@ -103,7 +103,7 @@ def test_presets_made_from_now_on_rise():
 def test_the_step_tells_listing_source_and_age():
     step = told("undercut", low=120_000)
     assert step["summary"] == (
-        "The lowest listing (12.00) is above 10.00, so the price goes up to 5% below it: 11.40."
+        "The lowest listing (12.00) is above 10.00, so the price rises to 5% below it: 11.40."
     )
     assert (step["lowest_listing"], step["listing_source"]) == ("12.00", "low")
     assert step["listing_observed_at"] == "2026-11-21T08:00:00Z"

@@ -162,6 +162,6 @@ async def test_a_sample_of_many_cards_says_that_it_is_one_and_the_exact_answer_f
     form |= {"price_source": "market", "face": "form", "rounding": "cent"}
     part = await owner.http.post("/pricing/draft?sample=1", data=form)
     assert part.status_code == 200, part.text
-    assert "from one card in 2" in part.text
+    assert "from one card in every 2" in part.text
     assert 'data-hx-post="/pricing/draft"' in part.text
     assert "from one card in" not in (await owner.http.post("/pricing/draft", data=form)).text

@@ -311,7 +311,7 @@ def _undercut_step(
         return "The rule doesn't go up to the lowest listing.", own
     if verdict == "taken":
         said = (
-            f"The lowest listing ({lowest}) is above {dollars_or_none(before)}, so the price goes up"
+            f"The lowest listing ({lowest}) is above {dollars_or_none(before)}, so the price rises"
             f" to {percent(rule.undercut_up_bp or 0)} below it: {dollars_or_none(after)}."
         )
         return said, own
