@@ -58,7 +58,7 @@ def read_payments(body: bytes) -> Payments:
     fees = fees or _each_fee(table.header)
     if order is None or not fees:
         missing = "an order number" if order is None else "fees"
-        where = f"csv: line {table.form.before + 1} has no column of {missing}"
+        where = f"csv: line {table.form.before + 1} has no column with {missing}"
         raise errors.InvalidPayload(where + as_read(table))
     day, amount = _first(names, _DAY), _first(names, _AMOUNT)
     decimal = table.form.decimal

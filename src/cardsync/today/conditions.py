@@ -205,7 +205,7 @@ def _prices(facts: Facts) -> Iterator[Condition]:
             held.since,
             held.money,
             count=held.number,
-            detail="The rule allows smaller changes.",
+            detail="The rule only allows smaller changes.",
         )
     reviews = facts.reviews
     if reviews.number:

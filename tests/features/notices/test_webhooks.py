@@ -127,7 +127,7 @@ async def test_a_failing_receiver_is_tried_again_later_with_the_same_message(sel
     await seller.service.run_jobs()
     [row] = await deliveries(owner, id)
     assert (row["state"], row["status"], row["tries"]) == ("waiting", 500, 1)
-    assert row["error"] == "the answer had status 500"
+    assert row["error"] == "the server answered with status 500"
     await sent(seller)
     await sent(seller)
     assert len(receiver.got) == 2
