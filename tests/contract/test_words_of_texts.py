@@ -36,7 +36,11 @@ RULED_OUT = {
     "the sync app's name": r"(?<!cardsync-)[Aa]gents?('s)?",
     "the marketplace's name": r"[Tt]he marketplace('s)?|your marketplace",
     "leave blank to": r"Empty(:| for| uses| if)|Optional\. Blank|[Ll]eave it empty",
-    "turned on or off": r"[Ss]witch(ed)? (on|off)",
+    "turned on or off": r"[Ss]witch(ed)?( it| them)? (on|off)",
+    "what is read twice": (
+        r"[Mm]end(s|ed)?|anew|meanwhile|in place of|held out|passed over|put off|begin (a|again)"
+        r"|at most … \w+ at once: choose|names (a|no) (line|mark|order|way)|how far it is"
+    ),
     "a game's name": r"Pokemon|Yugioh|Yu-Gi-Oh(?!!)|flesh_and_blood|Magic the Gathering|MTG",
 }
 

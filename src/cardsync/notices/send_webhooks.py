@@ -172,7 +172,9 @@ async def send(settings: Settings, claimed: Claimed) -> Outcome:
     except NotFetched as e:
         return Outcome(None, str(e))
     outcome = Outcome(status)
-    return outcome if outcome.is_good else Outcome(status, f"the server answered with status {status}")
+    return (
+        outcome if outcome.is_good else Outcome(status, f"the server answered with status {status}")
+    )
 
 
 async def settle(
