@@ -202,8 +202,8 @@ def must_be_whole(url: str, backup: Backup) -> None:
         for table, count in backup.manifest.tables.items():
             if found.get(table) != count:
                 raise errors.CommandError(
-                    f"{backup.name} was restored, but {table} has {found.get(table, 0):,} rows in"
-                    f" place of {count:,}"
+                    f"{backup.name} was restored, but {table} has {found.get(table, 0):,} rows"
+                    f" instead of {count:,}"
                 )
         wrong = _one(
             connection,
