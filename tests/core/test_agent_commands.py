@@ -9,15 +9,16 @@ import pytest
 from cardsync.dashboard.agent_commands import shells
 
 SERVER, KEY = "https://cards.fernhill.example:8443", "csk_0123456789abcdefABCDEFGHIJKLMNOPQRSTUV"
+APP = f"{SERVER}/sync-app/cardsync_agent-0.2.0-py3-none-any.whl"
 
 
 def lines(key, server=SERVER):
-    return {one.key: one.lines for one in shells(server, KEY)}[key].splitlines()
+    return {one.key: one.lines for one in shells(server, APP, KEY)}[key].splitlines()
 
 
 def test_powershell_sets_the_variable_of_its_session():
     install, key, run = lines("powershell")
-    assert install == "py -m pip install --user cardsync-agent"
+    assert install == f'py -m pip install --user "{APP}"'
     assert key == f'$env:CARDSYNC_AGENT_KEY = "{KEY}"'
     assert run == f'py -m cardsync_agent run --server "{SERVER}" --folder cards'
 
@@ -62,7 +63,7 @@ def test_a_shell_of_unix_runs_the_app_with_its_key(system, server, shell, tmp_pa
     subprocess.run([shell, "-c", text], env=env, check=True, timeout=20)
     made, installed, ran = (tmp_path / "noted").read_text().splitlines()
     assert made.split(" ", 1)[1].strip() == f"-m venv {tmp_path}/cardsync-sync"
-    assert installed.endswith("pip install cardsync-agent ")
+    assert installed.endswith(f"pip install {APP} ")
     assert shlex.split(ran)[1:] == ["run", "--server", server, "--folder", "cards", KEY]
 
 
@@ -71,9 +72,9 @@ def test_a_shell_of_unix_runs_the_app_with_its_key(system, server, shell, tmp_pa
 )
 def test_an_address_that_a_shell_would_read_is_none(server):
     with pytest.raises(ValueError, match="no address"):
-        shells(server, KEY)
+        shells(server, APP, KEY)
 
 
 def test_a_key_that_a_shell_would_read_is_none():
     with pytest.raises(ValueError, match="no key"):
-        shells(SERVER, "csk_$x")
+        shells(SERVER, APP, "csk_$x")

@@ -16,6 +16,7 @@ from tests.system.inventories import inventory
 from tests.system.processes import Server, processes_of
 
 from cardsync.dashboard.agent_commands import shells
+from cardsync.releases.own_sync_app import address
 from waiting import until
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy"))
@@ -44,8 +45,11 @@ def test_the_lines_of_linux_install_the_app_and_bring_an_inventory(
     inbox.mkdir(parents=True)
     (inbox / "export.csv").write_bytes(inventory(60))
     os.utime(inbox / "export.csv", (time.time() - 3600,) * 2)
-    [linux] = [one.lines for one in shells(server.url, seller.api_key) if one.key == "linux"]
-    # The app is on no index yet, so pip finds it and what it needs in a folder.
+    app = address(server.url)
+    [linux] = [one.lines for one in shells(server.url, app, seller.api_key) if one.key == "linux"]
+    # The server has the app; a folder has what it needs.
+    for path in packages.glob("cardsync_agent-*"):
+        path.unlink()
     env = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8",
            "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(packages)}  # fmt: skip
     log = tmp_path / "log"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-PACKAGE: Final = "cardsync-agent"
 FOLDER: Final = "cards"
 _PLACE: Final = "cardsync-sync"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:-]+")
@@ -22,21 +21,23 @@ class Shell(NamedTuple):
     lines: str
 
 
-def shells(server: str, api_key: str) -> list[Shell]:
-    """Return the commands of each system, for an address that no shell reads in its own way.
+def shells(server: str, app: str, api_key: str) -> list[Shell]:
+    """Return the commands of each system; `app` is where pip fetches the sync app. No shell reads
+    the addresses in its own way.
 
     Raises ValueError for one that is none.
     """
-    if not _PLAIN.fullmatch(server.replace("[", "").replace("]", "")):
-        raise ValueError(f"{server!r} is no address")
+    for place in (server, app):
+        if not _PLAIN.fullmatch(place.replace("[", "").replace("]", "")):
+            raise ValueError(f"{place!r} is no address")
     if not _PLAIN.fullmatch(api_key):
         raise ValueError("this is no key")
     run = f'run --server "{server}" --folder {FOLDER}'
-    windows = f"py -m pip install --user {PACKAGE}", f"py -m cardsync_agent {run}"
+    windows = f'py -m pip install --user "{app}"', f"py -m cardsync_agent {run}"
     # Python of a Mac or a Linux lets nobody install beside its own packages.
     unix = _lines(
         f'python3 -m venv "$HOME/{_PLACE}"',
-        f'"$HOME/{_PLACE}/bin/pip" install {PACKAGE}',
+        f'"$HOME/{_PLACE}/bin/pip" install "{app}"',
         f'export CARDSYNC_AGENT_KEY="{api_key}"',
         f'"$HOME/{_PLACE}/bin/cardsync-agent" {run}',
     )

@@ -4,6 +4,7 @@ answers name.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, cast
 
 import structlog
@@ -17,6 +18,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.releases import download
 from cardsync.releases.offer import STABLE, Installation
+from cardsync.releases.own_sync_app import ADDRESS, packed
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.web.asked_alike import reads_by
@@ -114,6 +116,16 @@ async def download_release(
     return cast("Response[bytes]", stream)
 
 
+@get(f"{ADDRESS}/{{name:str}}", include_in_schema=False)
+async def download_sync_app(request: ApiRequest, state: State, name: str) -> Response[bytes]:
+    """Send the sync app of this installation, for pip."""
+    await state.rate_limits.admit_anonymous(request.scope)
+    app = await asyncio.to_thread(packed)
+    if name != app.name:
+        raise errors.NotFound(f"this server has {app.name}")
+    return Response(app.content, media_type="application/zip")
+
+
 def _redirect(url: str) -> Response[Any]:
     return _bodyless(302, {"Location": url, "Cache-Control": "no-store"})
 
@@ -126,6 +138,6 @@ def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
 router = Router(path="", route_handlers=[desktop_update], tags=["releases"])
 downloads = Router(
     path="",
-    route_handlers=[download_release],
+    route_handlers=[download_release, download_sync_app],
     tags=["releases"],
 )

@@ -50,6 +50,7 @@ from cardsync.pricing.files.changes_in_file import ChangesInFile
 from cardsync.pricing.preview.asked import compared_presets
 from cardsync.pricing.preview.shown import PresetShown
 from cardsync.pricing.runs.run_reads import newest_runs
+from cardsync.releases.own_sync_app import address
 from cardsync.seller_state.state import lease_is_live
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -217,7 +218,9 @@ async def _steps(
         caps=CAPS,
         origin=settings.origin,
         reach=reach_of(settings.origin),
-        shells=shells(settings.origin, given["made"]) if given["made"] else [],
+        shells=shells(settings.origin, address(settings.origin), given["made"])
+        if given["made"]
+        else [],
         system=_system(request.headers.get("user-agent", "")),
         review=caller.account.sync_mode == "read_only",
         **given,
