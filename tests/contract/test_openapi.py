@@ -1253,8 +1253,6 @@ def test_every_code_has_one_problem_class_and_appears():
     by_code.pop("pull_link_ended")
     by_code.pop("offer_link_ended")
     by_code.pop("misdirected_request")
-    # Each write of a public demo may be answered so, and of no other installation.
-    by_code.pop("public_demo")
     assert told == by_code.keys() | {"internal_server_error"} | {
         f"status {kind.code}" for kind in own
     }

@@ -1,5 +1,5 @@
-"""Packs the sync app of this installation as a wheel, which computers install from the server: on an
-index, anybody might publish another program under its name.
+"""Packs the sync app of this installation as a wheel, which computers install from the server: on
+an index, anybody might publish another program under its name.
 """
 
 from __future__ import annotations
