@@ -99,6 +99,7 @@ async def filled_shop(
         "run_id": (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"],
         "key": (await seller.get("/api/customers")).json()["customers"][0]["key"],
         "box": 3,
+        "slot": 1,
         "seller_id": seller.id,
         "count_id": counted.json()["id"],
         "webhook_id": webhook,

@@ -339,6 +339,7 @@ PAGES = [
     Page("/shelves/box", kind="part"),
     Page("/shelves/put"),
     Page("/shelves/{box:str}"),
+    Page("/shelves/{box:str}/{slot:str}", kind="redirect"),
     Page("/counts"),
     Page("/counts/{count_id:int}"),
     Page("/operator", ("/api/operator/sellers",), _sellers, owner_only=True),

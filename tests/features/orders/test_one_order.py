@@ -20,7 +20,7 @@ async def test_an_order_in_full_has_what_the_list_has_and_places(a_seller):
     assert answer.status_code == 200
     told = answer.json()
     [listed] = (await seller.get("/api/orders", params={"items": "full"})).json()["orders"]
-    assert {n: v for n, v in told.items() if n not in ("items", "pulls")} == {
+    assert {n: v for n, v in told.items() if n not in ("items", "pulls", "settled_cards")} == {
         n: v for n, v in listed.items() if n != "items"
     }
     shared = listed["items"][0].keys()
