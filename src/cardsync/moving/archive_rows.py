@@ -31,6 +31,8 @@ _ROWS_MOST: Final = 200_000_000
 MONTHS_MOST: Final = 120
 # Listings that a shop or a member made have negative numbers.
 _OF_LISTINGS: Final = frozenset({"marketplace_id", "listing_id", "sku_id"})
+# -1 where the rule of a sale is not known.
+_OR_UNKNOWN: Final = frozenset({"profit_sum.rule_id"})
 _OF_ONE_ROW: Final = ("seller", "account")
 _HISTORY: Final = "price_observation"
 _EMAIL: Final = r"^[^@\s]+@[^@\s]+$"
@@ -125,7 +127,7 @@ class Judge:
         ids = [one for one in found if _is_id(table, one)]
         wrong = file.select(
             *(pl.col(one).null_count().alias(f"null {one}") for one in must),
-            *(_beyond(one, found[one]).any().alias(f"id {one}") for one in ids),
+            *(_beyond(name, one, found[one]).any().alias(f"id {one}") for one in ids),
         ).collect()
         for said, value in wrong.row(0, named=True).items():
             kind, _, column = said.partition(" ")
@@ -288,8 +290,9 @@ def _is_id(table: Table, name: str) -> bool:
     return named and isinstance(table.columns[name].type, Integer)
 
 
-def _beyond(name: str, kind: pl.DataType) -> pl.Expr:
+def _beyond(table: str, name: str, kind: pl.DataType) -> pl.Expr:
     least = -(2**63) if name in _OF_LISTINGS else 1 if name == "id" else 0
+    least = -1 if f"{table}.{name}" in _OR_UNKNOWN else least
     return ~pl.col(name).is_between(pl.lit(least, kind), pl.lit(ID_MOST, kind))
 
 
