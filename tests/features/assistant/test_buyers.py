@@ -171,5 +171,5 @@ async def test_an_offers_note_that_it_cannot_read_is_not_written_over(a_seller):
         answer = await http.patch(path, json={"revision": 1, "note": ""})
         assert (answer.status_code, answer.json()["code"]) == (403, "buyers_hidden")
         [entry] = (await http.get("/api/v1/agent/activity?action=buying")).json()["activity"]
-        assert entry["summary"] == f"collection {ids['collection_id']} brought in"
+        assert entry["summary"] == f"collection {ids['collection_id']} uploaded"
     assert NAME in (await seller.get(path)).json()["note"]
