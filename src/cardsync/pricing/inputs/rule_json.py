@@ -176,7 +176,8 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
 
 # A body that changes a rule is read where it is known which one.
 RuleBody = Annotated[dict[str, Any], Like(RuleFields)]
-SaleBody = Annotated[dict[str, Any], Like(SaleFields)]
+SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
+SaleBody = Annotated[dict[str, Any], Like(SaleFields, *SALE_NEEDS)]
 _Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
 _PARTS: Final[Mapping[type, Callable[..., _Part]]] = {
     SmallCapFields: SmallCap,
@@ -223,7 +224,7 @@ def need_sound(rule: Rule) -> Rule:
 def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sale:
     if base is not None:
         return _built(lambda **changed: replace(base, **changed), values)
-    for name in ("name", "adjust_bp", "starts_at", "ends_at"):
+    for name in SALE_NEEDS:
         if name not in values:
             raise errors.InvalidRule(f"{name}: is missing")
     return _built(Sale, {"id": 0, "priority": priority, **values})

@@ -23,7 +23,7 @@ from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING as PROVIDED
 from cardsync.plans.writer import Writer
 from cardsync.pricing.inputs.rule_file import SettingFields
-from cardsync.pricing.inputs.rule_json import RuleFields, SaleFields
+from cardsync.pricing.inputs.rule_json import SALE_NEEDS, RuleFields, SaleFields
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -223,7 +223,7 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
 @post("/sales", **WRITE, responses=WRITING)
 async def create_sale(
     writer: Writer,
-    data: Annotated[Body, Like(SaleFields, "name", "adjust_bp", "starts_at", "ends_at")],
+    data: Annotated[Body, Like(SaleFields, *SALE_NEEDS)],
 ) -> SaleShown:
     """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
     return await _sale(writer.session, writer.caller, await writes.create_sale(writer, data))
