@@ -40,10 +40,12 @@ def _long_tests() -> dict[str, float]:
 LONG = _long_tests()
 DAYS = 7
 TURN_SECONDS = 0.5
-# Sign-in, roles, tenancy and money; one kill of each stream; the contract; what the README says.
+# Sign-in, roles, tenancy and money; files of the field; one kill of each stream; the contract; what
+# the README says.
 ALWAYS = (
     *(f"tests/features/{room}/" for room in ("access", "accounts", "credits")),
     "tests/contract/",
+    "tests/field/",
     "tests/core/test_engine.py",
     "tests/core/test_loss_limits.py",
     "tests/kills/",
