@@ -184,9 +184,7 @@ def priced(lines: str) -> str:
           FROM ({lines}) line
           JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
           LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
-          LEFT JOIN LATERAL (SELECT x.id FROM card x
-                              WHERE x.seller_id = :seller AND x.marketplace_id = i.sku_id
-                              ORDER BY x.gone, x.id LIMIT 1) c ON true
+          LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = i.sku_id
           LEFT JOIN LATERAL (
                SELECT p.rule_id FROM price_change p
                  JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
