@@ -118,7 +118,8 @@ async def preview_draft(
         totals = await offer_drafts.preview_lines(
             session, caller, offer_id, more, changed, clock.now()
         )
-    except errors.InvalidPayload as e:
+    except (errors.InvalidPayload, errors.OfferStateWrong) as e:
+        # The offer may have been sent while its last figures were on their way.
         problem = sentence(e)
     return show(request, caller, "offer_sums.html", totals=totals, problem=problem)
 
