@@ -291,7 +291,7 @@ def test_a_field_for_a_secret_is_never_filled(runner: Runner, attributes: str) -
     its = runner.pack(
         {"f": {"css": ".f"}}, goto("/"), step("fill", "f", element="f", value="v", changes=True)
     )
-    with pytest.raises(PasswordField, match="the agent never writes one"):
+    with pytest.raises(PasswordField, match="the sync app never writes one"):
         runner.run(its, {"v": "hunter2"})
     assert runner.browser.page().input_value(".f") == ""
 

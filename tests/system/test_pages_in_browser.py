@@ -634,6 +634,7 @@ def test_a_rule_is_written_as_a_sentence_and_its_effect_and_save_stay_in_sight(
         look(page, "a rule that differs from the live one")
         page.get_by_label("Above or below", exact=True).select_option("above")
         mark.wait_for(state="hidden")
+        page.get_by_role("button", name="More for this rule").click()
         page.get_by_role("button", name="Delete").click()
         page.wait_for_url(re.compile(r"/pricing(\?|$)"))
 

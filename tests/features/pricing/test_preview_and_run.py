@@ -118,18 +118,21 @@ async def test_what_has_changed_since_the_run_is_named_on_the_workshop_and_the_p
 
     assert "than in the last run" not in await shown(form["was"])
     assert "than in the last run" not in (await browser.get("/pricing/presets")).text
-    await seller.http.put("/api/pricing/pins/1", json={"price": "7.00"})
+    # What is typed or imported prices the card at once: this is as evidence that came later.
+    await seller.service.sql(
+        seller.id, "UPDATE card SET market = 12 WHERE seller_id = :seller", seller=seller.id
+    )
     told = await sent(seller, "preview", 200)
     assert told["differs"] == 1
     assert [tuple(card.values()) for card in told["differing"]] == [
-        (1, "<b>Elf", "8.50", "8.91", "7.00")
+        (1, 1000, "<b>Elf", "Dominaria United", "Near Mint", "8.50", "8.91", "11.88")
     ]
     page = await shown(form["was"])
     assert "1 card would get a different price than in the last run" in page
-    assert "have changed since that run" in page
+    assert "market prices changed since that run" in page
     assert "&lt;b&gt;Elf" in page
     edited = await shown(form["was"].replace('"adjust_bp": -100', '"adjust_bp": -200'))
-    assert "have changed since that run" not in edited
+    assert "market prices changed since that run" not in edited
     assert "1 card would get a different price than in the last run" in edited
     presets = (await browser.get("/pricing/presets")).text
-    assert presets.count("have changed since the last run") == 1
+    assert presets.count("changed since the last run because") == 1
