@@ -79,7 +79,7 @@ def test_help_of_each_command_loads_the_command_line_alone():
     assert too_much(map(" ".join, words), steps, FOREIGN | FRAMES | DATABASE | {"httpx"}) == {}
 
 
-# What each loads where it runs, beside the database that all have.
+# The modules that each command loads where it runs, beside the database that all have.
 RUNS = {
     "admin key list": "from cardsync.access import keys",
     "admin operator list": "from cardsync.operators import appoint",

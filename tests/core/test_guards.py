@@ -240,7 +240,7 @@ DEAR = {"current_price": 100_000, "day_start_price": 100_000}
         (Cap(500, 500, mode="hold"), [A_DAY], DEAR | {"market": 150_000}, 100_000, None, True),
         (Cap(4_000, None, mode="hold"), [A_DAY], DEAR | {"market": 130_000}, 110_000, 2, False),
         (Cap(2_000, None, mode="hold"), [A_DAY], DEAR | {"market": 130_000}, 100_000, None, True),
-        # Of several guards the strictest, of several alike the first.
+        # The strictest guard holds; of several alike, the first does.
         (None, [A_DAY, Cap(500, 2_000)], DEAR | {"market": 150_000}, 105_000, 3, False),
         (None, [A_DAY, Cap(500, 2_000)], DEAR | {"market": 50_000}, 90_000, 2, False),
         (None, [A_DAY, A_DAY], DEAR | {"market": 50_000}, 90_000, 2, False),

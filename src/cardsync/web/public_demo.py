@@ -14,7 +14,7 @@ from cardsync.access import tokens
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-# Nobody may lock out others, leave pictures behind, or name a host to ask.
+# No visitor may lock out others, leave pictures behind, or name a host to ask.
 _PAGES: Final = (
     "activity|add-cards|buying|buylist|cards|counts|customers|lists|o|orders|p|plans|pricing|print"
     "|profit|pulls|recommendations|returns|shelves|sign-in|sign-out"

@@ -118,7 +118,7 @@ async def test_what_has_changed_since_the_run_is_named_on_the_workshop_and_the_p
 
     assert "than in the last run" not in await shown(form["was"])
     assert "than in the last run" not in (await browser.get("/pricing/presets")).text
-    # What is typed or imported prices the card at once: this is as evidence that came later.
+    # A typed or imported price sets the target at once; evidence that arrives later does not.
     await seller.service.sql(
         seller.id, "UPDATE card SET market = 12 WHERE seller_id = :seller", seller=seller.id
     )

@@ -1,4 +1,4 @@
-"""What was sold in a promotion: of its cards, while they had its price, whatever prices do later."""
+"""A promotion counts the copies of its cards that were sold while they had its price."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class _OfPin(TypedDict):
 
 
 PIN: Final = "pricing.pin"
-# What was sold in a sale that was deleted long ago is asked for no more.
+# Nobody asks what was sold in a sale that was deleted long ago.
 _FORGET: Final = """
     DELETE FROM promotion_card p
      WHERE p.seller_id = :seller AND p.until < CAST(:now AS timestamptz) - interval '90 days'

@@ -137,7 +137,7 @@ def _sign_in(folder: Path) -> str:
 def _serve(settings: Settings, folder: Path, coming: _Making, night: datetime) -> None:
     """Serve a shop until the next one is there after that night began."""
     os.environ[f"{PREFIX}PUBLIC_DEMO"] = _sign_in(folder)
-    # What a backup keeps is undone the next night.
+    # A backup would keep a shop that the next night undoes.
     own = settings.model_copy(update={"data_dir": folder, "daily_backups": False})
 
     def look(_: list[Child]) -> None:
