@@ -132,6 +132,9 @@ async def download(settings: Settings, source: Source, game: str, tell: Tell) ->
     """Bring the files of a game up to date. Raises CatalogError, and SourceAway for a source that
     may answer later.
     """
+    # A command reads the setting here: only servers and workers read it when they start.
+    if not settings.outward_requests:
+        raise CatalogError("this installation asks no other host (OUTWARD_REQUESTS)")
     folder = _Folder(folder_of(settings, source, game))
     try:
         return await _download(settings, source, game, folder, tell)

@@ -258,6 +258,17 @@ def test_names_of_a_list_lead_nowhere_else(run, site, here, a_set):
     assert not [*here.data_dir.glob("**/*ProductsAndPrices*")]
 
 
+def test_an_installation_that_asks_no_host_installs_nothing(run, site, a_set, names, monkeypatch):
+    site.has_magic(some_cards(a_set, 100))
+    monkeypatch.setenv("CARDSYNC_OUTWARD_REQUESTS", "false")
+    result = run("install", "magic")
+    assert result.exit_code == 1
+    assert "asks no other host (OUTWARD_REQUESTS)" in result.output
+    assert names() == []
+    monkeypatch.delenv("CARDSYNC_OUTWARD_REQUESTS")
+    assert run("install", "magic").exit_code == 0
+
+
 async def test_of_two_callers_one_installs(service, here, site, a_set, names):
     site.has_magic(some_cards(a_set, 100))
     site.slow = 0.01

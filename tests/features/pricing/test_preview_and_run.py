@@ -124,9 +124,8 @@ async def test_what_has_changed_since_the_run_is_named_on_the_workshop_and_the_p
     )
     told = await sent(seller, "preview", 200)
     assert told["differs"] == 1
-    assert [tuple(card.values()) for card in told["differing"]] == [
-        (1, 1000, "<b>Elf", "Dominaria United", "Near Mint", "8.50", "8.91", "11.88")
-    ]
+    [(_, _, *shown_of_it)] = [tuple(card.values()) for card in told["differing"]]
+    assert shown_of_it == ["<b>Elf", "Dominaria United", "Near Mint", "8.50", "8.91", "11.88"]
     page = await shown(form["was"])
     assert "1 card would get a different price than in the last run" in page
     assert "market prices changed since that run" in page
