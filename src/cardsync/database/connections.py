@@ -75,6 +75,16 @@ def _left(now: float) -> float:
     return inf if deadline is None else max(deadline.at - now, ENDING_SECONDS)
 
 
+# The event loop itself keeps tasks weakly.
+_abandoned: set[asyncio.Task[Any]] = set()
+
+
+def _close_abandoned(connecting: asyncio.Task[Any]) -> None:
+    _abandoned.discard(connecting)
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().pgconn.finish()
+
+
 class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
     """Each wait ends at its request's deadline, and after `longest` seconds at the latest. A
     statement that takes longer than `slow` seconds is logged.
@@ -100,7 +110,15 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
     @classmethod
     async def connect(cls, *args: Any, **options: Any) -> Self:
-        connection = await super().connect(*args, **options)
+        # The driver keeps an abandoned connection open until the garbage is collected. So a caller
+        # who leaves does not interrupt it: the connection is closed once it is there.
+        connecting = asyncio.create_task(super().connect(*args, **options))
+        try:
+            connection = await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            _abandoned.add(connecting)
+            connecting.add_done_callback(_close_abandoned)
+            raise
         try:
             await cls.spread.ask(connection)
         except BaseException:

@@ -5,12 +5,15 @@ The cases follow from the routes, so a new parameter has one.
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from litestar.routes import HTTPRoute
+from sqlalchemy import text
 
 from browsers import signed_in
 from cardsync.database.session import Database
@@ -182,3 +185,34 @@ async def test_a_client_who_leaves_leaves_nothing_held(service, a_seller, route)
         await asyncio.gather(answering, return_exceptions=True)
         await holds_nothing(database, f"{route}, left after {turns} turns")
     assert ended > 0
+
+
+async def test_a_request_that_leaves_a_connection_in_the_making_leaves_no_backend(owner_url):
+    """It alone looks at the server: a connection that nobody has is not among a pool's figures."""
+    before = "AND pid <> pg_backend_pid() AND query = '' AND datname = current_database()"
+    counted = (
+        f"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' {before}"
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        for turns in range(80):
+            async with Database.open(owner_url, pool=1, hot_pool=1) as database:
+
+                async def read(database: Database = database) -> None:
+                    async with database.sessions() as session:
+                        await session.execute(text("SELECT 1"))
+
+                reading = asyncio.create_task(read())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+        async with await psycopg.AsyncConnection.connect(owner_url, autocommit=True) as looking:
+
+            async def none_is_left() -> bool:
+                return (await (await looking.execute(counted)).fetchone()) == (0,)
+
+            await eventually(none_is_left, "all backends to end", 5)
+    finally:
+        gc.enable()
