@@ -33,7 +33,7 @@ check: JOBS = 2
 check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in a minute and a half
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow and not soak"
 
-# SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
+# SOAK_SECONDS=120 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
 	@SOAK=1 "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "soak or deeper" \
 	  --hypothesis-profile soak

@@ -10,8 +10,8 @@ search language are tested; a test may say itself how many of its cases are enou
 `@pytest.mark.first(1)`.
 
 Tests over half a second take turns: a seventh of them is of `make test`, the next one each day, and the
-others are of the soak. Those that no turn leaves out are in ALWAYS and in `daily_tests.txt`, which
-`reached.py` writes: they alone reach lines of `src`.
+others are of the soak. Those that no turn leaves out are in ALWAYS and, up to three seconds, in
+`daily_tests.txt`, which `reached.py` writes: they alone reach lines of `src`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import math
 import os
 import re
 from collections import Counter
+from collections.abc import Container
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def _long_tests() -> dict[str, float]:
 LONG = _long_tests()
 DAYS = 7
 TURN_SECONDS = 0.5
+# A longer test takes turns although it alone finds something.
+LONGEST_DAILY_SECONDS = 3.0
 # Sign-in, roles, tenancy and money; files of the field; one kill of each stream; the contract; what
 # the README says.
 ALWAYS = (
@@ -62,21 +65,28 @@ NAMED = re.compile(
 )
 
 
-def may_wait(test: str) -> bool:
+def may_wait(test: str, daily: Container[str] = ()) -> bool:
     """Return whether a test takes so long that it may take turns with others."""
-    is_needed = test.startswith(ALWAYS) or NAMED.search(test.rpartition("::")[2])
-    return LONG.get(test, 0) > TURN_SECONDS and not is_needed
+    seconds = LONG.get(test, 0)
+    if seconds > LONGEST_DAILY_SECONDS:
+        return not test.startswith(ALWAYS)
+    is_needed = test in daily or test.startswith(ALWAYS) or NAMED.search(test.rpartition("::")[2])
+    return seconds > TURN_SECONDS and not is_needed
 
 
 def _turns() -> dict[str, int]:
     """Return the day of the week on which a test has its turn."""
-    daily = (TESTS / "daily_tests.txt").read_text().split()
-    waiting = sorted(filter(may_wait, LONG.keys() - daily))
+    daily = frozenset((TESTS / "daily_tests.txt").read_text().split())
+    waiting = sorted(test for test in LONG if may_wait(test, daily))
     return {test: number % DAYS for number, test in enumerate(waiting)}
 
 
-# Beside a stock server, and where CARDSYNC_TEST_TURN says "all", nothing takes turns.
-TURNS = {} if soak.BESIDE or os.environ.get("CARDSYNC_TEST_TURN") == "all" else _turns()
+# Nothing takes turns where CARDSYNC_TEST_TURN says "all", as it is beside a stock server.
+TURNS = (
+    {}
+    if os.environ.get("CARDSYNC_TEST_TURN", "all" if soak.BESIDE else "day") == "all"
+    else _turns()
+)
 STORY_FILES = frozenset(f"tests/features/{room}/{file}.py" for room, file in STORIES.items())
 # `make check` runs this many cases of a test with parameters.
 CASES = 2

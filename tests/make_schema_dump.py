@@ -37,6 +37,7 @@ LESS: Final = """
 """
 # Columns whose name does not say by itself what they refer to, or whose value has to be a real one.
 VALUES: Final = {
+    "box": "1000001",
     "card_id": "(SELECT id FROM card WHERE seller_id = {shop} ORDER BY id LIMIT 1)",
     "order_id": "(SELECT min(id) FROM orders)",
     "member_id": "(SELECT min(id) FROM member WHERE seller_id = {shop})",
