@@ -31,8 +31,8 @@ from argon2 import PasswordHasher
 
 import ground
 from cardsync.access import passwords
-from cardsync.accounts import sellers
-from cardsync.database.session import Database
+from cardsync.platform.database.session import Database
+from cardsync.shop.accounts import sellers
 from ground import Ground, Report
 
 AGENTS = 1_000

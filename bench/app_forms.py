@@ -25,8 +25,8 @@ from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import TEXT_HEADER, read_text
 from cardsync.buying.collections.file_formats import Recognized, recognize
 from cardsync.buying.collections.match_collection import match_rows
-from cardsync.database.session import Database
-from cardsync.logs import setup_logging
+from cardsync.platform.database.session import Database
+from cardsync.platform.logs import setup_logging
 from ground import Ground, Report
 
 GAMES: Final = ["magic", "pokemon"]

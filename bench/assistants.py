@@ -21,12 +21,12 @@ import httpx
 
 import ground
 import import_inventory
-from cardsync import clock
 from cardsync.access import access_tokens
 from cardsync.access.audience import audience
 from cardsync.access.caller import KeyRing, caller_of, owner_of
 from cardsync.asgi import create_app
-from cardsync.database.session import Database
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
 from ground import Ground, Report
 
 # Behind our own modules: both folders have one that is called pages.

@@ -18,12 +18,13 @@ from psycopg.conninfo import make_conninfo
 
 import ground
 import import_inventory
-from cardsync.database.urls import libpq_url
-from cardsync.operations import backup_folder, pg_tools
+from cardsync.operations import pg_tools
 from cardsync.operations.installation_backups import InstallationBackups
-from cardsync.pricing.receipts.replayed_receipts import fault
-from cardsync.processes.copied_cluster import running_copy
-from cardsync.processes.embedded_host import bundled
+from cardsync.operations.processes.copied_cluster import running_copy
+from cardsync.operations.processes.embedded_host import bundled
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.database.urls import libpq_url
+from cardsync.prices.receipts.replayed_receipts import fault
 from ground import Client, Ground, Report
 
 BODY = b'{"version":"1.2.3","platform":"linux/x86_64"}'

@@ -20,7 +20,6 @@ from time import perf_counter
 import polars as pl
 
 import ground
-from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import read_text
@@ -30,8 +29,9 @@ from cardsync.buying.collections.value_collection import ROWS_PER_PAGE
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules import buy_rule_sets
 from cardsync.buying.rules.value_offer import value
-from cardsync.database.session import Database
-from cardsync.logs import setup_logging
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.logs import setup_logging
 from ground import Ground, Report
 
 ROWS = 20_000

@@ -14,7 +14,7 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import ground
-from cardsync.cards.write import WRITERS
+from cardsync.stock.cards.write import WRITERS
 from ground import Client, Ground, Report, spread
 
 STATE = (

@@ -18,8 +18,8 @@ import polars as pl
 import ground
 from cardsync.catalog.load_catalog import Report as Imported
 from cardsync.catalog.load_catalog import load
-from cardsync.database.copy import encode
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import encode
+from cardsync.platform.database.session import Database
 from ground import Ground, Report, spread
 
 CATALOG = "catalog/magic_xmage.parquet"

@@ -16,13 +16,13 @@ from pathlib import Path
 from time import perf_counter
 
 import ground
-from cardsync.database.session import Database
-from cardsync.derived.kept_figures import mark
-from cardsync.lots.settle_uses import LOTS
-from cardsync.orders.sales_sums import SALES_SUMS
-from cardsync.settings import Settings
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.derived.kept_figures import mark
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
+from cardsync.sales.lots.settle_uses import LOTS
+from cardsync.sales.orders.sales_sums import SALES_SUMS
 from ground import Ground, Reader, Report, spread
 from read_orders import get
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 
 import ground
-from cardsync.accounts.sellers import CreatedSeller
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Report
 from pages import a_shop, p99, timed
 

@@ -20,11 +20,11 @@ import polars as pl
 import psutil
 
 import ground
-from cardsync import clock
 from cardsync.catalog.load_catalog import load
-from cardsync.database.session import Database
-from cardsync.discovery import availability, offers
-from cardsync.processes.child import Child
+from cardsync.network import availability, offers
+from cardsync.operations.processes.child import Child
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
 from ground import Client, Ground, Report
 
 # Behind our own modules: both folders have one that is called pages.

@@ -23,12 +23,12 @@ import psycopg
 
 import ground
 import import_inventory
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.migrate import keep_seal, migrate
-from cardsync.database.urls import libpq_url
 from cardsync.operations.distribute import SHARDS, distribute
-from cardsync.secret import seal
-from cardsync.settings import Settings
+from cardsync.platform.database.migrate import keep_seal, migrate
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Client, Ground, Report, some_changed, spread
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))

@@ -17,9 +17,9 @@ from typing import Any
 
 import polars as pl
 
-from cardsync.pricing.engine.breaker import leaps, stops
-from cardsync.pricing.engine.engine import price, summary
-from cardsync.pricing.engine.rules import (
+from cardsync.prices.engine.breaker import leaps, stops
+from cardsync.prices.engine.engine import price, summary
+from cardsync.prices.engine.rules import (
     PRESETS,
     Cap,
     MarketGate,
@@ -30,8 +30,8 @@ from cardsync.pricing.engine.rules import (
     Stale,
     preset_rule,
 )
-from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
-from cardsync.pricing.engine.steps import LARGEST_PRICE
+from cardsync.prices.engine.run_inputs import ENDING_CENTS, Run
+from cardsync.prices.engine.steps import LARGEST_PRICE
 from ground import Report
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -13,7 +13,7 @@ import psutil
 
 import ground
 import import_inventory
-from cardsync.cards.exported import EXPORTED, FINGERPRINT_SQL
+from cardsync.agents.seller_state.exported import EXPORTED, FINGERPRINT_SQL
 from ground import MB, Client, Ground, Report, spread
 
 CHANGES = 45_000

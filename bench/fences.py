@@ -2,7 +2,7 @@
 worth: the same work with it and without it, in turn, in one process.
 
 Seconds are the least of the rounds; where helper processes share the work they are what counts, and
-CPU would say nothing. The docstrings of `database/transaction_settings.py` and its neighbours name
+CPU would say nothing. The docstrings of `platform/database/transaction_settings.py` and its neighbours name
 the figures.
 """
 
@@ -24,25 +24,25 @@ import import_inventory
 import orders
 import search
 from cardsync.access.caller import Caller
-from cardsync.cards import queries
-from cardsync.cards.card_filter import read_filter, read_page
-from cardsync.database import packed_integers
-from cardsync.database import snapshot_reads as readings
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.packed_integers import integer_columns
-from cardsync.database.session import Database, driver
-from cardsync.database.transaction_settings import (
+from cardsync.imports import stored_cards
+from cardsync.platform.database import packed_integers
+from cardsync.platform.database import snapshot_reads as readings
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.session import Database, driver
+from cardsync.platform.database.transaction_settings import (
     committed_before_the_disk,
     grouped_by_all_processes,
     grouped_by_hash,
 )
-from cardsync.derived import sales_by_day
-from cardsync.inventory import stored_cards
-from cardsync.orders import apply as orders_apply
-from cardsync.orders import customer_list as customers_read
-from cardsync.orders import feedback
-from cardsync.orders.order_filter import OrderFilter
-from cardsync.orders.queries import find_orders
+from cardsync.platform.derived import sales_by_day
+from cardsync.sales.orders import apply as orders_apply
+from cardsync.sales.orders import customer_list as customers_read
+from cardsync.sales.orders import feedback
+from cardsync.sales.orders.order_filter import OrderFilter
+from cardsync.sales.orders.queries import find_orders
+from cardsync.stock.cards import queries
+from cardsync.stock.cards.card_filter import read_filter, read_page
 from ground import Ground, Report
 
 Work = Callable[[], Awaitable[Any]]

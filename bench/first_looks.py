@@ -23,10 +23,10 @@ import segno
 
 import ground
 import import_inventory
-from cardsync.accounts.sellers import CreatedSeller
 from cardsync.dashboard.goals import PALETTE
-from cardsync.pricing.engine.rules import PRESETS
-from cardsync.pricing.inputs.rule_json import to_json
+from cardsync.prices.engine.rules import PRESETS
+from cardsync.prices.inputs.rule_json import to_json
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Ground, Report, spread
 
 LABELS = "/print/labels?kind=cards&sheet=avery-5160&per_page=200&search={search}"

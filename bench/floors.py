@@ -21,8 +21,8 @@ from isal import igzip
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.access.caller import CALLER, CallerAccount
-from cardsync.database.hot_reads import PolledQuery
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.hot_reads import PolledQuery
+from cardsync.platform.database.urls import libpq_url
 
 SYNC_MODE, PRODUCT_LINES, UPLOAD_APPROVED = (
     CallerAccount.__struct_fields__.index(name)

@@ -29,13 +29,13 @@ import psutil
 import psycopg
 
 from cardsync.access.caller import Caller, caller_of
-from cardsync.accounts.sellers import CreatedSeller, create_seller
 from cardsync.catalog.load_catalog import import_catalog
-from cardsync.database.session import Database
-from cardsync.processes import supervisor
-from cardsync.processes.child import Child
-from cardsync.secret import seal
-from cardsync.settings import Settings
+from cardsync.operations.processes import supervisor
+from cardsync.operations.processes.child import Child
+from cardsync.platform.database.session import Database
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts.sellers import CreatedSeller, create_seller
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 
 import ground
-from cardsync import limits
-from cardsync.repairs.propose_selector import Lost, Proposal, propose
+from cardsync.agents.repairs.propose_selector import Lost, Proposal, propose
+from cardsync.platform import limits
 from ground import Client, Ground, Report
 
 sys.path.append(str(ground.HERE.parent / "tests" / "core"))

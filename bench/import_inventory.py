@@ -26,9 +26,9 @@ import psycopg
 from isal import igzip
 
 import ground
-from cardsync.accounts.sellers import CreatedSeller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import MB, Client, Ground, Report, spread
 
 SLAB = 20_000

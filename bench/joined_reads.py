@@ -17,9 +17,9 @@ import psycopg
 
 import ground
 from cardsync.access.caller import CALLER
-from cardsync.database.hot_reads import TOGETHER, PolledQuery, PolledReads, _Asked
-from cardsync.database.session import Database
-from cardsync.database.transaction_settings import of_seller
+from cardsync.platform.database.hot_reads import TOGETHER, PolledQuery, PolledReads, _Asked
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.transaction_settings import of_seller
 from ground import Ground, Report
 
 READS = 960

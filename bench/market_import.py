@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 
 import ground
-from cardsync.database.copy import encode
-from cardsync.database.session import Database
-from cardsync.market.load_observations import Report as Imported
-from cardsync.market.load_observations import load
+from cardsync.catalog.market.load_observations import Report as Imported
+from cardsync.catalog.market.load_observations import load
+from cardsync.platform.database.copy import encode
+from cardsync.platform.database.session import Database
 from ground import Ground, Report, spread
 
 PRODUCTS = 100_000

@@ -21,13 +21,13 @@ import httpx
 
 import ground
 import import_inventory
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.cards import history
-from cardsync.database.session import Database
-from cardsync.old_data import put_away
-from cardsync.old_data.old_kinds import KINDS
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.operations import put_away
+from cardsync.platform.database.session import Database
+from cardsync.platform.old_data.old_kinds import KINDS
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
+from cardsync.shop.accounts.sellers import CreatedSeller
+from cardsync.stock.cards import history
 from ground import Ground, Report
 from pages import a_shop, timed
 

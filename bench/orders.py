@@ -33,17 +33,17 @@ import psycopg
 from isal import igzip
 
 import ground
-from cardsync import clock
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.copy import encode
-from cardsync.database.session import Database
-from cardsync.logs import setup_logging
-from cardsync.orders import ingest, rows
-from cardsync.orders.sales_sums import SALES_SUMS
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
-from cardsync.work.models import Upload
-from cardsync.work.streams import private_key
+from cardsync.platform import clock
+from cardsync.platform.database.copy import encode
+from cardsync.platform.database.session import Database
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
+from cardsync.platform.work.models import Upload
+from cardsync.platform.work.streams import private_key
+from cardsync.sales.orders import ingest, rows
+from cardsync.sales.orders.sales_sums import SALES_SUMS
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import MB, Client, Ground, Report, spread
 
 COUNT = 50_000

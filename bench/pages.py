@@ -19,14 +19,14 @@ import ground
 import import_inventory
 import pages_in_browser
 import read_orders
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.session import Database
-from cardsync.derived.kept_figures import Figure, mark
-from cardsync.derived.sales_by_day import mark_changed
-from cardsync.derived.stock import STOCK
-from cardsync.orders.sales_sums import SALES_SUMS
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.platform.derived.stock import STOCK
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
+from cardsync.sales.orders.sales_sums import SALES_SUMS
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Ground, Report
 
 TODAY = "/api/today", "/api/listed_value", "/api/movers"

@@ -15,7 +15,7 @@ import psycopg
 
 import ground
 import read_orders
-from cardsync.accounts.sellers import CreatedSeller
+from cardsync.shop.accounts.sellers import CreatedSeller
 from ground import Ground, Report
 
 sys.path.append(str(ground.HERE.parent / "tests" / "system"))

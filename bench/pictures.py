@@ -17,7 +17,7 @@ import psutil
 from PIL import Image, ImageDraw, ImageFilter
 
 import ground
-from cardsync.pictures.encoder import encoder
+from cardsync.stock.pictures.encoder import encoder
 from ground import Report
 
 SMALL, LARGE = (146, 204), (400, 558)

@@ -15,7 +15,7 @@ import psycopg
 
 import ground
 import import_inventory
-from cardsync import clock
+from cardsync.platform import clock
 from ground import Client, Report, spread
 
 ROWS = 50_000

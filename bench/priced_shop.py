@@ -21,12 +21,12 @@ import psycopg
 
 import ground
 import import_inventory
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.copy import frame_of
-from cardsync.database.urls import libpq_url
-from cardsync.pricing.engine.rules import Rule, SellerPricing
-from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.inputs.rule_file import read_rules
+from cardsync.platform.database.copy import frame_of
+from cardsync.platform.database.urls import libpq_url
+from cardsync.prices.engine.rules import Rule, SellerPricing
+from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.inputs.rule_file import read_rules
+from cardsync.shop.accounts.sellers import CreatedSeller
 from engine import plain_target
 from ground import Client, Ground
 

@@ -22,8 +22,8 @@ import psutil
 import ground
 import heartbeat
 from cardsync.access.rate_limits.check_limits import RateLimits, limit_headers
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 from ground import Ground, Report
 
 PROCESSES = 4

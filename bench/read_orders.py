@@ -22,11 +22,11 @@ from urllib.parse import urlencode
 import psycopg
 
 import ground
-from cardsync import limits
-from cardsync.database.urls import libpq_url
-from cardsync.orders.pull_reads import RECENT
-from cardsync.orders.pullable import IN_OPEN_SESSION
-from cardsync.orders.shown import ORDER_COLUMNS, ItemRow
+from cardsync.platform import limits
+from cardsync.platform.database.urls import libpq_url
+from cardsync.sales.orders.pull_reads import RECENT
+from cardsync.sales.orders.pullable import IN_OPEN_SESSION
+from cardsync.sales.orders.shown import ORDER_COLUMNS, ItemRow
 from ground import Ground, Reader, Report, spread
 
 OTHERS = 20

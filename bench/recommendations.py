@@ -16,14 +16,14 @@ from typing import Any
 import psycopg
 
 import ground
-from cardsync import clock
 from cardsync.access.models import Account
-from cardsync.database.session import Database
-from cardsync.database.urls import libpq_url
-from cardsync.limits import CARDS_PER_PAGE, RECOMMENDATIONS
-from cardsync.market.newest import keep_newest
-from cardsync.recommendations.candidates import all_found
-from cardsync.recommendations.generate import write_found
+from cardsync.catalog.market.newest import keep_newest
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.limits import CARDS_PER_PAGE, RECOMMENDATIONS
+from cardsync.prices.recommendations.candidates import all_found
+from cardsync.prices.recommendations.generate import write_found
 from ground import Ground, Reader, Report, spread
 
 _PRODUCTS = """

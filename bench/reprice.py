@@ -19,10 +19,10 @@ from typing import Any
 import polars as pl
 
 import ground
-from cardsync.database.copy import encode
-from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.rules import SellerPricing
-from cardsync.pricing.receipts import parquet_file
+from cardsync.platform.database.copy import encode
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.rules import SellerPricing
+from cardsync.prices.receipts import parquet_file
 from ground import Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, shop, with_rule
 

@@ -14,8 +14,8 @@ from time import sleep
 from typing import Any
 
 import ground
-from cardsync.database.session import Database
-from cardsync.market.newest import keep_newest
+from cardsync.catalog.market.newest import keep_newest
+from cardsync.platform.database.session import Database
 from ground import Report, spread
 from priced_shop import Shop, shop
 from reprice import repriced

@@ -22,11 +22,11 @@ import psycopg
 
 import ground
 import import_inventory
-from cardsync.accounts.sellers import CreatedSeller
-from cardsync.cards.queries import _COLUMNS, _FROM
-from cardsync.database.bound_text import named
-from cardsync.database.urls import libpq_url
-from cardsync.search.parser import parse
+from cardsync.platform.database.bound_text import named
+from cardsync.platform.database.urls import libpq_url
+from cardsync.shop.accounts.sellers import CreatedSeller
+from cardsync.stock.cards.queries import _COLUMNS, _FROM
+from cardsync.stock.search.parser import parse
 from ground import Client, Ground, Report
 
 PAGE = 50

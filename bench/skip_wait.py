@@ -13,9 +13,9 @@ from pathlib import Path
 from time import perf_counter
 
 import ground
-from cardsync import clock
-from cardsync.credits import ledger
-from cardsync.database.session import Database
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.shop.credits import ledger
 from ground import Ground, Report
 
 PROCESSES, CALLERS = 4, 64

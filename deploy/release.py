@@ -29,8 +29,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from cardsync import __version__
-from cardsync.errors import CommandError
-from cardsync.releases.signing import canonical, load_key, public_key_of, sign
+from cardsync.agents.releases.signing import canonical, load_key, public_key_of, sign
+from cardsync.platform.errors import CommandError
 
 TOP = Path(__file__).parents[1]
 TOOLS = TOP / ".venv" / "release"

@@ -1,4 +1,4 @@
-"""Alembic's environment: runs on the connection that `cardsync.database.migrate` hands over, each
+"""Alembic's environment: runs on the connection that `cardsync.platform.database.migrate` hands over, each
 migration in a transaction of its own unless the connection is in one.
 """
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 import citus_cluster
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 from one_run import template_of_run
 
 

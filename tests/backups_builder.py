@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cardsync.operations import backup_folder
-from cardsync.operations.backup_folder import Backup, Manifest
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import Backup, Manifest
 
 
 def a_backup(folder, made_at, sellers=1, objects=("one",), parent=None, dump=b"dump"):

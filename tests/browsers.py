@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 
 from builders import Seller, Service
-from cardsync import clock
-from cardsync.accounts import invitations, roster
-from cardsync.database.session import Database
-from cardsync.operators import appoint
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.shop.accounts import invitations, roster
+from cardsync.shop.operators import appoint
 
 A_PASSWORD = "correct horse battery"
 

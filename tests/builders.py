@@ -21,19 +21,19 @@ import httpx
 from litestar import Litestar
 from sqlalchemy import text
 
-from cardsync import clock
 from cardsync.access import access_tokens
-from cardsync.accounts import sellers
-from cardsync.agentwork import tasks
-from cardsync.cards.exported import fingerprint
-from cardsync.credits import ledger
-from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.database.session import Database
-from cardsync.processes.worker import sweep
-from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.models import SyncState
-from cardsync.settings import Settings
-from cardsync.work.jobs import Work
+from cardsync.agents.agentwork import tasks
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.seller_state.exported import fingerprint
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.operations.processes.worker import sweep
+from cardsync.platform import clock
+from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.work.jobs import Work
+from cardsync.shop.accounts import sellers
+from cardsync.shop.credits import ledger
 from described import as_described
 from inline_jobs import InlineJobs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from builders import Seller
-from cardsync.lists.seller_lists import slug_of
-from cardsync.search.known_names import name_key
-from cardsync.shelf_place import Box
-from cardsync.shelving.box_numbers import made_box
+from cardsync.platform.shelf_place import Box
+from cardsync.stock.lists.seller_lists import slug_of
+from cardsync.stock.search.known_names import name_key
+from cardsync.stock.shelving.box_numbers import made_box
 
 
 async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = None) -> int:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from cardsync.settings import Settings
+from cardsync.platform.settings import Settings
 
 SCRYFALL = "/api.scryfall.com/bulk-data/default-cards"
 SCRYFALL_FILE = "/data.scryfall.io/default-cards/default-cards-1.json"

@@ -21,9 +21,9 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 
-from cardsync.database.migrate import migrate
-from cardsync.database.urls import libpq_url
 from cardsync.operations.distribute import Places, distribute
+from cardsync.platform.database.migrate import migrate
+from cardsync.platform.database.urls import libpq_url
 from cardsync.tables import seller_tables, spread_tables, tables_everywhere
 
 # The coordinator's port; the workers have the next ones.

@@ -34,19 +34,19 @@ import everyday
 import soak
 import stories
 from builders import SellerBuilder, Service, environment
-from cardsync import clock
 from cardsync.access import passwords
 from cardsync.access.rate_limits.groups import Group
 from cardsync.asgi import create_app
-from cardsync.database.migrate import keep_seal, migrate
-from cardsync.database.session import Database
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
-from cardsync.processes import embedded
-from cardsync.secret import seal
-from cardsync.settings import Settings
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.operations.processes import embedded
+from cardsync.platform import clock
+from cardsync.platform.database.migrate import keep_seal, migrate
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
 from inline_jobs import InlineJobs
 from one_run import one_at_a_time, template_of_run
 from s3_server import own_bucket

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from builders import a_row
-from cardsync.accounts.sellers import change_seller
+from cardsync.shop.accounts.sellers import change_seller
 
 PATH = "/api/discovery/availability"
 

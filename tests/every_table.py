@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from cardsync.database.urls import engine_url, libpq_url
-from cardsync.moving.archive_tables import KEYS
+from cardsync.operations.moving.archive_tables import KEYS
+from cardsync.platform.database.urls import engine_url, libpq_url
 from cardsync.tables import seller_tables
 
 NOW = datetime(2026, 11, 1, 12, 30, 15, 123456, tzinfo=UTC)

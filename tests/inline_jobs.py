@@ -14,8 +14,8 @@ from procrastinate import App, JobContext
 from procrastinate.worker import Worker
 from sqlalchemy import text
 
-from cardsync.processes.worker import opened, worker_options
-from cardsync.work.jobs import Work
+from cardsync.operations.processes.worker import opened, worker_options
+from cardsync.platform.work.jobs import Work
 
 
 @dataclass(frozen=True)

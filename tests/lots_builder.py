@@ -9,11 +9,11 @@ from typing import cast
 
 from builders import Seller
 from cardsync.access.caller import Caller
-from cardsync.derived.kept_figures import Figure, mark
-from cardsync.lots.add_lots import NewLot, add_lots
-from cardsync.lots.settle_uses import LOTS
-from cardsync.orders import ingest
-from cardsync.orders.sales_sums import SALES_SUMS
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.sales.lots.add_lots import NewLot, add_lots
+from cardsync.sales.lots.settle_uses import LOTS
+from cardsync.sales.orders import ingest
+from cardsync.sales.orders.sales_sums import SALES_SUMS
 
 Given = tuple[int, int, Decimal | None, date]
 

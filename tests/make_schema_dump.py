@@ -18,8 +18,8 @@ from typing import Final
 
 import psycopg
 
-from cardsync.processes import embedded
-from cardsync.processes.embedded_host import bundled
+from cardsync.operations.processes import embedded
+from cardsync.operations.processes.embedded_host import bundled
 
 SCHEMAS: Final = Path(__file__).parent / "schemas"
 TABLES: Final = """

@@ -9,8 +9,8 @@ from datetime import timedelta
 import psycopg
 
 from builders import Seller
-from cardsync import clock
-from cardsync.database.urls import libpq_url
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
 
 
 def ago(**span: float) -> str:

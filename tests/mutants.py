@@ -29,7 +29,7 @@ AGAIN: Final = (
     "PYTHONPATH=.venv/mutmut CARDSYNC_TEST_TURN=all .venv/bin/python .venv/mutmut/bin/mutmut run"
 )
 # Where mutmut makes all mutants and asks which test calls which function, before a sample of them.
-FIRST: Final = "cardsync.money.x_to_units__mutmut_1"
+FIRST: Final = "cardsync.platform.money.x_to_units__mutmut_1"
 
 
 def mutmut(*arguments: str, seconds: float | None = None) -> str:

@@ -21,10 +21,10 @@ from standardwebhooks import Webhook
 
 from browsers import Browser, signed_in
 from builders import Seller, Service
-from cardsync import clock
 from cardsync.asgi import create_app
-from cardsync.notices.look import LOOK, look
-from cardsync.work.jobs import mark_due_by
+from cardsync.platform import clock
+from cardsync.platform.work.jobs import mark_due_by
+from cardsync.shop.notices.look import LOOK, look
 from inline_jobs import InlineJobs
 
 SOON = timedelta(seconds=6)

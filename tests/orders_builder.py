@@ -8,9 +8,9 @@ import itertools
 from typing import Any
 
 from builders import Seller
-from cardsync.derived.kept_figures import Figure, mark
-from cardsync.orders import ingest
-from cardsync.orders.sales_sums import SALES_SUMS
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.sales.orders import ingest
+from cardsync.sales.orders.sales_sums import SALES_SUMS
 
 _numbers = itertools.count(1)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from cardsync.releases.signing import PACK_DOMAIN, canonical, sign
+from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, sign
 
 MARKET, LOCALE, ORIGIN = "test_market", "en", "https://market.example"
 

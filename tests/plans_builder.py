@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from browsers import signed_in
 from builders import a_csv, a_row, a_shop
-from cardsync import clock
+from cardsync.platform import clock
 
 PLANS = "/api/v1/agent/plans"
 PERMISSIONS = f"{PLANS}/permissions"

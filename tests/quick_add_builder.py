@@ -8,8 +8,8 @@ from typing import Any
 
 from browsers import Browser
 from builders import Seller, read_csv
-from cardsync import clock
-from cardsync.quick_add import settle
+from cardsync.platform import clock
+from cardsync.stock.quick_add import settle
 
 JAGUAR = {
     "name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "game": "magic",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 
 SCHEMAS = Path(__file__).parent / "schemas"
 DUMPS = sorted(path.name.partition(".")[0] for path in SCHEMAS.glob("*.sql.gz"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
 
-from cardsync.processes.embedded_host import Account, database_account, find_install
+from cardsync.operations.processes.embedded_host import Account, database_account, find_install
 
 
 class Replica:

@@ -17,9 +17,10 @@ from typing import Any
 from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
-from cardsync.search.folding import folded, pictures, spellings, words
-from cardsync.search.known_names import name_key
-from cardsync.search.tree import (
+from cardsync.platform.shelf_place import Box
+from cardsync.stock.search.folding import folded, pictures, spellings, words
+from cardsync.stock.search.known_names import name_key
+from cardsync.stock.search.tree import (
     And,
     Named,
     Not,
@@ -31,8 +32,7 @@ from cardsync.search.tree import (
     Word,
     asks_for_gone,
 )
-from cardsync.search.variants import STAMPS
-from cardsync.shelf_place import Box
+from cardsync.stock.search.variants import STAMPS
 
 Row = dict[str, Any]
 ORDER = ["NM", "LP", "MP", "HP", "DMG"]

@@ -14,7 +14,7 @@ from typing import TextIO
 import pytest
 from psycopg.pq import Trace
 
-from cardsync.database.session import Database
+from cardsync.platform.database.session import Database
 
 # A message in libpq's trace; a statement's text goes on over lines.
 MESSAGE = re.compile(r"^([FB])\t\d+\t(\w+)(.*?)(?=^[FB]\t\d|\Z)", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from cardsync.orders.shipping_type import shipping_type
+from cardsync.sales.orders.shipping_type import shipping_type
 
 Row = dict[str, Any]
 CARDS = [

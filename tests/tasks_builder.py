@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from builders import Seller
-from cardsync import clock
-from cardsync.agentwork import tasks
+from cardsync.agents.agentwork import tasks
+from cardsync.platform import clock
 
 TASKS = "/api/v1/tasks"
 

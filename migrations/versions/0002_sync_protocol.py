@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy import Text
 from sqlalchemy.dialects import postgresql
 
-from cardsync.database.migrate import shared_table, tenant_table
+from cardsync.platform.database.migrate import shared_table, tenant_table
 
 revision = "0002"
 down_revision = "0001"

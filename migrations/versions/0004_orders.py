@@ -7,7 +7,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0004"
 down_revision = "0003"

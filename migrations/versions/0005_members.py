@@ -6,7 +6,7 @@ Who is invited has no password yet.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0005"
 down_revision = "0004"

@@ -5,7 +5,7 @@ many writes a third of what it did.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0006"
 down_revision = "0005"

@@ -4,8 +4,8 @@ import polars as pl
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
-from cardsync.search.folding import search_columns
+from cardsync.platform.database.migrate import tenant_table
+from cardsync.stock.search.folding import search_columns
 
 revision = "0007"
 down_revision = "0006"

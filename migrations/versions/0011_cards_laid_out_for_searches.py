@@ -7,7 +7,7 @@ The table is written anew, for a column's place can't be changed.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0011"
 down_revision = "0010"

@@ -5,7 +5,7 @@ refund's total is told apart from what the refund comes to.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0016"
 down_revision = "0015"

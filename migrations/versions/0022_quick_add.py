@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0022"
 down_revision = "0021"

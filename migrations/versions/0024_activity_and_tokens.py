@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0024"
 down_revision = "0023"

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from cardsync.database.migrate import shared_table, tenant_table
+from cardsync.platform.database.migrate import shared_table, tenant_table
 
 revision = "0025"
 down_revision = "0024"

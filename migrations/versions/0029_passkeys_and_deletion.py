@@ -5,7 +5,7 @@ deleted. Requests and sweeps look all three up across sellers.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0029"
 down_revision = "0028"

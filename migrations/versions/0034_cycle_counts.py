@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0034"
 down_revision = "0033"

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0038"
 down_revision = "0037"

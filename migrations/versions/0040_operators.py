@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table, tenant_table
+from cardsync.platform.database.migrate import shared_table, tenant_table
 
 revision = "0040"
 down_revision = "0038"

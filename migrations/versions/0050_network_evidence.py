@@ -5,7 +5,7 @@ newest of each product's imported market, packed, so that a run reads one row fo
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0050"
 down_revision = "0049"

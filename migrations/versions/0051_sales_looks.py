@@ -5,7 +5,7 @@ known on a day. Of what was looked at before, the newest look is known.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0051"
 down_revision = "0050"

@@ -5,7 +5,7 @@ the budget of an account's losses. A plan keeps no sums of its own any more.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0061"
 down_revision = "0060"

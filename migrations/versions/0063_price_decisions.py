@@ -5,7 +5,7 @@ prices, caps, targets of sales and hold-outs.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0063"
 down_revision = "0062"

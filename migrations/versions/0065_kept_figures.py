@@ -5,7 +5,7 @@ are in `sales_sum` alone. Days that it lacks, or that were left out of date, are
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0065"
 down_revision = "0064"

@@ -5,7 +5,7 @@ integers; whether a supply fell stands beside the clocks.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0066"
 down_revision = "0065"

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0076"
 down_revision = "0075"

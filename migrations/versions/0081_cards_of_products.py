@@ -4,7 +4,7 @@ few products; without the index it read all of them.
 
 from alembic import op
 
-from cardsync.database.migrate import index_concurrently
+from cardsync.platform.database.migrate import index_concurrently
 
 revision = "0081"
 down_revision = "0080"

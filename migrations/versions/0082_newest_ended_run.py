@@ -4,7 +4,7 @@ runs of all years were read.
 
 from alembic import op
 
-from cardsync.database.migrate import index_concurrently
+from cardsync.platform.database.migrate import index_concurrently
 
 revision = "0082"
 down_revision = "0081"

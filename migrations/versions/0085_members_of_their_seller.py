@@ -6,7 +6,7 @@ A grant whose giver left names nobody.
 
 from alembic import op
 
-from cardsync.database.migrate import index_concurrently
+from cardsync.platform.database.migrate import index_concurrently
 
 revision = "0085"
 down_revision = "0084"

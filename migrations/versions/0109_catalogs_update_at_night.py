@@ -5,7 +5,7 @@ told.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import shared_table
+from cardsync.platform.database.migrate import shared_table
 
 revision = "0109"
 down_revision = "0108"

@@ -5,7 +5,7 @@ beside them.
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.database.migrate import tenant_table
+from cardsync.platform.database.migrate import tenant_table
 
 revision = "0110"
 down_revision = "0109"

@@ -2,4 +2,4 @@
 rules, and exports the price file.
 """
 
-from cardsync.version import __version__ as __version__
+from cardsync.platform.version import __version__ as __version__

@@ -22,29 +22,29 @@ def main() -> None:
         return
 
     gc.disable()
-    from cardsync.logs import setup_logging
-    from cardsync.settings import Settings
+    from cardsync.platform.logs import setup_logging
+    from cardsync.platform.settings import Settings
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
     if sys.argv[1] == "worker":
-        from cardsync.processes.worker import serve_jobs
+        from cardsync.operations.processes.worker import serve_jobs
 
         gc.enable()
         serve_jobs(settings)
     else:
-        from cardsync.processes.web_process import run_web
+        from cardsync.operations.processes.web_process import run_web
 
         gc.enable()
         run_web(settings)
 
 
 def _serve_heavy_reads() -> None:
-    from cardsync.processes.worker_memory import begin_anew
+    from cardsync.operations.processes.worker_memory import begin_anew
 
     begin_anew()
     gc.disable()
-    from cardsync.processes.heavy_process import serve_heavy_reads
+    from cardsync.operations.processes.heavy_process import serve_heavy_reads
 
     gc.freeze()
     gc.enable()

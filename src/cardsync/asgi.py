@@ -16,7 +16,6 @@ from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
-from cardsync import limits
 from cardsync.access.access_tokens import tokens_of
 from cardsync.access.admission import (
     A_KEY,
@@ -31,13 +30,13 @@ from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import sessions_of
-from cardsync.accounts import manage_routes as management
-from cardsync.accounts import passkey_routes as passkeys
-from cardsync.accounts import routes as accounts
-from cardsync.accounts import session_routes as members
-from cardsync.accounts import sign_in_pages as member_pages
-from cardsync.activity import routes as activity
-from cardsync.agentwork import routes as agentwork
+from cardsync.agents.agentwork import routes as agentwork
+from cardsync.agents.releases import routes as releases
+from cardsync.agents.releases.known_releases import TOPIC, KnownReleases
+from cardsync.agents.repairs import routes as repairs
+from cardsync.agents.sync import routes as sync
+from cardsync.agents.sync.last_seen import LastSeen
+from cardsync.agents.workflows import routes as workflows
 from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
@@ -47,61 +46,63 @@ from cardsync.buying.collections import routes as collections
 from cardsync.buying.offers import routes as offers
 from cardsync.buying.rules import routes as buy_rules
 from cardsync.buying.store_credit import routes as store_credit
-from cardsync.cards import kept_routes as kept
-from cardsync.cards import routes as cards
-from cardsync.contributions import routes as contributions
-from cardsync.credits import routes as credits
+from cardsync.catalog.market import routes as market
 from cardsync.dashboard import page_list as dashboard
 from cardsync.dashboard.assets import asset_url, sprite
-from cardsync.database.notify import Notices
-from cardsync.database.session import Database
-from cardsync.discovery import routes as discovery
-from cardsync.discovery.misses import Misses
-from cardsync.inventory import routes as inventory
-from cardsync.lists import routes as lists
-from cardsync.lots import routes as lots
-from cardsync.market import routes as market
-from cardsync.notices import routes as notices
-from cardsync.notices import unsubscribe_pages
-from cardsync.operators import routes as operators
-from cardsync.orders import pull_routes as pulls
-from cardsync.orders import read_routes as order_reads
-from cardsync.orders import returns_routes as returns
-from cardsync.orders import routes as orders
-from cardsync.orders import sales_routes as sales
-from cardsync.orders import sales_summary_routes as sales_summary
-from cardsync.orders.pull_sessions import PULLS
-from cardsync.pictures import routes as pictures
-from cardsync.plans import plan_pages as plan_pages
-from cardsync.plans import routes as plans
-from cardsync.pricing.decisions import routes as price_reviews
-from cardsync.pricing.files import routes as pricing
-from cardsync.pricing.rollback import event_routes as events
-from cardsync.pricing.rollback import routes as rollbacks
-from cardsync.pricing.rule_tests import routes as rule_tests
-from cardsync.pricing.rules import routes as rules
-from cardsync.pricing.runs import routes as runs
-from cardsync.printing import routes as printing
-from cardsync.pulling import missing_routes as missing_cards
-from cardsync.pulling import phone_routes as phones
-from cardsync.pulling import routes as pull_links
-from cardsync.pulling.event_streams import PullStreams
-from cardsync.quick_add import routes as quick_add
-from cardsync.read_json import DECODERS
-from cardsync.recommendations import routes as recommendations
-from cardsync.releases import routes as releases
-from cardsync.releases.known_releases import TOPIC, KnownReleases
-from cardsync.repairs import routes as repairs
-from cardsync.secret import seal
-from cardsync.settings import Settings
-from cardsync.shelving import count_routes as counts
-from cardsync.shelving import routes as shelving
-from cardsync.storage import open_store, secret_key
-from cardsync.sync import routes as sync
-from cardsync.sync.last_seen import LastSeen
-from cardsync.telemetry.exporting import exporting
-from cardsync.today import routes as today
-from cardsync.today.waiting import KeptCounts
+from cardsync.imports import routes as inventory
+from cardsync.network import routes as discovery
+from cardsync.network.misses import Misses
+from cardsync.platform import limits
+from cardsync.platform.database.notify import Notices
+from cardsync.platform.database.session import Database
+from cardsync.platform.read_json import DECODERS
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store, secret_key
+from cardsync.platform.telemetry.exporting import exporting
+from cardsync.prices.decisions import routes as price_reviews
+from cardsync.prices.files import routes as pricing
+from cardsync.prices.plans import plan_pages as plan_pages
+from cardsync.prices.plans import routes as plans
+from cardsync.prices.recommendations import routes as recommendations
+from cardsync.prices.rollback import event_routes as events
+from cardsync.prices.rollback import routes as rollbacks
+from cardsync.prices.rule_tests import routes as rule_tests
+from cardsync.prices.rules import routes as rules
+from cardsync.prices.runs import routes as runs
+from cardsync.sales.lots import routes as lots
+from cardsync.sales.orders import pull_routes as pulls
+from cardsync.sales.orders import read_routes as order_reads
+from cardsync.sales.orders import returns_routes as returns
+from cardsync.sales.orders import routes as orders
+from cardsync.sales.orders import sales_routes as sales
+from cardsync.sales.orders import sales_summary_routes as sales_summary
+from cardsync.sales.orders.pull_sessions import PULLS
+from cardsync.sales.pulling import missing_routes as missing_cards
+from cardsync.sales.pulling import phone_routes as phones
+from cardsync.sales.pulling import routes as pull_links
+from cardsync.sales.pulling.event_streams import PullStreams
+from cardsync.shop.accounts import manage_routes as management
+from cardsync.shop.accounts import passkey_routes as passkeys
+from cardsync.shop.accounts import routes as accounts
+from cardsync.shop.accounts import session_routes as members
+from cardsync.shop.accounts import sign_in_pages as member_pages
+from cardsync.shop.activity import routes as activity
+from cardsync.shop.credits import routes as credits
+from cardsync.shop.notices import routes as notices
+from cardsync.shop.notices import unsubscribe_pages
+from cardsync.shop.operators import routes as operators
+from cardsync.shop.today import routes as today
+from cardsync.shop.today.waiting import KeptCounts
+from cardsync.stock.cards import kept_routes as kept
+from cardsync.stock.cards import routes as cards
+from cardsync.stock.contributions import routes as contributions
+from cardsync.stock.lists import routes as lists
+from cardsync.stock.pictures import routes as pictures
+from cardsync.stock.printing import routes as printing
+from cardsync.stock.quick_add import routes as quick_add
+from cardsync.stock.shelving import count_routes as counts
+from cardsync.stock.shelving import routes as shelving
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.asked_alike import asked_alike
@@ -115,7 +116,6 @@ from cardsync.web.parameters_first import read_parameters_first
 from cardsync.web.public_demo import kept_harmless
 from cardsync.web.public_fetch import Outward
 from cardsync.web.security_txt import security_txt
-from cardsync.workflows import routes as workflows
 
 
 async def _not_found(answer: Response[Any]) -> Response[Any]:
@@ -370,9 +370,9 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         template_config=pages.templates(
-            "cardsync.accounts",
-            "cardsync.plans",
-            "cardsync.notices",
+            "cardsync.shop.accounts",
+            "cardsync.prices.plans",
+            "cardsync.shop.notices",
             "cardsync.assistant.oauth",
             "cardsync.dashboard",
             asset=asset_url,

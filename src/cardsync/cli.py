@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from cardsync import __version__
-from cardsync.processes.command_line import EXIT_CODES, Result, prints
+from cardsync.operations.processes.command_line import EXIT_CODES, Result, prints
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from cardsync.database.session import Database
-    from cardsync.settings import Settings
+    from cardsync.platform.database.session import Database
+    from cardsync.platform.settings import Settings
 
 
 class Command(NamedTuple):
@@ -90,8 +90,8 @@ def _sentence(e: Exception) -> str | None:
     """Return what went wrong; None for a fault of the program."""
     from pydantic import ValidationError
 
-    from cardsync import errors
-    from cardsync.processes.embedded_host import EmbeddedError
+    from cardsync.operations.processes.embedded_host import EmbeddedError
+    from cardsync.platform import errors
 
     match e:
         case errors.CommandError() | EmbeddedError() | errors.Problem():
@@ -134,14 +134,14 @@ def _sentence(e: Exception) -> str | None:
             "Bring a customer's collection to a server, and see what the buy rules pay for it.",
         ),
         "lots": Command(
-            "cardsync.lots.commands:lots",
+            "cardsync.sales.lots.commands:lots",
             "Bring a CSV of what cards cost, or a payments report, to a server.",
         ),
         "price": Command(
-            "cardsync.inventory.price_commands:price",
+            "cardsync.imports.price_commands:price",
             "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
         ),
-        "pricing": Command("cardsync.pricing.commands:pricing", "Look after pricing runs."),
+        "pricing": Command("cardsync.prices.commands:pricing", "Look after pricing runs."),
     },
     epilog="Exit status: "
     + " ".join(f"{code}: {said}" for code, said in EXIT_CODES.items())
@@ -190,8 +190,8 @@ def serve(
 
     Example: cardsync serve --port 8080
     """
-    from cardsync.processes.command_line import say
-    from cardsync.processes.supervisor import serve as run_serve
+    from cardsync.operations.processes.command_line import say
+    from cardsync.operations.processes.supervisor import serve as run_serve
 
     run_serve(serve_settings(host, port, workers, data_dir), say, browser=not no_browser)
 
@@ -204,11 +204,11 @@ def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None)
 
     Example: cardsync set-up-link
     """
-    from cardsync.accounts import set_up_link
-    from cardsync.errors import CommandError
-    from cardsync.processes.backup_children import has_no_seller
-    from cardsync.processes.command_line import say
-    from cardsync.processes.supervisor import database
+    from cardsync.operations.processes.backup_children import has_no_seller
+    from cardsync.operations.processes.command_line import say
+    from cardsync.operations.processes.supervisor import database
+    from cardsync.platform.errors import CommandError
+    from cardsync.shop.accounts import set_up_link
 
     settings = serve_settings(host, port, None, data_dir)
     with database(settings, say) as ready:
@@ -226,7 +226,7 @@ def serve_settings(
     workers: int | None,
     data_dir: Path | None,
 ) -> Settings:
-    from cardsync.processes.command_line import settings_with
+    from cardsync.operations.processes.command_line import settings_with
 
     settings = settings_with(web_workers=workers, data_dir=data_dir)
     host = host or settings.host
@@ -237,9 +237,9 @@ def serve_settings(
 @program.command(hidden=True)
 def web() -> None:
     """One web process, as `serve` starts it."""
-    from cardsync.database.migrate import check
-    from cardsync.errors import CommandError
-    from cardsync.processes.command_line import settings_with
+    from cardsync.operations.processes.command_line import settings_with
+    from cardsync.platform.database.migrate import check
+    from cardsync.platform.errors import CommandError
 
     settings = settings_with()
     if settings.database_url is None:
@@ -247,7 +247,7 @@ def web() -> None:
             "a web process by itself needs CARDSYNC_DATABASE_URL; `cardsync serve` brings a database along"
         )
     check(settings.database_url)
-    from cardsync.processes.web_process import run_web
+    from cardsync.operations.processes.web_process import run_web
 
     run_web(settings)
 
@@ -258,12 +258,12 @@ def worker() -> None:
 
     Example: CARDSYNC_DATABASE_URL=postgresql://… cardsync worker
     """
-    from cardsync.processes.worker_memory import begin_anew
+    from cardsync.operations.processes.worker_memory import begin_anew
 
     begin_anew()
-    from cardsync.processes.await_database import await_database
-    from cardsync.processes.command_line import say, settings_with
-    from cardsync.processes.supervisor import Stopped, database, stop_on_signals
+    from cardsync.operations.processes.await_database import await_database
+    from cardsync.operations.processes.command_line import say, settings_with
+    from cardsync.operations.processes.supervisor import Stopped, database, stop_on_signals
 
     settings = settings_with()
     # The first process of a container has no other way to end while it waits.
@@ -273,7 +273,7 @@ def worker() -> None:
             await_database(settings, say)
         with database(settings, say, migrated=settings.database_url is None) as ready:
             # The checks above come first: the import below takes long.
-            from cardsync.processes.worker import serve_jobs
+            from cardsync.operations.processes.worker import serve_jobs
 
             serve_jobs(ready)
     except Stopped:
@@ -287,9 +287,9 @@ def migrate() -> Result:
 
     Example: cardsync migrate
     """
-    from cardsync.database.migrate import head_revision
-    from cardsync.processes.command_line import say, settings_with
-    from cardsync.processes.supervisor import database
+    from cardsync.operations.processes.command_line import say, settings_with
+    from cardsync.operations.processes.supervisor import database
+    from cardsync.platform.database.migrate import head_revision
 
     with database(settings_with(), say):
         revision = head_revision()
@@ -323,15 +323,15 @@ def demo(
     if public:
         if leave or marketplace:
             raise click.UsageError("--public runs by itself, without --exit and --marketplace")
-        from cardsync.processes.demo.nightly_demo import NIGHT, run_public
+        from cardsync_demo.nightly_demo import NIGHT, run_public
 
         at = undo_at.time() if undo_at else NIGHT
         run_public(serve_settings(None, port, None, data_dir), at)
         return
     if undo_at:
         raise click.UsageError("--undo-at needs --public")
-    from cardsync.processes.demo.simulated_marketplace import must_be_here
-    from cardsync.processes.demo.story import run as run_demo
+    from cardsync_demo.simulated_marketplace import must_be_here
+    from cardsync_demo.story import run as run_demo
 
     if marketplace:
         must_be_here()
@@ -346,7 +346,7 @@ def openapi() -> None:
     Example: cardsync openapi > openapi.json
     """
     from cardsync.asgi import create_app
-    from cardsync.settings import Settings
+    from cardsync.platform.settings import Settings
     from cardsync.web.openapi import document
 
     click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
@@ -391,7 +391,7 @@ def print_settings() -> Result:
 
     Example: cardsync settings
     """
-    from cardsync.settings import described_settings, settings_page
+    from cardsync.platform.settings import described_settings, settings_page
 
     return Result({"settings": described_settings()}, [settings_page().removesuffix("\n")])
 
@@ -416,7 +416,7 @@ def print_commands() -> None:
 
     Example: cardsync commands
     """
-    from cardsync.processes.commands_page import commands_page
+    from cardsync.operations.processes.commands_page import commands_page
 
     click.echo(commands_page(program), nl=False)
 
@@ -434,23 +434,25 @@ def print_troubleshooting() -> None:
 
 ADMIN = {
     "seller": Command(
-        "cardsync.accounts.commands:seller", "Create, change, show, move and delete sellers."
+        "cardsync.shop.accounts.commands:seller", "Create, change, show, move and delete sellers."
     ),
-    "key": Command("cardsync.accounts.commands:key", "Create, revoke and list API keys."),
+    "key": Command("cardsync.shop.accounts.commands:key", "Create, revoke and list API keys."),
     "token": Command(
-        "cardsync.accounts.token_commands:token",
+        "cardsync.shop.accounts.token_commands:token",
         "Create, revoke and list tokens of assistants and scripts.",
     ),
     "operator": Command(
-        "cardsync.operators.commands:operator", "Say which members run this installation, too."
+        "cardsync.shop.operators.commands:operator", "Say which members run this installation, too."
     ),
     "member": Command(
-        "cardsync.accounts.member_commands:member",
+        "cardsync.shop.accounts.member_commands:member",
         "Invite, list, change and remove the people of a seller account.",
     ),
-    "credits": Command("cardsync.credits.commands:credits", "Grant credits and read the ledger."),
+    "credits": Command(
+        "cardsync.shop.credits.commands:credits", "Grant credits and read the ledger."
+    ),
     "release": Command(
-        "cardsync.releases.commands:release",
+        "cardsync.agents.releases.commands:release",
         "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
     ),
     "rotate-secret": Command(
@@ -458,7 +460,7 @@ ADMIN = {
         "Put a new secret in the place of the installation's, while the service runs or not. What was sealed with the old one is sealed anew; links in mails that were sent before end.",
     ),
     "workflow": Command(
-        "cardsync.workflows.commands:workflow",
+        "cardsync.agents.workflows.commands:workflow",
         "Publish workflow packs for the agents, and kill versions that must not be used on.",
     ),
 }
@@ -506,7 +508,7 @@ def catalog_import(
     """
     from cardsync.catalog.load_catalog import load as load_catalog
     from cardsync.catalog.report import skipped_lines, write_skipped
-    from cardsync.processes.command_line import say, with_database
+    from cardsync.operations.processes.command_line import say, with_database
 
     async def load(database: Database) -> Result:
         report = await load_catalog(database, path, form, game, say, source)
@@ -542,7 +544,7 @@ def catalog_install(games: tuple[str, ...], source: str | None, fewer: bool) -> 
     from cardsync.catalog.install_catalog import install
     from cardsync.catalog.install_state import sources_for
     from cardsync.catalog.sources.source_record import CatalogError
-    from cardsync.processes.command_line import say, settings_with, with_database
+    from cardsync.operations.processes.command_line import say, settings_with, with_database
 
     settings = settings_with()
 
@@ -582,10 +584,10 @@ def catalog_back(game: str, source: str | None) -> Result:
 
     Example: cardsync catalog back magic
     """
-    from cardsync import clock
     from cardsync.catalog import install_state
     from cardsync.catalog.go_back import go_back
-    from cardsync.processes.command_line import say, settings_with, with_database
+    from cardsync.operations.processes.command_line import say, settings_with, with_database
+    from cardsync.platform import clock
 
     settings = settings_with()
 
@@ -610,10 +612,10 @@ def catalog_list() -> Result:
     """
     import msgspec
 
-    from cardsync import clock
     from cardsync.catalog.overview import CatalogShown, listed_lines, overview
     from cardsync.catalog.update_times import updates_of
-    from cardsync.processes.command_line import settings_with, with_database
+    from cardsync.operations.processes.command_line import settings_with, with_database
+    from cardsync.platform import clock
 
     settings = settings_with()
 
@@ -640,8 +642,8 @@ def catalog_match(path: Path, report: Path | None) -> Result:
 
     Example: cardsync catalog match export.csv --report unmatched.csv
     """
-    from cardsync.inventory.match_report import examine
-    from cardsync.processes.command_line import say, with_database
+    from cardsync.imports.match_report import examine
+    from cardsync.operations.processes.command_line import say, with_database
 
     async def run(database: Database) -> Result:
         counts = await examine(database, path, report, say)
@@ -701,10 +703,10 @@ def market_import(
 
     Example: cardsync market import prices.csv
     """
-    from cardsync import clock
+    from cardsync.catalog.market.load_observations import load as load_market
     from cardsync.catalog.report import skipped_lines, write_skipped
-    from cardsync.market.load_observations import load as load_market
-    from cardsync.processes.command_line import say, with_database
+    from cardsync.operations.processes.command_line import say, with_database
+    from cardsync.platform import clock
 
     moment = clock.read_moment(observed_at)
     if observed_at is not None and moment is None:

@@ -13,44 +13,44 @@ from cardsync.access import grant_models as grants
 from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
-from cardsync.agentwork import models as agentwork
+from cardsync.agents.agentwork import models as agentwork
+from cardsync.agents.releases import models as releases
+from cardsync.agents.repairs import models as repairs
+from cardsync.agents.seller_state import models as seller_state
+from cardsync.agents.sync import models as sync
+from cardsync.agents.workflows import models as workflows
 from cardsync.buying.buylist import models as buylist
 from cardsync.buying.collections import models as collections
 from cardsync.buying.offers import models as offers
 from cardsync.buying.rules import models as buy_rules
 from cardsync.buying.store_credit import models as store_credit
-from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
-from cardsync.contributions import models as contributions
-from cardsync.credits import models as credits
-from cardsync.database.columns import Base
-from cardsync.derived import models as figures
-from cardsync.discovery import models as discovery
-from cardsync.inventory import models as inventory
-from cardsync.lists import models as lists
-from cardsync.lots import models as lots
-from cardsync.market import models as market
-from cardsync.notices import models as notices
-from cardsync.old_data import models as old_data
+from cardsync.catalog.market import models as market
+from cardsync.imports import models as inventory
+from cardsync.network import models as discovery
 from cardsync.operations import models as operations
-from cardsync.orders import models as orders
-from cardsync.orders import pull_models as pulls
-from cardsync.pictures import models as pictures
-from cardsync.plans import models as plans
-from cardsync.pricing import models as pricing
-from cardsync.proposals import models as proposals
-from cardsync.pulling import models as pulling
-from cardsync.quick_add import models as quick_add
-from cardsync.recommendations import models as recommendations
-from cardsync.releases import models as releases
-from cardsync.repairs import models as repairs
-from cardsync.seller_state import models as seller_state
-from cardsync.shelving import models as shelving
-from cardsync.sync import models as sync
-from cardsync.today import models as today
-from cardsync.work import jobs
-from cardsync.work import models as uploads
-from cardsync.workflows import models as workflows
+from cardsync.platform.database.columns import Base
+from cardsync.platform.derived import models as figures
+from cardsync.platform.old_data import models as old_data
+from cardsync.platform.work import jobs
+from cardsync.platform.work import models as uploads
+from cardsync.prices import models as pricing
+from cardsync.prices.plans import models as plans
+from cardsync.prices.proposals import models as proposals
+from cardsync.prices.recommendations import models as recommendations
+from cardsync.sales.lots import models as lots
+from cardsync.sales.orders import models as orders
+from cardsync.sales.orders import pull_models as pulls
+from cardsync.sales.pulling import models as pulling
+from cardsync.shop.credits import models as credits
+from cardsync.shop.notices import models as notices
+from cardsync.shop.today import models as today
+from cardsync.stock.cards import models as cards
+from cardsync.stock.contributions import models as contributions
+from cardsync.stock.lists import models as lists
+from cardsync.stock.pictures import models as pictures
+from cardsync.stock.quick_add import models as quick_add
+from cardsync.stock.shelving import models as shelving
 
 metadata = Base.metadata
 

@@ -21,7 +21,7 @@ from tests.chaos.proxy import FAULTS, Proxy
 from tests.s3_server import s3_server
 from tests.system.processes import Server, kill, made_before
 
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
 
 DISK_BYTES = 100_000_000
 # A module of this folder moves the clock of each process.

@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import delete
 
 from builders import Seller, SellerBuilder, Service, a_csv, a_row
-from cardsync import clock
-from cardsync.releases.signing import canonical
+from cardsync.agents.releases.signing import canonical
+from cardsync.agents.workflows import publish_packs
+from cardsync.agents.workflows.models import WorkflowPack, WorkflowPackKill
+from cardsync.platform import clock
 from cardsync.web import bodies
-from cardsync.workflows import publish_packs
-from cardsync.workflows.models import WorkflowPack, WorkflowPackKill
 from packs_builder import LOCALE, MARKET, a_pack
 
 SHOWN = (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cardsync.processes import bind_address
-from cardsync.settings import Settings
+from cardsync.operations.processes import bind_address
+from cardsync.platform.settings import Settings
 
 
 @pytest.fixture

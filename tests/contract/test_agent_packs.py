@@ -16,7 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.contract.agent_fake_server import KEY, FakeServer, Fault
 
-from cardsync.releases.signing import public_key_of
+from cardsync.agents.releases.signing import public_key_of
 from cardsync_agent.client import Client, PackOffer, PersonsTurn, Refused, TryAgain
 from cardsync_agent.events import Reporter
 from cardsync_agent.signed_release import read_key

@@ -23,8 +23,8 @@ from tests.contract.agent_fake_server import KEY, FakeServer
 from tests.contract.agent_process import Agents, Ended
 from tests.contract.test_agent_loop import Running
 
-from cardsync.releases import offer as server_side
-from cardsync.releases.signing import canonical, public_key_of, sign
+from cardsync.agents.releases import offer as server_side
+from cardsync.agents.releases.signing import canonical, public_key_of, sign
 from cardsync_agent import __version__, signed_release
 from cardsync_agent.loop import PLATFORM
 from waiting import until

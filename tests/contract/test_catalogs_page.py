@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cardsync.catalog import install_catalog, install_state, source_files
 from cardsync.catalog.sources.declared import SOURCES, Source, of_game
-from cardsync.settings import Settings
+from cardsync.platform.settings import Settings
 
 PAGE = Path("docs/catalogs.md")
 

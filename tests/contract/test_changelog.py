@@ -44,4 +44,4 @@ def test_a_line_is_a_sentence_of_a_known_kind(file):
 def test_server_and_sync_app_have_one_version():
     assert __version__ == agent_version
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", __version__)
-    assert (TOP / "src/cardsync/version.py").is_symlink()
+    assert (TOP / "src/cardsync/platform/version.py").is_symlink()

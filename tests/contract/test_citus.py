@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 import citus_cluster
-from cardsync.database.migrate import migrate, tenant_table
-from cardsync.database.urls import APP_ROLE, libpq_url
-from cardsync.errors import CommandError
 from cardsync.operations.cluster_checks import spread_faults
 from cardsync.operations.distribute import distribute
 from cardsync.operations.take_backup import Source, take
+from cardsync.platform.database.migrate import migrate, tenant_table
+from cardsync.platform.database.urls import APP_ROLE, libpq_url
+from cardsync.platform.errors import CommandError
 
 COORDINATOR = os.environ.get("CARDSYNC_TEST_CITUS_URL")
 pytestmark = [

@@ -13,8 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from cardsync.cli import program
-from cardsync.processes.command_line import EXIT_CODES, Result, prints
-from cardsync.processes.commands_page import commands_page, leaves, line_and_example, takes_json
+from cardsync.operations.processes.command_line import EXIT_CODES, Result, prints
+from cardsync.operations.processes.commands_page import (
+    commands_page,
+    leaves,
+    line_and_example,
+    takes_json,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 # Servers, and what prints a file of its own form.

@@ -11,7 +11,7 @@ import pytest
 
 TOP = Path(__file__).parents[2]
 PROJECTS = {
-    "cardsync": (TOP, "src/cardsync", ("cardsync",)),
+    "cardsync": (TOP, "src", ("cardsync", "cardsync_demo")),
     "cardsync-agent": (TOP / "agent", "src/cardsync_agent", ("cardsync_agent",)),
 }
 # Asked for by what is asked for, as a part of it; and playwright is an extra.

@@ -19,9 +19,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from cardsync.processes.installation_metrics import GAUGES
-from cardsync.processes.worker import STREAMS
-from cardsync.settings import PREFIX, Settings
+from cardsync.operations.processes.installation_metrics import GAUGES
+from cardsync.operations.processes.worker import STREAMS
+from cardsync.platform.settings import PREFIX, Settings
 
 DEPLOY = Path("deploy")
 KUBERNETES = DEPLOY / "kubernetes"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from cardsync.derived.kept_figures import AT_ONCE, Figure
-from cardsync.processes.worker import KEPT
+from cardsync.operations.processes.worker import KEPT
+from cardsync.platform.derived.kept_figures import AT_ONCE, Figure
 from cardsync.tables import metadata
 
 PAGE = Path("docs/derived.md")

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cardsync.database.spread import for_nodes
-from cardsync.database.urls import APP_ROLE, libpq_url
 from cardsync.operations.distribute import Places, _grants
 from cardsync.operations.spread_triggers import replaced_functions
+from cardsync.platform.database.spread import for_nodes
+from cardsync.platform.database.urls import APP_ROLE, libpq_url
 from cardsync.tables import (
     EVERYWHERE,
     GLOBAL_BY_SELLER,

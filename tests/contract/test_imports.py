@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from cardsync.cli import admin, program
-from cardsync.processes.commands_page import leaves
+from cardsync.operations.processes.commands_page import leaves
 
 # Each would cost a worker some MB: webauthn 13, litestar 25.
 FOREIGN = {"webauthn", "litestar", "granian", "jinja2", "segno", "alembic"}
@@ -19,13 +19,16 @@ FRAMES = {"polars", "numpy"}
 DATABASE = {"psycopg", "sqlalchemy", "procrastinate", "pydantic", "structlog"}
 SETTINGS = "Settings(database_url='postgresql:///')"
 EXPORTING = f"""
-from cardsync.settings import Settings
-from cardsync.telemetry.exporting import exporting
+from cardsync.platform.settings import Settings
+from cardsync.platform.telemetry.exporting import exporting
 exporting({SETTINGS}, 'web').__enter__()
 """
 WEB = f"from cardsync.asgi import create_app{EXPORTING}create_app({SETTINGS})"
 # The supervisor loads more than a worker may.
-WORKER = ("import cardsync.processes.worker", f"import cardsync.processes.supervisor{EXPORTING}")
+WORKER = (
+    "import cardsync.operations.processes.worker",
+    f"import cardsync.operations.processes.supervisor{EXPORTING}",
+)
 
 
 @cache
@@ -82,13 +85,13 @@ def test_help_of_each_command_loads_the_command_line_alone():
 # The modules that each command loads where it runs, beside the database that all have.
 RUNS = {
     "admin key list": "from cardsync.access import keys",
-    "admin operator list": "from cardsync.operators import appoint",
+    "admin operator list": "from cardsync.shop.operators import appoint",
     "catalog list": "from cardsync.catalog import overview, update_times",
     "backup list": "from cardsync.operations import backup_folder, backup_bucket",
 }
 BESIDE_ALL = (
-    "from cardsync.processes.command_line import _load_logs; _load_logs()",
-    "import cardsync.database.session, cardsync.processes.supervisor, cardsync.logs",
+    "from cardsync.operations.processes.command_line import _load_logs; _load_logs()",
+    "import cardsync.platform.database.session, cardsync.operations.processes.supervisor, cardsync.platform.logs",
 )
 
 

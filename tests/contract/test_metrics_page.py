@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from cardsync.processes.installation_metrics import DEATHS, GAUGES
+from cardsync.operations.processes.installation_metrics import DEATHS, GAUGES
 
 PAGE = Path("docs/metrics.md")
 RULES = Path("deploy/prometheus/alerts.yml")
@@ -27,7 +27,7 @@ NAME = re.compile(r"\b(?:cardsync_[a-z_]+|up)\b")
 def exposed() -> dict[str, tuple[str, tuple[str, ...], str]]:
     """Kind, labels and meaning of each metric, by its name."""
     import cardsync.asgi
-    import cardsync.processes.worker  # noqa: F401
+    import cardsync.operations.processes.worker  # noqa: F401
 
     found = {}
     for collector in list(REGISTRY._collector_to_names):

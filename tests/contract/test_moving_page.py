@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cardsync.moving import archive_tables
-from cardsync.moving.archive_tables import Holds
+from cardsync.operations.moving import archive_tables
+from cardsync.operations.moving.archive_tables import Holds
 from cardsync.tables import seller_tables
 
 PAGE = Path("docs/moving.md")

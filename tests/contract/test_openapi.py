@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from builders import a_csv, a_row
 from callers import CALLERS, MORE_FOR_OWNERS
-from cardsync import errors
 from cardsync.cli import program
+from cardsync.platform import errors
 from cardsync.web.openapi import opened
 
 FILE = Path(__file__).parents[2] / "openapi.json"

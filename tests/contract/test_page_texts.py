@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from cardsync import errors
 from cardsync.dashboard import messages, page_texts
+from cardsync.platform import errors
 from cardsync.web.forms import sentence
 
 

@@ -1,4 +1,4 @@
-"""No door writes prices by itself: each goes through `plans/writes.py`, which holds the loss limits."""
+"""No door writes prices by itself: each goes through `prices/plans/writes.py`, which holds the loss limits."""
 
 import ast
 from pathlib import Path
@@ -53,7 +53,7 @@ def written_in(path: Path, operations: dict[str, set[str]] = OPERATIONS) -> set[
 def test_there_are_doors_to_look_at():
     assert {"routes.py", "pricing_sales.py"} <= {path.name for path in DOORS}
     # The look finds a call where there is one.
-    assert "rule_sets.create" in written_in(SOURCES / "plans" / "writes.py")
+    assert "rule_sets.create" in written_in(SOURCES / "prices" / "plans" / "writes.py")
 
 
 @pytest.mark.parametrize("path", DOORS, ids=lambda path: str(path.relative_to(SOURCES)))
@@ -64,6 +64,6 @@ def test_a_door_writes_prices_by_the_one_way(path):
 @pytest.mark.parametrize("module", OF_KEYS)
 def test_a_route_writes_what_rules_ask_by_the_one_way(module):
     operations = {module: OF_KEYS[module]}
-    assert written_in(SOURCES / "plans" / "writes.py", operations)
+    assert written_in(SOURCES / "prices" / "plans" / "writes.py", operations)
     doors = {path: written_in(path, operations) for path in DOORS if path.stem.endswith("routes")}
     assert not any(doors.values()), doors

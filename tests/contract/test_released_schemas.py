@@ -22,12 +22,12 @@ from tests.contract.test_tenancy import TENANT
 
 from builders import Seller, Service, read_csv
 from cardsync import __version__
-from cardsync.database.migrate import head_revision, keep_seal, migrate
-from cardsync.database.urls import engine_url, libpq_url
-from cardsync.processes.demo import demo_catalog
-from cardsync.secret import seal
-from cardsync.settings import Settings
+from cardsync.platform.database.migrate import head_revision, keep_seal, migrate
+from cardsync.platform.database.urls import engine_url, libpq_url
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
 from cardsync.tables import GLOBAL_BY_SELLER, metadata
+from cardsync_demo import demo_catalog
 from online_changes import watched
 from released_schemas import DUMPS, database_of, key_of
 

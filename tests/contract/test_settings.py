@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from sqlalchemy import create_engine
 
 from cardsync.cli import program
-from cardsync.database.urls import KEPT_ALIVE, engine_url, libpq_url, pooler_url
-from cardsync.settings import Settings
+from cardsync.platform.database.urls import KEPT_ALIVE, engine_url, libpq_url, pooler_url
+from cardsync.platform.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from builders import Seller, Service, a_csv, a_row, poll
-from cardsync import clock
+from cardsync.agents.seller_state import state as sync_state
 from cardsync.asgi import create_app
-from cardsync.database.hot_reads import PolledQuery
-from cardsync.seller_state import state as sync_state
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.database.hot_reads import PolledQuery
+from cardsync.platform.settings import Settings
 from sent_statements import counting, prepared
 
 AGENTS, ROUNDS = 20, 5

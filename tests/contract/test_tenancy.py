@@ -21,9 +21,9 @@ from browsers import joined
 from builders import a_csv, a_row
 from cardsync.access import sealed
 from cardsync.asgi import create_app
-from cardsync.database.hot_reads import PolledQuery
-from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
-from cardsync.moving.archive_tables import MEMBERS
+from cardsync.operations.moving.archive_tables import MEMBERS
+from cardsync.platform.database.hot_reads import PolledQuery
+from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 from requests_of_routes import DOCUMENT
 

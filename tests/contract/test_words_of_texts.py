@@ -16,11 +16,11 @@ GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 # What programs read of the API, and what the operator's terminal shows.
 NOT_FOR_SELLERS = (
     "web/field_words.py",
-    "derived/",
-    "releases/",
-    "workflows/",
-    "moving/",
-    "market/",
+    "platform/derived/",
+    "agents/releases/",
+    "agents/workflows/",
+    "operations/moving/",
+    "catalog/market/",
 )
 RULED_OUT = {
     "a verb that data does not have": r"stands?|stood|goes(?! (live|below|from))|comes|lies|tells|told|shall",

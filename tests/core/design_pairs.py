@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cardsync.repairs import snippet
-from cardsync.repairs.snippet import Page
+from cardsync.agents.repairs import snippet
+from cardsync.agents.repairs.snippet import Page
 from cardsync_agent.workflow import pack
 from marketplace import truth
 from marketplace.pages import unmarked

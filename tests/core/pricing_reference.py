@@ -16,8 +16,8 @@ from typing import Any, get_args
 
 import polars as pl
 
-from cardsync.pricing.engine.engine import INPUT_COLUMNS
-from cardsync.pricing.engine.rules import (
+from cardsync.prices.engine.engine import INPUT_COLUMNS
+from cardsync.prices.engine.rules import (
     Cap,
     MarketGate,
     PriceSource,

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from design_pairs import pairs
 
-from cardsync.repairs import snippet
-from cardsync.repairs.lost_element import seen_of
-from cardsync.repairs.propose_selector import Gone, Lost, propose
+from cardsync.agents.repairs import snippet
+from cardsync.agents.repairs.lost_element import seen_of
+from cardsync.agents.repairs.propose_selector import Gone, Lost, propose
 
 Way = Literal["selector", "record", "described"]
 CORPUS = Path(__file__).parent / "repairs_corpus"

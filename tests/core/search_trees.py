@@ -6,9 +6,10 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from cardsync.search.fields import CONDITIONS, FLAGS, THINGS
-from cardsync.search.folding import folded, is_punctuation
-from cardsync.search.tree import (
+from cardsync.platform.shelf_place import Place
+from cardsync.stock.search.fields import CONDITIONS, FLAGS, THINGS
+from cardsync.stock.search.folding import folded, is_punctuation
+from cardsync.stock.search.tree import (
     And,
     Named,
     Not,
@@ -21,7 +22,6 @@ from cardsync.search.tree import (
     all_of,
     any_of,
 )
-from cardsync.shelf_place import Place
 
 NAMES = [
     "Lightning Bolt",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cardsync.activity.entry_words import (
+from cardsync.shop.activity.entry_words import (
     ACTIONS,
     AREAS,
     action_words,

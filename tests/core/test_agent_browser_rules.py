@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.repairs.lost_element import wanted
-from cardsync.repairs.propose_selector import Lost, Proposal, propose
+from cardsync.agents.repairs.lost_element import wanted
+from cardsync.agents.repairs.propose_selector import Lost, Proposal, propose
 from cardsync_agent import clock
 from cardsync_agent.browser.csv_download import no_csv
 from cardsync_agent.browser.desktop_notification import notify

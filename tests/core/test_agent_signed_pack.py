@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.releases.signing import PACK_DOMAIN, canonical, public_key_of
+from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, public_key_of
 from cardsync_agent import signed_release
 from cardsync_agent.client import Offer
 from cardsync_agent.signed_release import Untrusted

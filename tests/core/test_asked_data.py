@@ -5,10 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cardsync.plans.asked_data import OF_FIELDS, OF_FLAGS, OF_RULES, OF_THINGS, asked_by, asked_of
-from cardsync.pricing.engine.rules import MarketGate, Rule, SellerPricing, Stale
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.search.fields import FIELDS, FLAGS, THINGS
+from cardsync.prices.engine.rules import MarketGate, Rule, SellerPricing, Stale
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.plans.asked_data import (
+    OF_FIELDS,
+    OF_FLAGS,
+    OF_RULES,
+    OF_THINGS,
+    asked_by,
+    asked_of,
+)
+from cardsync.stock.search.fields import FIELDS, FLAGS, THINGS
 
 # Numbers and words of the rule alone, and what uploads bring.
 OWN = {

@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backups_builder import a_backup
-from cardsync import errors
-from cardsync.operations import backup_folder, base_backup, pg_tools, take_backup
+from cardsync.operations import base_backup, pg_tools, take_backup
 from cardsync.operations.base_backup import needed
 from cardsync.operations.installation_backups import _kept
-from cardsync.storage import LocalStore
+from cardsync.platform import errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.storage import LocalStore
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.operations import backup_reports, backup_schedule
-from cardsync.operations.backup_folder import moment_of, name_of
+from cardsync.platform.backups import backup_reports, backup_schedule
+from cardsync.platform.backups.backup_folder import moment_of, name_of
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from cardsync import concurrency
-from cardsync.concurrency import beside
+from cardsync.platform import concurrency
+from cardsync.platform.concurrency import beside
 
 
 async def test_work_that_takes_its_cancellation_for_an_error_is_canceled_again(monkeypatch):

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync import limits
-from cardsync.errors import BadRequest, DecompressedTooLarge
+from cardsync.platform import limits
+from cardsync.platform.errors import BadRequest, DecompressedTooLarge
 from cardsync.web import bodies
 
 WHOLE = gzip.compress(b"a,b\n1,2\n", mtime=0)

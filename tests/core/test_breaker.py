@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from tests.core.pricing_reference import NOW, a_card, frame_of
 
-from cardsync.pricing.engine.breaker import CONFIRMED, REMEMBERED, leaps, stops, unconfirmed
-from cardsync.pricing.engine.engine import price
-from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.breaker import CONFIRMED, REMEMBERED, leaps, stops, unconfirmed
+from cardsync.prices.engine.engine import price
+from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
 
 AT_MARKET = Rule(id=1, name="At market", priority=1, state="published")
 

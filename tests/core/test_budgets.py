@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from cardsync.plans.budgets import Used, used_of
-from cardsync.pricing.loss.loss_limits import PAST
+from cardsync.prices.loss.loss_limits import PAST
+from cardsync.prices.plans.budgets import Used, used_of
 
 NOTHING = Used(0, 0, 0, 0, 700)
 

@@ -29,7 +29,7 @@ from cardsync.buying.engine.wanted_lines import (
     Spent,
     WantedLine,
 )
-from cardsync.pricing.engine.rules import InvalidRule
+from cardsync.prices.engine.rules import InvalidRule
 
 DOLLAR = 10_000
 RULE = BuyRule(

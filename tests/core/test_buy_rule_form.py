@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
 from cardsync.buying.engine.buy_rules import (
     GRADES,
     Band,
@@ -25,7 +24,8 @@ from cardsync.buying.rules.buy_rule_form import (
 )
 from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of, read_buy_rule
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.clock import now
+from cardsync.platform import errors
+from cardsync.platform.clock import now
 
 WORDS = st.text("abc -,\u00e9", max_size=9).map(lambda text: " ".join(text.split()))
 AMOUNTS = st.integers(0, 99_999).map(lambda cents: cents * 100)

@@ -6,7 +6,6 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from cardsync import errors
 from cardsync.access.caller import (
     CALLER,
     EVERY_SCOPE,
@@ -18,7 +17,8 @@ from cardsync.access.caller import (
 )
 from cardsync.access.models import Account
 from cardsync.access.sessions import SESSION_CALLER
-from cardsync.seller_state.models import SyncState
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.platform import errors
 
 FIELDS = (*CallerAccount.__struct_fields__, *SellerState.__struct_fields__)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.operations.catalog_age import Dated, is_late, is_old, old_at, troubles
+from cardsync.catalog.catalog_age import Dated, is_late, is_old, old_at, troubles
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

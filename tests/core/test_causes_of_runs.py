@@ -3,7 +3,7 @@
 from typing import get_args
 
 from cardsync.dashboard.pages.pricing_runs import CAUSES
-from cardsync.pricing.models import RunTrigger
+from cardsync.prices.models import RunTrigger
 
 
 def test_every_cause_has_its_words():

@@ -32,7 +32,7 @@ from cardsync.buying.collections.file_formats import (
     recognize,
 )
 from cardsync.buying.collections.list_lines import read_line
-from cardsync.errors import InvalidCsv
+from cardsync.platform.errors import InvalidCsv
 
 # A file of each app as it writes it, and what is read of it: copies, name, set, code, number, finish,
 # condition and language. The rows are of our own making.

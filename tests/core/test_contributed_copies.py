@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.contributions.newly_listed import (
+from cardsync.stock.contributions.newly_listed import (
     Live,
     Place,
     Published,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.access.entitlements import is_paid
-from cardsync.limits import PLANS
-from cardsync.sync.cooldown import meets, remaining_seconds, whole_seconds
+from cardsync.agents.sync.cooldown import meets, remaining_seconds, whole_seconds
+from cardsync.platform.limits import PLANS
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

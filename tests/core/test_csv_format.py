@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
-from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import read as read_pieces
-from cardsync.inventory.csv_header import Header, accept_check, begin
-from cardsync.inventory.price_file import price_updates_csv
-from cardsync.inventory.uncertain_records import MAX_CELL_CHARS
+from cardsync.imports.csv_format import read as read_pieces
+from cardsync.imports.csv_header import Header, accept_check, begin
+from cardsync.imports.price_file import price_updates_csv
+from cardsync.imports.uncertain_records import MAX_CELL_CHARS
+from cardsync.platform.errors import InvalidCsv
 
 BARE = HEADER_ONLY.removesuffix(b"\r\n")
 SMALL = b"TCGplayer Id,Product Name,Condition,Total Quantity,TCG Marketplace Price\n"

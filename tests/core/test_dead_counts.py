@@ -8,7 +8,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
-from cardsync.processes.metrics_server import _OfAll, fold_dead
+from cardsync.operations.processes.metrics_server import _OfAll, fold_dead
 
 KEY = mmap_key("seen", "seen_total", ["route"], ["/cards"], "Seen")
 

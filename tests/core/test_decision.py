@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.seller_state.sync_kinds import KINDS, is_stale, merge_kinds, read_kind
-from cardsync.sync.decision import Lock, SyncFacts, decide, due_at, in_quiet_hours, phase
+from cardsync.agents.seller_state.sync_kinds import KINDS, is_stale, merge_kinds, read_kind
+from cardsync.agents.sync.decision import Lock, SyncFacts, decide, due_at, in_quiet_hours, phase
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

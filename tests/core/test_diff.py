@@ -4,8 +4,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.cards.changes import AMOUNTS
-from cardsync.inventory.diff import values_hash
+from cardsync.imports.diff import values_hash
+from cardsync.stock.cards.changes import AMOUNTS
 
 amounts = st.one_of(st.none(), st.integers(0, 10**12 - 1))
 rows = st.tuples(*[amounts] * len(AMOUNTS), st.integers(0, 2**31 - 1))

@@ -28,8 +28,7 @@ from tests.core.pricing_reference import (
     random_seller,
 )
 
-from cardsync.lots.fee_schedule import net, schedule_at
-from cardsync.pricing.engine.engine import (
+from cardsync.prices.engine.engine import (
     PRICE_STEPS,
     RECEIPT_COLUMNS,
     Summary,
@@ -37,7 +36,7 @@ from cardsync.pricing.engine.engine import (
     price,
     summary,
 )
-from cardsync.pricing.engine.rules import (
+from cardsync.prices.engine.rules import (
     PRESETS,
     Cap,
     MarketGate,
@@ -49,9 +48,10 @@ from cardsync.pricing.engine.rules import (
     Stale,
     preset_rule,
 )
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.receipts import sentences
-from cardsync.pricing.receipts.sentences import blocker_codes
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.receipts import sentences
+from cardsync.prices.receipts.sentences import blocker_codes
+from cardsync.sales.lots.fee_schedule import net, schedule_at
 
 AT_MARKET = Rule(id=1, name="At market", priority=10, state="published")
 SELLER = SellerPricing()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.access.entitlements import entitlements, is_paid
-from cardsync.agentwork.tasks import advertised, lost
-from cardsync.limits import PLANS
+from cardsync.agents.agentwork.tasks import advertised, lost
+from cardsync.platform.limits import PLANS
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

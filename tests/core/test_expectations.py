@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.pricing.rule_tests.expectations import (
+from cardsync.prices.rule_tests.expectations import (
     BadExpectation,
     Expectation,
     read_expectation,

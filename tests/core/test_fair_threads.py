@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cardsync.database import seller_slots
+from cardsync.platform.database import seller_slots
 from cardsync.web.fair_threads import FairThreads
 
 GREEDY, OTHER = 1, 2

@@ -11,7 +11,7 @@ import pytest
 
 from cardsync.catalog import product_lines
 from cardsync.dashboard.formats import GAMES, Reader, zone_of
-from cardsync.money import percent
+from cardsync.platform.money import percent
 
 READER = Reader("en", UTC, datetime(2026, 7, 1, tzinfo=UTC))
 

@@ -13,15 +13,15 @@ from datetime import date
 import pytest
 
 import soak
-from cardsync import errors
 from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import propose, recognize
-from cardsync.inventory.typed_cells import read_price, read_quantity
-from cardsync.lots.lot_csv import read_lots
-from cardsync.lots.payment_csv import read_payments
-from cardsync.orders import feedback, rows, sales_reports
-from cardsync.pricing.inputs.rule_file import read_rule_set
+from cardsync.imports.typed_cells import read_price, read_quantity
+from cardsync.platform import errors
+from cardsync.prices.inputs.rule_file import read_rule_set
+from cardsync.sales.lots.lot_csv import read_lots
+from cardsync.sales.lots.payment_csv import read_payments
+from cardsync.sales.orders import feedback, rows, sales_reports
 from fuzzed import ODD_TEXTS, ODD_VALUES, Fuzz
 
 ORDER = {"order_number": "A-1", "buyer_name": "Mia", "order_date": "07/31/2026", "total_amt": 12.5}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cardsync.access.rate_limits import gcra
 from cardsync.access.rate_limits.bucket import Bucket, Verdict
-from cardsync.limits import Limit, read_limit
+from cardsync.platform.limits import Limit, read_limit
 
 START = 1_000_000.0
 

@@ -20,9 +20,9 @@ from tests.core.pricing_reference import (
     random_seller,
 )
 
-from cardsync import errors
-from cardsync.pricing.engine.engine import limited, price
-from cardsync.pricing.engine.rules import (
+from cardsync.platform import errors
+from cardsync.prices.engine.engine import limited, price
+from cardsync.prices.engine.rules import (
     Cap,
     InvalidRule,
     Rule,
@@ -31,11 +31,11 @@ from cardsync.pricing.engine.rules import (
     SmallCap,
     check_guard,
 )
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs import rule_json
-from cardsync.pricing.inputs.rule_file import RuleSet, read_rule_set, rule_set_text
-from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.receipts.sentences import explain
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs import rule_json
+from cardsync.prices.inputs.rule_file import RuleSet, read_rule_set, rule_set_text
+from cardsync.prices.receipts import parquet_file
+from cardsync.prices.receipts.sentences import explain
 
 RULE = Rule(1, "At market", 500, state="published")
 GUARD = Rule(2, "Guard", 400, state="published", guard=True)

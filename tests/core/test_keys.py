@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
 from cardsync.access import keys
 from cardsync.access.caller import KeyRing, bearer, owner_of
-from cardsync.database.session import Database
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
 
 # Written out again on purpose: the form is a promise to agents that exist.
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
-from cardsync.printing.sheets import SHEETS, layout, position, sheet_of
+from cardsync.platform import errors
+from cardsync.stock.printing.sheets import SHEETS, layout, position, sheet_of
 
 KEYS = st.sampled_from(sorted(SHEETS))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.dashboard.ladder import fall_of, ladder_of
-from cardsync.pricing.receipts.in_short import InShort, Move
+from cardsync.prices.receipts.in_short import InShort, Move
 
 
 def a_card(price="131.40", target="145.99", market="153.60", low="124.90"):

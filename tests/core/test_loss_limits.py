@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.plans.price_effect import ShopValue, moves_of, size_of
-from cardsync.plans.risk import Size, broken_limit, confirmation_of, needs_confirmation
-from cardsync.pricing.loss.loss_limits import PAST, Sums, summed
+from cardsync.prices.loss.loss_limits import PAST, Sums, summed
+from cardsync.prices.plans.price_effect import ShopValue, moves_of, size_of
+from cardsync.prices.plans.risk import Size, broken_limit, confirmation_of, needs_confirmation
 
 DOLLAR = 10_000
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cardsync.storage import LocalStore, ObjectMissing, StoreAway
+from cardsync.platform.storage import LocalStore, ObjectMissing, StoreAway
 
 
 async def test_a_body_that_is_gone_before_it_is_an_object_is_answered_503(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync.lots.lot_csv import amount_of, read_lots
-from cardsync.lots.payment_csv import read_payments
+from cardsync.sales.lots.lot_csv import amount_of, read_lots
+from cardsync.sales.lots.payment_csv import read_payments
 
 
 @pytest.mark.parametrize(

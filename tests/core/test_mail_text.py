@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import soak
-from cardsync.notices.mail_text import Letter, Line, Mail, mail_of
+from cardsync.shop.notices.mail_text import Letter, Line, Mail, mail_of
 
 NOW = datetime(2026, 11, 26, 15, 30, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.market.verdicts import (
+from cardsync.catalog.market.verdicts import (
     BUY_OUT_WINDOW,
     SALES_FETCHED,
     Cell,

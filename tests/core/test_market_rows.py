@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from cardsync.market.observation_files import slices
+from cardsync.catalog.market.observation_files import slices
 
 HEAD = "product_id,condition,printing,language,price,quantity,observed_at"
 ROWS = [f"{at},NM,Normal,English,1.25,2,2026-11-20" for at in range(1, 101)]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.market import sums
-from cardsync.market.verdicts import SALES_WEEK, SALES_WINDOW, SUPPLY_SINCE
+from cardsync.catalog.market import sums
+from cardsync.catalog.market.verdicts import SALES_WEEK, SALES_WINDOW, SUPPLY_SINCE
 
 NOW = 1_800_000_000_000_000
 TICK = timedelta(microseconds=1)

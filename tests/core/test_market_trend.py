@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync.cards.market_trend import DAYS, HEIGHT, WIDTH, trend_of
+from cardsync.stock.cards.market_trend import DAYS, HEIGHT, WIDTH, trend_of
 
 
 def points(trend):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cardsync.search.meant_flags import meant
+from cardsync.stock.search.meant_flags import meant
 
 
 @pytest.mark.parametrize(

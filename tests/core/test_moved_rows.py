@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.errors import InvalidPayload
-from cardsync.pricing.rollback.packed_rows import pack, unpack
-from cardsync.pricing.rollback.repricing_events import moved_rows
+from cardsync.platform.errors import InvalidPayload
+from cardsync.prices.rollback.packed_rows import pack, unpack
+from cardsync.prices.rollback.repricing_events import moved_rows
 
 plain = st.decimals("1", "99999999.9999", places=2).map(str)
 odd = st.one_of(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from cardsync.cards.chosen_match import KIND
-from cardsync.moving.new_ids import NewIds
+from cardsync.operations.moving.new_ids import NewIds
+from cardsync.stock.cards.chosen_match import KIND
 from cardsync.tables import metadata
 
 IDS = NewIds(

@@ -11,10 +11,11 @@ import pytest
 from standardwebhooks import Webhook as Reader
 from standardwebhooks import WebhookVerificationError
 
-from cardsync.notices.mail_server import MailServer, read_mail_url
-from cardsync.notices.news import Found, Reported, news, of_conditions
-from cardsync.notices.next_times import THREE_DAYS, next_digest, next_try
-from cardsync.notices.notice_kinds import (
+from cardsync.platform.settings import Settings
+from cardsync.shop.notices.mail_server import MailServer, read_mail_url
+from cardsync.shop.notices.news import Found, Reported, news, of_conditions
+from cardsync.shop.notices.next_times import THREE_DAYS, next_digest, next_try
+from cardsync.shop.notices.notice_kinds import (
     EVENTS,
     KINDS,
     LEFT_OUT,
@@ -22,8 +23,8 @@ from cardsync.notices.notice_kinds import (
     kinds_for,
     way_of,
 )
-from cardsync.notices.unsubscribe_links import Unsubscriber, read_token, unsubscribe_url
-from cardsync.notices.webhook_signature import (
+from cardsync.shop.notices.unsubscribe_links import Unsubscriber, read_token, unsubscribe_url
+from cardsync.shop.notices.webhook_signature import (
     Unsealed,
     new_message_id,
     new_secret,
@@ -31,8 +32,7 @@ from cardsync.notices.webhook_signature import (
     signed_headers,
     unsealed,
 )
-from cardsync.settings import Settings
-from cardsync.today.shop_facts import Condition, Kind
+from cardsync.shop.today.shop_facts import Condition, Kind
 
 NOW = datetime(2026, 11, 26, 15, 30, tzinfo=UTC)
 

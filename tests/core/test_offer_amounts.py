@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
 from cardsync.buying.offers.offer_amounts import (
     NEXT,
     Payment,
@@ -18,6 +17,7 @@ from cardsync.buying.offers.offer_amounts import (
     regraded,
     totals,
 )
+from cardsync.platform import errors
 
 CENTS = st.integers(1, 100_000).map(lambda cents: Decimal(cents) / 100)
 BOTH = st.builds(Priced, st.integers(0, 40), CENTS, CENTS)

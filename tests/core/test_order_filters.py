@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
-from cardsync.orders.order_filter import (
+from cardsync.platform import errors
+from cardsync.sales.orders.order_filter import (
     BLOCKS_FROM,
     Blocks,
     OrderFilter,

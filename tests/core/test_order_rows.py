@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors, limits
-from cardsync.orders import cells, rows
+from cardsync.platform import errors, limits
+from cardsync.sales.orders import cells, rows
 
 
 def read(*given: dict[str, Any], kind: str = "orders") -> rows.Rows:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cardsync.market.verdicts import Price
-from cardsync.recommendations.own_history import history_of
+from cardsync.catalog.market.verdicts import Price
+from cardsync.prices.recommendations.own_history import history_of
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

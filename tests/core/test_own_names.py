@@ -2,7 +2,7 @@
 
 import pytest
 
-from cardsync.settings import Settings
+from cardsync.platform.settings import Settings
 
 LOOPBACK = [
     "localhost",

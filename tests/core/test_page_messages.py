@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
 from cardsync.dashboard import messages
 from cardsync.dashboard.messages import MESSAGES, left, message, sentences, together
-from cardsync.shelf_place import Place
+from cardsync.platform import errors
+from cardsync.platform.shelf_place import Place
 
 PAGES = Path(messages.__file__).parent
 

@@ -9,7 +9,9 @@ from cardsync.web import pages
 
 @pytest.fixture(scope="module")
 def environment() -> Environment:
-    return pages.templates("cardsync.accounts", asset=str, sprite=Markup).engine_instance.engine
+    return pages.templates(
+        "cardsync.shop.accounts", asset=str, sprite=Markup
+    ).engine_instance.engine
 
 
 def test_a_page_that_lacks_a_value_fails(environment):

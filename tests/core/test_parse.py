@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
-from cardsync.errors import InvalidCsv
-from cardsync.inventory.parse import FRAME_COLUMNS, Parsed, ProductLines, every_rejected, parse
-from cardsync.inventory.price_file import price_updates_csv
-from cardsync.inventory.rejected_rows import rejected_csv
-from cardsync.inventory.typed_cells import read_price
+from cardsync.imports.parse import FRAME_COLUMNS, Parsed, ProductLines, every_rejected, parse
+from cardsync.imports.price_file import price_updates_csv
+from cardsync.imports.rejected_rows import rejected_csv
+from cardsync.imports.typed_cells import read_price
+from cardsync.platform.errors import InvalidCsv
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price")

@@ -17,19 +17,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import errors
 from cardsync.buying.collections.collection_cells import read_rows as read_cards
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import BY_KEY, recognize
-from cardsync.inventory.parse import ProductLines, parse
-from cardsync.inventory.rejected_rows import merged, rejected_csv
-from cardsync.lots.lot_csv import read_lots
-from cardsync.lots.payment_csv import read_payments
-from cardsync.market.observation_files import MarketFileError
-from cardsync.market.observation_files import slices as market_slices
-from cardsync.money import read_amount
-from cardsync.orders import rows as rows_of_orders
-from cardsync.table_text import AS_EXPORTED, Row, column_name, read_rows, typed_number
+from cardsync.catalog.market.observation_files import MarketFileError
+from cardsync.catalog.market.observation_files import slices as market_slices
+from cardsync.imports.parse import ProductLines, parse
+from cardsync.imports.rejected_rows import merged, rejected_csv
+from cardsync.platform import errors
+from cardsync.platform.money import read_amount
+from cardsync.platform.table_text import AS_EXPORTED, Row, column_name, read_rows, typed_number
+from cardsync.sales.lots.lot_csv import read_lots
+from cardsync.sales.lots.payment_csv import read_payments
+from cardsync.sales.orders import rows as rows_of_orders
 from cardsync_agent import file_kinds
 from cardsync_agent.csv_records import Damaged
 from cardsync_agent.inbox import header_problem

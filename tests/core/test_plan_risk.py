@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.access.caller import Identity
-from cardsync.plans.basis import drifted
-from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
-from cardsync.plans.risk import Size, broken_limit, confirmation_of, risk_of
-from cardsync.pricing.loss.loss_limits import Sums
+from cardsync.prices.loss.loss_limits import Sums
+from cardsync.prices.plans.basis import drifted
+from cardsync.prices.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
+from cardsync.prices.plans.risk import Size, broken_limit, confirmation_of, risk_of
 
 RISKS = ("low", "medium", "high", "critical")
 MODES = ("deny", "always_ask", "ask_for_mutations", "auto_low_risk", "auto_unless_critical")

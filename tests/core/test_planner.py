@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.sync.planner import (
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.agents.sync.planner import (
     HISTORY_STEPS,
     PRICING_CHAIN,
     STEPS,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cardsync.catalog.match import ROW_KEYS, row_keys
 from cardsync.catalog.product_names import _parted, _parts
 from cardsync.catalog.products import ROW_COLUMNS, printings
-from cardsync.search.folding import search_columns
+from cardsync.stock.search.folding import search_columns
 
 ROWS = st.lists(
     st.fixed_dictionaries(

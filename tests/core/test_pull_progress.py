@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import soak
-from cardsync.pulling.progress import Mark, fold, undone_by
+from cardsync.sales.pulling.progress import Mark, fold, undone_by
 
 
 def mark(id, kind="pulled", item=1, quantity=1, undoes="", device="a", person=""):

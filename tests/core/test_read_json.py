@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from cardsync import errors
-from cardsync.described import Like
-from cardsync.read_json import Id, ReadBy, given_fields, not_json, read
+from cardsync.platform import errors
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import Id, ReadBy, given_fields, not_json, read
 
 Size = Annotated[int, Meta(ge=1, le=5000)]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cardsync.pricing.engine.engine import PRICE_STEPS
-from cardsync.pricing.receipts.in_short import InShort, Move, in_short
+from cardsync.prices.engine.engine import PRICE_STEPS
+from cardsync.prices.receipts.in_short import InShort, Move, in_short
 
 
 def step(name, before, after, **own):

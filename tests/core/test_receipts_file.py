@@ -21,11 +21,11 @@ from tests.core.pricing_reference import (
     random_seller,
 )
 
-from cardsync.pricing.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
-from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.receipts.sentences import explain
+from cardsync.prices.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
+from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.receipts import parquet_file
+from cardsync.prices.receipts.sentences import explain
 
 seeds = st.integers(0, 2**32)
 TEXTS = ("condition", "printing", "language")

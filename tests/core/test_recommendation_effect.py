@@ -2,7 +2,7 @@
 
 import pytest
 
-from cardsync.recommendations.review_effect import Pair, effect_of
+from cardsync.prices.recommendations.review_effect import Pair, effect_of
 
 
 def pairs(count, brought, alone, sold=True):

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync.lots.fee_schedule import net
-from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.recommendations import generation
-from cardsync.recommendations.evidence_json import evidence_of
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.rules import Cap, Rule, SellerPricing
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.recommendations import generation
+from cardsync.prices.recommendations.evidence_json import evidence_of
+from cardsync.sales.lots.fee_schedule import net
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = timedelta(hours=24)

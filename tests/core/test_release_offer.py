@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from cardsync.releases.offer import (
+from cardsync.agents.releases.offer import (
     Installation,
     Published,
     choose,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from cardsync import limits
-from cardsync.repairs import snippet
-from cardsync.repairs.label_words import alike, distinctive, likeness, named, words
-from cardsync.repairs.lost_element import seen_of, wanted
-from cardsync.repairs.meanings import turns
-from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
+from cardsync.agents.repairs import snippet
+from cardsync.agents.repairs.label_words import alike, distinctive, likeness, named, words
+from cardsync.agents.repairs.lost_element import seen_of, wanted
+from cardsync.agents.repairs.meanings import turns
+from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
+from cardsync.platform import limits
 
 # The marketplace's pages as a workflow meets them: the export and the import of prices, the orders.
 EXPORT = """

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from cardsync.market.verdicts import (
+from cardsync.catalog.market.verdicts import (
     SUPPLY_SINCE,
     Cell,
     Price,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cardsync.pricing.engine.rules import (
+from cardsync.prices.engine.rules import (
     PRESETS,
     Cap,
     InvalidRule,

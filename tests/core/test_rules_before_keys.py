@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.rules_before_keys import Change, leaps, moved_by_keys, undone
+from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.rules_before_keys import Change, leaps, moved_by_keys, undone
 
 OLD, NEW = Rule(1, "R", 1, adjust_bp=0), Rule(1, "R", 1, adjust_bp=-9000)
 IMAGE = {

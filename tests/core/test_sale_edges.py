@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cardsync.pricing.engine.rules import Sale
-from cardsync.pricing.runs.sale_edges import in_force, next_edge, passed
+from cardsync.prices.engine.rules import Sale
+from cardsync.prices.runs.sale_edges import in_force, next_edge, passed
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

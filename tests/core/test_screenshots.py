@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import a_chunk, a_png
-from cardsync import limits
-from cardsync.errors import PayloadTooLarge
-from cardsync.sync.screenshots import BadScreenshot, check_png, read_screenshot
+from cardsync.agents.sync.screenshots import BadScreenshot, check_png, read_screenshot
+from cardsync.platform import limits
+from cardsync.platform.errors import PayloadTooLarge
 
 
 def an_ihdr(width=1, height=1, depth=8, colour=2, compression=0, filtering=0, interlace=0):

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_trees import trees
 
-from cardsync.cards.card_filter import CardPage, read_filter
 from cardsync.dashboard.pages.cards import address_of
-from cardsync.search.chips import chips_of, query_of, with_part
-from cardsync.search.parser import parse
-from cardsync.search.tree import And, all_of, print_query
+from cardsync.stock.cards.card_filter import CardPage, read_filter
+from cardsync.stock.search.chips import chips_of, query_of, with_part
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import And, all_of, print_query
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.search.completion import OwnNames, complete
-from cardsync.search.parser import parse
+from cardsync.stock.search.completion import OwnNames, complete
+from cardsync.stock.search.parser import parse
 
 OWN = OwnNames(
     sets=["Base Set", "Dominaria United", 'The "Set"'],

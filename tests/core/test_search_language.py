@@ -12,10 +12,11 @@ from search_trees import trees
 
 import soak
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.search.fields import QueryError, nearest
-from cardsync.search.folding import folded, search_columns, search_text, words
-from cardsync.search.parser import parse
-from cardsync.search.tree import (
+from cardsync.platform.shelf_place import Place
+from cardsync.stock.search.fields import QueryError, nearest
+from cardsync.stock.search.folding import folded, search_columns, search_text, words
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import (
     EVERYTHING,
     And,
     Named,
@@ -28,7 +29,6 @@ from cardsync.search.tree import (
     asks_for_gone,
     print_query,
 )
-from cardsync.shelf_place import Place
 
 
 def term(field, op, *values):

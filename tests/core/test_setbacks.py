@@ -11,8 +11,8 @@ from psycopg_pool import PoolTimeout
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from cardsync.storage import ObjectMissing
-from cardsync.work.setbacks import (
+from cardsync.platform.storage import ObjectMissing
+from cardsync.platform.work.setbacks import (
     MAX_AGE,
     MAX_TIMES,
     GiveUp,

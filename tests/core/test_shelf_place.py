@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync import limits
-from cardsync.shelf_place import Place, box_in, boxes_between, place_in, way_of
+from cardsync.platform import limits
+from cardsync.platform.shelf_place import Place, box_in, boxes_between, place_in, way_of
 
 LABELS = st.text(
     st.sampled_from(string.ascii_letters + string.digits + " -.#_äÉß箱"), min_size=1, max_size=12

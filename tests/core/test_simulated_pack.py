@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from design_pairs import ELEMENTS, the_pack
 
-from cardsync.repairs import snippet
-from cardsync.repairs.snippet import Page
+from cardsync.agents.repairs import snippet
+from cardsync.agents.repairs.snippet import Page
 from cardsync_agent.workflow import pack
 from cardsync_agent.workflow.pack import Locator
 from marketplace import truth

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.credits.skip_wait import SkipWaitFacts, decide
+from cardsync.shop.credits.skip_wait import SkipWaitFacts, decide
 
 # Nothing in the way: the one case that costs a credit.
 CHARGEABLE = SkipWaitFacts(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync.discovery.optimum import answers, solve
-from cardsync.discovery.split import Basket, Offer, Split, Wish, cost_of, filled, greedy
+from cardsync.network.optimum import answers, solve
+from cardsync.network.split import Basket, Offer, Split, Wish, cost_of, filled, greedy
 
 STEPS = [[], [(0, 0)], [(0, 127)], [(0, 127), (500, 320)], [(0, 200), (400, 0)], [(300, 90)]]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.sql import SQL, Literal
 
-from cardsync.database.statement_words import described, summary
+from cardsync.platform.database.statement_words import described, summary
 
 QUOTED = st.text(alphabet="secret' ;$\\x-", max_size=30)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.agentwork.task_kinds import KINDS, PRICE_TASKS, handed_out, named_kinds
+from cardsync.agents.agentwork.task_kinds import KINDS, PRICE_TASKS, handed_out, named_kinds
 
 some_kinds = st.none() | st.sets(st.sampled_from([*KINDS, "make_coffee"]))
 flags = st.booleans()

@@ -9,10 +9,10 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync.operations.catalog_age import Trouble
-from cardsync.sync.persons_turn import KINDS, Turn
-from cardsync.today.conditions import conditions, same_days_before, ship_by
-from cardsync.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
+from cardsync.agents.sync.persons_turn import KINDS, Turn
+from cardsync.catalog.catalog_age import Trouble
+from cardsync.shop.today.conditions import conditions, same_days_before, ship_by
+from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.pricing_reference import NOW, a_card, frame_of
 
-from cardsync.pricing.engine.engine import price
-from cardsync.pricing.engine.rules import (
+from cardsync.prices.engine.engine import price
+from cardsync.prices.engine.rules import (
     PRESETS,
     Cap,
     InvalidRule,
@@ -23,9 +23,9 @@ from cardsync.pricing.engine.rules import (
     Sale,
     SellerPricing,
 )
-from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.receipts import sentences
-from cardsync.pricing.receipts.sentences import blocker_codes
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.receipts import sentences
+from cardsync.prices.receipts.sentences import blocker_codes
 
 RULE = Rule(id=1, name="At market", priority=10, state="published", undercut_up_bp=500)
 SELLER = SellerPricing()

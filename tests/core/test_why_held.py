@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from cardsync.cards.shown import GateHold
-from cardsync.pricing.engine.steps import GATE_PASSED, VERDICT
-from cardsync.recommendations.shown import HeldShown
-from cardsync.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
+from cardsync.prices.engine.steps import GATE_PASSED, VERDICT
+from cardsync.prices.recommendations.shown import HeldShown
+from cardsync.prices.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
+from cardsync.stock.cards.shown import GateHold
 
 CASES = [
     (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.orders.work_order import ToPull, items_in_order, work_order
-from cardsync.shelf_place import Place
+from cardsync.platform.shelf_place import Place
+from cardsync.sales.orders.work_order import ToPull, items_in_order, work_order
 
 
 def nowhere(_item: int) -> None:

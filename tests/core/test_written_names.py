@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cardsync.search.doubtful_names import is_doubtful, readable, spans, written
-from cardsync.search.tree import Tree
+from cardsync.stock.search.doubtful_names import is_doubtful, readable, spans, written
+from cardsync.stock.search.tree import Tree
 from search_evaluator import holds
 from written_names import forms, of_catalogs
 

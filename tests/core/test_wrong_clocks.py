@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cardsync.seller_state.models import SyncState
-from cardsync.seller_state.state import lease_is_live
-from cardsync.settings import Settings
-from cardsync.work.setbacks import LONGEST_PAUSE, Tries
-from cardsync.work.streams import Due
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.agents.seller_state.state import lease_is_live
+from cardsync.platform.settings import Settings
+from cardsync.platform.work.setbacks import LONGEST_PAUSE, Tries
+from cardsync.platform.work.streams import Due
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 

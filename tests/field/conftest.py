@@ -11,7 +11,7 @@ import pytest
 
 from builders import Service
 from cardsync.catalog.load_catalog import load
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 
 CATALOGS = Path(__file__).parent / "catalogs"
 _TABLES = """

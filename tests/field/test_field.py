@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cardsync.logs import setup_logging
+from cardsync.platform.logs import setup_logging
 from field_doors import DOORS
 
 HERE = Path(__file__).parent

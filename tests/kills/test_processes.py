@@ -32,14 +32,14 @@ from tests.system.processes import (
 )
 
 import soak
-from cardsync.processes.web_process import ENDING_SECONDS
+from cardsync.operations.processes.web_process import ENDING_SECONDS
 
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 
 # How many of so many workers outlive a signal that is sent as soon as they are there.
 FORKS = """
 import multiprocessing, signal, sys, time
-from cardsync.processes.web_process import workers_end_at_signals_from_the_start
+from cardsync.operations.processes.web_process import workers_end_at_signals_from_the_start
 
 signal.signal(signal.SIGTERM, lambda *_: None)  # as the server's, which workers inherit
 workers_end_at_signals_from_the_start()

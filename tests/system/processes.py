@@ -33,13 +33,13 @@ import psycopg
 from psycopg.rows import dict_row
 
 from builders import uncap
-from cardsync.accounts import sellers
-from cardsync.database.migrate import migrate
-from cardsync.database.session import Database
-from cardsync.database.urls import APP_ROLE, libpq_url
-from cardsync.processes import embedded
-from cardsync.secret import seal
-from cardsync.settings import Settings
+from cardsync.operations.processes import embedded
+from cardsync.platform.database.migrate import migrate
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import APP_ROLE, libpq_url
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import sellers
 from one_run import one_at_a_time
 from waiting import until
 

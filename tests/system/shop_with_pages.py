@@ -17,10 +17,10 @@ from tests.system.processes import Seller, Server
 from tests.system.processes import until as eventually
 
 from builders import a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.database.session import Database
-from cardsync.operators import appoint
-from cardsync.processes.demo.demo_catalog import INVENTORY
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.shop.operators import appoint
+from cardsync_demo.demo_catalog import INVENTORY
 
 HOSTILE = "<b onclick='x'>A & \"B\"</b> \u202eright to left\u202c zero\u200bwidth " + "long" * 60
 NOW = datetime.now(UTC).replace(microsecond=0)

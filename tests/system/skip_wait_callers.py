@@ -19,12 +19,12 @@ import uvloop
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from cardsync import clock
 from cardsync.access.caller import KeyRing, caller_of, owner_of
-from cardsync.credits.skip_wait import skip_wait
-from cardsync.database.session import Database
-from cardsync.errors import Problem
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.errors import Problem
+from cardsync.platform.settings import Settings
+from cardsync.shop.credits.skip_wait import skip_wait
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from time import perf_counter
 import psycopg
 import uvloop
 
-from cardsync import clock
 from cardsync.access.caller import caller_of
-from cardsync.agentwork.claims import Outcome, claim, end_claim
-from cardsync.database.session import Database
-from cardsync.database.urls import libpq_url
-from cardsync.settings import Settings
+from cardsync.agents.agentwork.claims import Outcome, claim, end_claim
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.settings import Settings
 
 # (seller, key's id) → the task that was claimed and completed, None if none waits.
 Take = Callable[[int, int], Awaitable[int | None]]

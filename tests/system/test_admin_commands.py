@@ -22,7 +22,7 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row, an_order
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 from packs_builder import LOCALE, MARKET, a_pack
 
 # The command, what it is given, and a text that it prints. The commands of a step run side by side;

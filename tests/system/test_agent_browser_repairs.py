@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server
 from tests.system.workflow_runner import Runner, a_browser, chromium
 
 import soak
-from cardsync.repairs.propose_selector import Gone, Lost, propose
+from cardsync.agents.repairs.propose_selector import Gone, Lost, propose
 from cardsync_agent import cli
 from cardsync_agent.browser import page_snippet
 from cardsync_agent.browser.start_browser import SellersBrowser

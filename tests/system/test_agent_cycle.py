@@ -23,9 +23,9 @@ from tests.system.processes import Seller, Server, kill, until
 
 import soak
 from builders import read_csv
-from cardsync import clock
-from cardsync.processes.demo import order_texts as demo_orders
+from cardsync.platform import clock
 from cardsync_agent.client import Client
+from cardsync_demo import order_texts as demo_orders
 
 PACE = {
     "SETTLE": "0.1",

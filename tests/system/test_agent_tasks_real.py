@@ -19,8 +19,8 @@ from tests.system.processes import Server, until
 from tests.system.test_agent_cycle import Shop
 
 from builders import a_csv, a_row, read_csv
-from cardsync import clock
-from cardsync.processes.demo import order_texts
+from cardsync.platform import clock
+from cardsync_demo import order_texts
 
 CARDS = range(1, 11)
 THIRD = NOW.isoformat()

@@ -21,10 +21,11 @@ from tests.soak import count
 from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, until
 
 from builders import a_csv, a_row
-from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import asked_backup, asked_restore, backup_folder
-from cardsync.operations.backup_schedule import TOO_OLD
-from cardsync.processes import embedded
+from cardsync.operations import asked_restore
+from cardsync.operations.processes import embedded
+from cardsync.platform.backups import asked_backup, backup_folder
+from cardsync.platform.backups.backup_schedule import TOO_OLD
+from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 FIRST = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
 LATER = a_csv(*(a_row(n, name=f"Card {n}", price="9.00") for n in range(1, 41)))

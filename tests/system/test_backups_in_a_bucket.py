@@ -10,9 +10,9 @@ from tests.system.processes import CARDS, Server, a_folder
 
 from backups_builder import a_backup
 from builders import a_csv, a_row
-from cardsync import errors
-from cardsync.operations import backup_folder
 from cardsync.operations.backup_bucket import Bucket
+from cardsync.platform import errors
+from cardsync.platform.backups import backup_folder
 
 URL = "s3://cardsync-backups/of/this/shop"
 

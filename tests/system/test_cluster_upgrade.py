@@ -20,12 +20,17 @@ import psycopg
 import pytest
 from tests.system.processes import a_folder, until
 
-from cardsync.database.migrate import head_revision, migrate
-from cardsync.database.urls import libpq_url
-from cardsync.processes import cluster_upgrade, embedded_host
-from cardsync.processes.cluster_server import SUPERUSER
-from cardsync.processes.embedded import running
-from cardsync.processes.embedded_host import CLUSTER, bundled, choose_home, database_account
+from cardsync.operations.processes import cluster_upgrade, embedded_host
+from cardsync.operations.processes.cluster_server import SUPERUSER
+from cardsync.operations.processes.embedded import running
+from cardsync.operations.processes.embedded_host import (
+    CLUSTER,
+    bundled,
+    choose_home,
+    database_account,
+)
+from cardsync.platform.database.migrate import head_revision, migrate
+from cardsync.platform.database.urls import libpq_url
 from released_schemas import DUMPS, text_of
 from soak import count
 
@@ -33,7 +38,7 @@ OLD, NEW = min(bundled()), max(bundled())
 START = """
 import sys
 from pathlib import Path
-from cardsync.processes.embedded import running
+from cardsync.operations.processes.embedded import running
 with running(Path(sys.argv[1]), say=lambda line: print(line, flush=True)):
     print("is up", flush=True)
 """

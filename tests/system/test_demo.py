@@ -17,11 +17,11 @@ import pytest
 from tests.system.processes import PROGRAM, Server, a_folder, processes_of, told, until
 
 from builders import read_csv
-from cardsync.processes.demo.order_texts import ORDERS
 from cardsync_agent.commands.checks import key_trouble
 from cardsync_agent.shops.settings_file import key_of as key_of_shop
 from cardsync_agent.shops.settings_file import read_settings
 from cardsync_agent.workflow.pack_folder import packs_of_program
+from cardsync_demo.order_texts import ORDERS
 
 
 @pytest.fixture(scope="module")

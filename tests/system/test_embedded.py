@@ -22,8 +22,8 @@ import psutil
 import psycopg
 import pytest
 
-from cardsync.processes import cluster_server, embedded, embedded_host, postmaster
-from cardsync.processes.embedded import EmbeddedError, EmbeddedServer, running
+from cardsync.operations.processes import cluster_server, embedded, embedded_host, postmaster
+from cardsync.operations.processes.embedded import EmbeddedError, EmbeddedServer, running
 from waiting import until
 
 ROOT = os.geteuid() == 0
@@ -32,7 +32,7 @@ only_root = pytest.mark.skipif(not ROOT, reason="only root runs the server as an
 USER = """
 import signal, sys
 from pathlib import Path
-from cardsync.processes.embedded import running
+from cardsync.operations.processes.embedded import running
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 with running(Path(sys.argv[1]), say=lambda text: print(text, file=sys.stderr)) as server:
@@ -49,7 +49,7 @@ ROUNDS = """
 import sys
 from pathlib import Path
 import psycopg
-from cardsync.processes.embedded import running
+from cardsync.operations.processes.embedded import running
 
 for _ in range(int(sys.argv[2])):
     with running(Path(sys.argv[1])) as server, psycopg.connect(server.url()) as connection:

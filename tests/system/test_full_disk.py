@@ -16,7 +16,7 @@ import pytest
 from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder, kill, made_before, until
 
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cardsync.printing.sheets import SHEETS, Sheet, layout
-from cardsync.printing.style import style_of
+from cardsync.stock.printing.sheets import SHEETS, Sheet, layout
+from cardsync.stock.printing.style import style_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

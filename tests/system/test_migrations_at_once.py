@@ -15,14 +15,14 @@ import psycopg
 import pytest
 from tests.system.processes import until
 
-from cardsync.database.migrate import _LOCK, head_revision, migrate
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.migrate import _LOCK, head_revision, migrate
+from cardsync.platform.database.urls import libpq_url
 from released_schemas import DUMPS, database_of
 from soak import count
 
 MIGRATE = """
 import sys
-from cardsync.database.migrate import migrate
+from cardsync.platform.database.migrate import migrate
 print("begins", flush=True)
 migrate(sys.argv[1], lambda line: print(line, flush=True))
 print("is at the head", flush=True)
@@ -125,7 +125,7 @@ def test_a_table_that_never_gets_free_is_told_in_a_line(
     old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("LOCK_SECONDS", 0.1), ("PAUSE_SECONDS", 0.1), ("TRIES", 2)):
-        monkeypatch.setattr(f"cardsync.database.migrate.{name}", value)
+        monkeypatch.setattr(f"cardsync.platform.database.migrate.{name}", value)
     with psycopg.connect(libpq_url(old, role=None)) as reader:
         reader.execute(f"SELECT FROM {TABLE} LIMIT 1")
         with pytest.raises(RuntimeError, match="other sessions keep the table") as told:

@@ -15,7 +15,7 @@ from tests.system.processes import Server
 from tests.system.shop_with_pages import Shop, a_shop_with_pages
 from tests.system.test_pages_in_browser import a_window
 
-from cardsync.printing.sheets import SHEETS, Sheet, layout
+from cardsync.stock.printing.sheets import SHEETS, Sheet, layout
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

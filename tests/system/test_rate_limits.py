@@ -14,7 +14,7 @@ import psutil
 import pytest
 from tests.system.processes import PROGRAM, Seller, Server, a_folder, free_port, kill, until
 
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tests.system.processes import Seller, Server, a_folder, made_before
 
-from cardsync.database import read_copy
-from cardsync.database.migrate import keep_seal
-from cardsync.database.read_copy import ReadCopy
-from cardsync.database.session import Database
-from cardsync.processes import embedded
-from cardsync.secret import seal
-from cardsync.settings import Settings
+from cardsync.operations.processes import embedded
+from cardsync.platform.database import read_copy
+from cardsync.platform.database.migrate import keep_seal
+from cardsync.platform.database.read_copy import ReadCopy
+from cardsync.platform.database.session import Database
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
 from replica_server import Replica, replica_of
 
 pytestmark = pytest.mark.slow

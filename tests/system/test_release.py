@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cardsync.errors import CommandError
-from cardsync.releases.signing import canonical, load_key, make_key
+from cardsync.agents.releases.signing import canonical, load_key, make_key
+from cardsync.platform.errors import CommandError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy"))
 import release

@@ -17,10 +17,10 @@ import pytest
 from tests.system.processes import Server, a_folder, free_port, until
 
 from builders import a_csv, a_row
-from cardsync import secret
-from cardsync.notices.webhook_signature import unsealed
-from cardsync.processes import embedded
-from cardsync.settings import Settings
+from cardsync.operations.processes import embedded
+from cardsync.platform import secret
+from cardsync.platform.settings import Settings
+from cardsync.shop.notices.webhook_signature import unsealed
 
 STEPS = ("secret.key.next", "secret.key.former")
 

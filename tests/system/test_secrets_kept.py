@@ -21,7 +21,7 @@ import pytest
 from tests.system.processes import Server, a_folder, free_port, until
 
 from builders import a_csv, a_row, an_order
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
 
 MAIL, SECRET, SET_UP, DATABASE = (
     f"hidden-{name}-4711" for name in ("mail", "secret", "set-up", "database")

@@ -312,7 +312,7 @@ def test_a_first_run_opens_a_browser_where_a_person_can_see_one(
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{folder}/opened.part"\n'
                        f'mv "{folder}/opened.part" "{folder}/opened"\n')  # fmt: skip
     browser.chmod(0o755)
-    program = "from cardsync.processes import first_browser as f; f.show('http://localhost/set-up')"
+    program = "from cardsync.operations.processes import first_browser as f; f.show('http://localhost/set-up')"
     ours, theirs = os.openpty()
     env = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
     env |= {"DISPLAY": display, "BROWSER": f"{browser} %s &"}

@@ -25,12 +25,12 @@ from psycopg.rows import dict_row
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
 import soak
-from cardsync import clock
-from cardsync.accounts import sellers
-from cardsync.credits import ledger
-from cardsync.database.migrate import keep_seal, migrate
-from cardsync.database.session import Database
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
+from cardsync.platform import clock
+from cardsync.platform.database.migrate import keep_seal, migrate
+from cardsync.platform.database.session import Database
+from cardsync.shop.accounts import sellers
+from cardsync.shop.credits import ledger
 
 PROCESSES, CALLERS = 4, 64
 FEW, MANY = 6, soak.count("CARDSYNC_SKIP_WAIT_ROUNDS", 10_000, 300)

@@ -15,8 +15,8 @@ import pytest
 from tests.system.inventories import inventory
 from tests.system.processes import Server, processes_of
 
+from cardsync.agents.releases.own_sync_app import address
 from cardsync.dashboard.agent_commands import shells
-from cardsync.releases.own_sync_app import address
 from waiting import until
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy"))

@@ -16,10 +16,10 @@ import pytest
 from tests.system.processes import a_folder
 
 import soak
-from cardsync.accounts import sellers
-from cardsync.database.migrate import keep_seal, migrate
-from cardsync.database.session import Database
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
+from cardsync.platform.database.migrate import keep_seal, migrate
+from cardsync.platform.database.session import Database
+from cardsync.shop.accounts import sellers
 
 PROGRAM = Path(__file__).with_name("task_claimers.py")
 PROCESSES, SELLERS = 4, 5

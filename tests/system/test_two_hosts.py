@@ -23,7 +23,7 @@ from tests.system.plain_proxy import plain_proxy
 from tests.system.processes import Seller, Server, a_folder, kill, made_before, until
 
 from builders import a_csv, a_row, an_order
-from cardsync.processes import embedded
+from cardsync.operations.processes import embedded
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from tests.chaos.proxy import Proxy
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
 
 from builders import a_csv, a_row
-from cardsync.processes import embedded
-from cardsync.processes.worker_memory import FRUGAL
+from cardsync.operations.processes import embedded
+from cardsync.operations.processes.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
 MOST = 4096 << 20

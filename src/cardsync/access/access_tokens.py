@@ -16,14 +16,14 @@ from typing import Final, NamedTuple
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access import keys, sealed
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.entitlements import is_paid
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import AccessToken
-from cardsync.database.session import Database
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
 
 PREFIX: Final = "cst_"
 OWNER_SQL: Final = "SELECT seller_id, id, grant_id FROM access_token WHERE token_hash = %s"

@@ -2,7 +2,7 @@
 the feed and undoes its entries.)
 
 A summary names no buyer. `before` and `after` are small; an undo finds what it needs in `undo`,
-whose `kind` names an entry of `activity/undo_kinds.py`.
+whose `kind` names an entry of `shop/activity/undo_kinds.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
-from cardsync.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base, Moment
 
 # The actor of commands on the command line.
 OPERATOR = "operator"

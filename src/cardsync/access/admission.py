@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from cardsync import errors
 from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.audience import audience, metadata_url
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.scopes import READ, WRITE
 from cardsync.access.sessions import caller_with
-from cardsync.database import seller_slots
-from cardsync.limits import LARGEST_ID
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.database import seller_slots
+from cardsync.platform.limits import LARGEST_ID
+from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString, TypeVar
 
 import msgspec
 
-from cardsync import clock, errors
 from cardsync.access import keys, sealed
 from cardsync.access.entitlements import Entitlements, entitlements
-from cardsync.database.hot_reads import PolledQuery
-from cardsync.database.session import Database
+from cardsync.platform import clock, errors
+from cardsync.platform.database.hot_reads import PolledQuery
+from cardsync.platform.database.session import Database
 
 if TYPE_CHECKING:
     # Workers know callers too, and need no web framework for it.
@@ -87,7 +87,7 @@ class CallerAccount(msgspec.Struct, frozen=True):
 
 class SellerState(msgspec.Struct, frozen=True):
     """The seller's one row of lock, lease and request, as it was read without a lock. The fields
-    are the columns of `sync_state` that are read (`seller_state/models.py` says what they mean).
+    are the columns of `sync_state` that are read (`agents/seller_state/models.py` says what they mean).
     """
 
     requested_kind: str | None

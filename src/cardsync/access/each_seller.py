@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
-from cardsync.database.session import Database
+from cardsync.platform.database.session import Database
 
 AT_ONCE: Final = 1_000
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.database.columns import NOW, Base, Moment
+from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class OAuthClient(Base):

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.access import sealed
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import ApiKey
+from cardsync.platform import clock
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PREFIX = "csk_"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
-from cardsync.errors import CommandError
+from cardsync.platform.errors import CommandError
 
 
 async def known_seller(session: AsyncSession, seller_id: int) -> Seller:

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import own_member
-from cardsync.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base, Moment
 
 
 class MemberSession(Base):

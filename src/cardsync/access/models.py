@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.entitlements import Entitlements, entitlements
-from cardsync.database.columns import FALSE, NOW, TRUE, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
 def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:

@@ -9,7 +9,7 @@ import asyncio
 from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from cardsync import errors, limits
+from cardsync.platform import errors, limits
 
 HASHER = PasswordHasher()
 # Hashes of another installation may cost as much as the library's own default.

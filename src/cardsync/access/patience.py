@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from litestar.enums import ScopeType
 
-from cardsync import errors
-from cardsync.database import connections, seller_slots
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.database import connections, seller_slots
+from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send

@@ -2,7 +2,7 @@
 sign in as somebody else.
 
 The application's role has no right to write these rows: functions of the role that owns the tables
-do, and each wants a proof that only a process with the installation's seal can make (`secret.py`).
+do, and each wants a proof that only a process with the installation's seal can make (`platform/secret.py`).
 So a statement that somebody smuggles in makes no owner, no key and no session.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.database.session import SEAL
+from cardsync.platform.database.session import SEAL
 
 
 async def put_member(

@@ -13,14 +13,14 @@ from typing import NamedTuple
 from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access import passwords, sealed, tokens
 from cardsync.access.browser_names import browser_name
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
-from cardsync.database.session import Database, enter_tenant
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database, enter_tenant
+from cardsync.platform.settings import Settings
 
 OWNER_SQL = "SELECT seller_id, id FROM member_session WHERE token_hash = %s"
 SESSION_CALLER = caller_query(

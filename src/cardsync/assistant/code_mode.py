@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 
-from cardsync import errors
 from cardsync.assistant import own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import Scope

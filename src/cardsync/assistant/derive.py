@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.assistant.bindings import FALLBACK, TABLE, Argument, Binding, Shapes
-from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.web.openapi import opened
 
 _TEXT: Final = {"type": "string"}

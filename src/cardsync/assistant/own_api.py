@@ -13,10 +13,10 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
 
-from cardsync import errors
 from cardsync.access.admission import WITHIN, Within, need_scope
 from cardsync.access.caller import Caller
 from cardsync.assistant.bindings import FALLBACK, Binding, shapes
+from cardsync.platform import errors
 
 if TYPE_CHECKING:
     from litestar.types import Message, ReceiveMessage, Scope

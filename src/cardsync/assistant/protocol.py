@@ -20,7 +20,6 @@ from litestar.exceptions import NotFoundException
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
 from litestar.types.asgi_types import HTTPResponseStartEvent
 
-from cardsync import errors
 from cardsync.access.admission import (
     BY_BEARER,
     READS,
@@ -33,7 +32,8 @@ from cardsync.access.caller import Caller, header
 from cardsync.access.scopes import WRITE
 from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.settings import Settings
 from cardsync.web import bodies, error_responses
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from cardsync import errors
 from cardsync.assistant.own_api import Answer
+from cardsync.platform import errors
 
 _READ_AGAIN: Final = "Read it again, show what changed, and ask before trying once more."
 NEXT: Final[Mapping[str, str]] = {

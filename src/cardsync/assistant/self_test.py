@@ -16,13 +16,13 @@ from typing import Any, Final, NamedTuple
 
 import httpx
 
-from cardsync import clock, errors
 from cardsync.access.audience import METADATA_PATH, PATH
 from cardsync.access.caller import Caller
 from cardsync.assistant.oauth import clients, consent, exchange
 from cardsync.assistant.oauth.consent import Asked
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 
 CLIENT_NAME: Final = "cardsync self-test"
 _SECONDS: Final = 10.0

@@ -11,9 +11,9 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from cardsync import errors
 from cardsync.assistant import code_mode, own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
+from cardsync.platform import errors
 
 if TYPE_CHECKING:
     from litestar.types import Scope

@@ -4,8 +4,8 @@ assistant drafts offers, and its owner makes and pays them.
 
 from __future__ import annotations
 
-from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.platform import errors
 
 
 def must_bind_shop(caller: Caller) -> None:

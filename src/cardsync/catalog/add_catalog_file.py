@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import polars as pl
 import structlog
 
-from cardsync import clock
 from cardsync.catalog import install_state
 from cardsync.catalog.install_catalog import (
     UNREADABLE,
@@ -29,9 +28,10 @@ from cardsync.catalog.install_catalog import (
 from cardsync.catalog.install_state import ANY_GAME, Held
 from cardsync.catalog.load_catalog import load
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.settings import Settings
-from cardsync.storage import ObjectMissing, Store
-from cardsync.work.jobs import Work
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import ObjectMissing, Store
+from cardsync.platform.work.jobs import Work
 
 log = structlog.get_logger(__name__)
 

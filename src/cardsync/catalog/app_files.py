@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from cardsync.file_kinds import COLLECTIONS, FileKind
-from cardsync.table_text import column_name
+from cardsync.platform.file_kinds import COLLECTIONS, FileKind
+from cardsync.platform.table_text import column_name
 
 # A shop's own file, which is an inventory.
 _OWN: Final = "pricing_export.toml"

@@ -12,7 +12,6 @@ from datetime import timedelta
 import polars as pl
 import structlog
 
-from cardsync import clock
 from cardsync.catalog import install_state, kept_versions
 from cardsync.catalog.add_catalog_file import copied
 from cardsync.catalog.install_catalog import UNREADABLE, ForGood, Progress, held_alone, must_be_read
@@ -22,9 +21,10 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.sources.declared import Source
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.catalog.update_times import updates_of
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.storage import ObjectMissing, Store, open_store
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import ObjectMissing, Store, open_store
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,6 @@ from typing import Any, Final
 import polars as pl
 import structlog
 
-from cardsync import clock
 from cardsync.catalog import install_state, source_files
 from cardsync.catalog.install_state import Held, Version
 from cardsync.catalog.kept_versions import Keeping, StillRefused
@@ -29,9 +28,10 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.catalog.set_names import EDITION
 from cardsync.catalog.sources.declared import Source
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.storage import open_store
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
 
 log = structlog.get_logger(__name__)
 

@@ -14,10 +14,10 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.catalog.sources.declared import BY_NAME, SOURCES, Source, of_game
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.database.session import Database, run
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database, run
 
 # The owner of an installation's only shop has no operator to ask, and decides about catalogs.
 ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"

@@ -15,9 +15,9 @@ import structlog
 
 from cardsync.catalog import install_state
 from cardsync.catalog.install_state import Held
-from cardsync.database.copy import encode
-from cardsync.database.session import Database
-from cardsync.storage import Store
+from cardsync.platform.database.copy import encode
+from cardsync.platform.database.session import Database
+from cardsync.platform.storage import Store
 
 log = structlog.get_logger(__name__)
 

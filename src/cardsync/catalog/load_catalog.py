@@ -19,7 +19,6 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.products import identity
@@ -27,9 +26,10 @@ from cardsync.catalog.sources.declared import BY_NAME, Source
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
 from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database, run
-from cardsync.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
+from cardsync.platform import clock
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database, run
+from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
 

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, SmallIntege
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import FALSE, NOW, TRUE, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
 class Product(Base):

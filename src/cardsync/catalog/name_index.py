@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.product_names import folded
 from cardsync.catalog.typos import SHORTEST, deletes
-from cardsync.database.copy import copy_in, encode
+from cardsync.platform.database.copy import copy_in, encode
 
 _AT_ONCE = 20_000
 

@@ -11,11 +11,11 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import install_state
+from cardsync.catalog.catalog_age import is_old
 from cardsync.catalog.install_state import ANY_GAME, Install, Version
 from cardsync.catalog.product_lines import LABEL_BY_NAME, NAMES
 from cardsync.catalog.sources.declared import BY_NAME, Source, of_game
-from cardsync.clock import rfc3339
-from cardsync.operations.catalog_age import is_old
+from cardsync.platform.clock import rfc3339
 
 State = Literal[
     "not_installed", "imported", "waiting", "running", "installed", "held", "old", "failed"

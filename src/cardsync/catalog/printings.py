@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cardsync.errors import InvalidPayload
+from cardsync.platform.errors import InvalidPayload
 
 if TYPE_CHECKING:
     import polars as pl

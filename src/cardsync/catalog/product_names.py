@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
-from cardsync.texts import apart, is_ascii, spaced, together, words_table
+from cardsync.platform.texts import apart, is_ascii, spaced, together, words_table
 
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlalchemy import text
 
-from cardsync import errors
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import (
@@ -28,8 +27,9 @@ from cardsync.catalog.match import (
 )
 from cardsync.catalog.printings import NORMAL
 from cardsync.catalog.set_names import part_columns, set_columns
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database, run
+from cardsync.platform import errors
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database, run
 
 # `resolve` needs these columns of each row, beside `row` and `title`; a printing that is null was
 # not said.

@@ -12,7 +12,6 @@ import procrastinate
 import structlog
 from procrastinate.exceptions import AlreadyEnqueued
 
-from cardsync import clock
 from cardsync.catalog import install_state
 from cardsync.catalog.add_catalog_file import add_catalog_file
 from cardsync.catalog.go_back import go_back
@@ -20,7 +19,8 @@ from cardsync.catalog.install_catalog import install
 from cardsync.catalog.sources.declared import BY_NAME
 from cardsync.catalog.sources.source_record import CatalogError
 from cardsync.catalog.update_times import updates_of
-from cardsync.work.jobs import Work, jobs, work_of
+from cardsync.platform import clock
+from cardsync.platform.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from cardsync.catalog.sources.source_record import Broken
-from cardsync.errors import CommandError
+from cardsync.platform.errors import CommandError
 from cardsync.web.csv_parts import PART
 from cardsync.web.safe_texts import encoded
 

@@ -25,11 +25,12 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from cardsync import __version__, clock
+from cardsync import __version__
 from cardsync.catalog.sources import csv_file, json_file
 from cardsync.catalog.sources.declared import Download, Source
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
 from cardsync.web.public_fetch import HostAway, NotFetched, opened
 
 USER_AGENT: Final = f"cardsync/{__version__}"

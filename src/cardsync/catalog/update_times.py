@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.database.session import run
-from cardsync.settings import Settings
+from cardsync.platform.database.session import run
+from cardsync.platform.settings import Settings
 
 # Few shops work then, and the sources of the day are out.
 NIGHT: Final = time(4)

@@ -21,14 +21,14 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.status_codes import HTTP_303_SEE_OTHER
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access import tokens
 from cardsync.access.activity import ENTRIES, Activity
 from cardsync.access.admission import BY_FORM, need_form_token, session_token
 from cardsync.access.caller import Caller, header
-from cardsync.activity.undo import is_undoable
-from cardsync.plans.writer import Writer
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.writer import Writer
+from cardsync.shop.activity.undo import is_undoable
 from cardsync.web.forms import AnyRequest, fields_of
 from cardsync.web.request import provide_bounded_session
 

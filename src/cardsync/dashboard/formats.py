@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from cardsync import clock
+from cardsync.platform import clock
 
 UNKNOWN = "–"
 # A deadline nearer than so many seconds is told in hours, one in less than a week by its weekday.

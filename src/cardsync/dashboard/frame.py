@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from litestar.datastructures import Headers
 
-from cardsync import clock
 from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as seller_state
+from cardsync.agents.sync import cancel
+from cardsync.agents.sync.last_seen import is_offline
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.goals import palette_of
 from cardsync.dashboard.navigation import Group, Place, groups_for, on_phones, place_of
-from cardsync.seller_state import state as seller_state
-from cardsync.settings import Settings
-from cardsync.sync import cancel
-from cardsync.sync.last_seen import is_offline
-from cardsync.today.waiting import KeptCounts, WaitingCounts
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
+from cardsync.shop.today.waiting import KeptCounts, WaitingCounts
 from cardsync.web.heavy_work import HeavyWork
 
 if TYPE_CHECKING:

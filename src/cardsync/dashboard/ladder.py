@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NamedTuple
 
-from cardsync.cards.shown import CardBody
-from cardsync.pricing.receipts.in_short import InShort
+from cardsync.prices.receipts.in_short import InShort
+from cardsync.stock.cards.shown import CardBody
 
 # The prices are between these shares of the width; bounds may be outside.
 _FROM: Final = Decimal(12)

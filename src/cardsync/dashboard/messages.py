@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from cardsync import errors
-from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.shelf_place import Place, place_in
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.platform import errors
+from cardsync.platform.shelf_place import Place, place_in
 
 MESSAGES: Final[dict[str, str]] = {
     "saved": "Saved.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from litestar import Router
 
-from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
 from cardsync.buying.buylist.visitors import admitting_visitors
@@ -71,7 +70,8 @@ from cardsync.dashboard.pages import (
     webhook_pages,
 )
 from cardsync.dashboard.shell import refused
-from cardsync.pulling.phone import admitting_phones
+from cardsync.platform import errors, limits
+from cardsync.sales.pulling.phone import admitting_phones
 from cardsync.web import forms
 
 pages = Router(

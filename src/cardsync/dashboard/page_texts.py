@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 import jinja2
 
 SOURCE: Final = Path(__file__).parents[1]
-TEMPLATES: Final = tuple(sorted(SOURCE.glob("*/templates")))
+TEMPLATES: Final = tuple(sorted(SOURCE.glob("**/templates")))
 # The texts of these rooms and modules are for a terminal or a program, not for a page, or are words
 # that people type.
 NOT_PAGES: Final = (
-    "processes/", "assistant/", "catalog/", "cli.py", "settings.py", "web/openapi.py",
+    "operations/processes/", "assistant/", "catalog/", "cli.py", "platform/settings.py", "web/openapi.py",
     "dashboard/goals.py", "operations/distribute.py", "operations/cluster_checks.py",
-    "repairs/label_words.py", "repairs/lost_element.py",
+    "agents/repairs/label_words.py", "agents/repairs/lost_element.py",
 )  # fmt: skip
 NOT_PAGE_FILES: Final = ("commands.py", "routes.py")
 VALUE: Final = "…"

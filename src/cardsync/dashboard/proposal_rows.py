@@ -9,12 +9,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from cardsync import clock, errors
 from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.messages import left, message, together
-from cardsync.pricing.decisions.shown import PriceReviewShown
-from cardsync.proposals.decide_proposals import Answer, Asked, Refused
-from cardsync.recommendations.shown import RecommendationShown
+from cardsync.platform import clock, errors
+from cardsync.prices.decisions.shown import PriceReviewShown
+from cardsync.prices.proposals.decide_proposals import Answer, Asked, Refused
+from cardsync.prices.recommendations.shown import RecommendationShown
 
 # One button approves every price below so many dollars.
 UNDER: Final = Decimal(20)

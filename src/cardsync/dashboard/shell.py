@@ -12,7 +12,6 @@ from litestar import MediaType, Request, Response
 from litestar.datastructures import State
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
@@ -21,8 +20,9 @@ from cardsync.dashboard.form_handlers import CONFIRM, read_form, typed_in
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
-from cardsync.money import percent
-from cardsync.shelf_place import Box
+from cardsync.platform import clock, errors
+from cardsync.platform.money import percent
+from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
 from cardsync.web.forms import sentence
 

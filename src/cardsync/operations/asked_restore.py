@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from cardsync import errors
-from cardsync.operations import backup_folder
+from cardsync.platform import errors
+from cardsync.platform.backups import backup_folder
 
 if TYPE_CHECKING:
     from cardsync.operations.installation_backups import InstallationBackups

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import obstore
 
-from cardsync import errors
-from cardsync.operations import backup_folder
-from cardsync.operations.backup_folder import MANIFEST, PARTIAL, Backup, Manifest
+from cardsync.platform import errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import MANIFEST, PARTIAL, Backup, Manifest
 
 
 class Bucket:

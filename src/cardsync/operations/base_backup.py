@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 import msgspec
 import psycopg
 
-from cardsync import clock, errors
-from cardsync.database.urls import libpq_url
-from cardsync.operations import backup_folder, pg_tools
-from cardsync.operations.backup_folder import (
+from cardsync.operations import pg_tools
+from cardsync.platform import clock, errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import (
     BASE,
     BASE_LIST,
     OBJECT_LIST,
@@ -31,6 +31,7 @@ from cardsync.operations.backup_folder import (
     FileLine,
     Manifest,
 )
+from cardsync.platform.database.urls import libpq_url
 
 # With room for the hour at which a day's backup is made.
 _WHOLE_EVERY: Final = timedelta(days=6, hours=12)

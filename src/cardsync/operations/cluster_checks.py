@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
-from cardsync.database.urls import APP_ROLE
+from cardsync.platform.database.urls import APP_ROLE
 
 Connection = psycopg.Connection[Any]
 

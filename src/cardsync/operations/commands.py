@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cardsync import clock
-from cardsync.errors import CommandError
-from cardsync.limits import SHARDS
-from cardsync.processes.command_line import Result, prints, say, settings_with
+from cardsync.operations.processes.command_line import Result, prints, say, settings_with
+from cardsync.platform import clock
+from cardsync.platform.errors import CommandError
+from cardsync.platform.limits import SHARDS
 
 if TYPE_CHECKING:
-    from cardsync.operations.backup_folder import Backup
     from cardsync.operations.installation_backups import InstallationBackups
+    from cardsync.platform.backups.backup_folder import Backup
 
 DATA_DIR = click.option(
     "--data-dir",
@@ -32,9 +32,9 @@ DATA_DIR = click.option(
 @contextmanager
 def _backups(data_dir: Path | None) -> Iterator[InstallationBackups]:
     from cardsync.operations.installation_backups import InstallationBackups
-    from cardsync.processes.copied_cluster import running_copy
-    from cardsync.processes.embedded_host import bundled
-    from cardsync.processes.supervisor import database
+    from cardsync.operations.processes.copied_cluster import running_copy
+    from cardsync.operations.processes.embedded_host import bundled
+    from cardsync.operations.processes.supervisor import database
 
     with database(settings_with(data_dir=data_dir), say) as ready:
         run_copy = partial(running_copy, ready.data_dir / "copied-database", say=say)
@@ -68,8 +68,8 @@ def backup_list(data_dir: Path | None) -> Result:
 
     Example: cardsync backup list
     """
-    from cardsync.operations import backup_folder
     from cardsync.operations.backup_bucket import Bucket
+    from cardsync.platform.backups import backup_folder
 
     settings = settings_with(data_dir=data_dir)
     found = backup_folder.listed(settings.backups_folder)
@@ -98,7 +98,8 @@ def backup_verify(name: str | None, data_dir: Path | None) -> Result:
 
     Example: cardsync backup verify
     """
-    from cardsync.operations import backup_folder, base_backup
+    from cardsync.operations import base_backup
+    from cardsync.platform.backups import backup_folder
 
     found = backup_folder.find(settings_with(data_dir=data_dir).backups_folder, name)
     base_backup.check(found)
@@ -207,9 +208,9 @@ def doctor(data_dir: Path | None) -> Result:
 
     Example: cardsync doctor
     """
-    from cardsync.notices import mail_server
     from cardsync.operations.doctor import examine
-    from cardsync.processes.supervisor import database
+    from cardsync.operations.processes.supervisor import database
+    from cardsync.shop.notices import mail_server
 
     settings = settings_with(data_dir=data_dir)
     with database(settings, say, migrated=False) as ready:
@@ -221,7 +222,7 @@ def doctor(data_dir: Path | None) -> Result:
 
 def _replayed(url: str, objects: Path) -> str | None:
     # Polars takes long to import, and only this needs it.
-    from cardsync.pricing.receipts.replayed_receipts import fault
+    from cardsync.prices.receipts.replayed_receipts import fault
 
     return fault(url, objects)
 
@@ -306,9 +307,9 @@ def rotate_secret() -> Result:
 
     Example: cardsync admin rotate-secret
     """
-    from cardsync.notices.seal_anew import seal_anew
+    from cardsync.operations.processes.supervisor import database
     from cardsync.operations.rotate_secret import rotate
-    from cardsync.processes.supervisor import database
+    from cardsync.operations.seal_anew import seal_anew
 
     with database(settings_with(), say) as ready:
         done = rotate(ready, seal_anew)

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from cardsync.database.migrate import alone_with_schema, check
-from cardsync.database.urls import APP_ROLE, libpq_url
-from cardsync.errors import CommandError
 from cardsync.operations import cluster_checks
 from cardsync.operations.spread_triggers import replaced_functions
+from cardsync.platform.database.migrate import alone_with_schema, check
+from cardsync.platform.database.urls import APP_ROLE, libpq_url
+from cardsync.platform.errors import CommandError
 
 Connection = psycopg.Connection[Any]
 Say = Callable[[str], None]

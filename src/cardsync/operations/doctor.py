@@ -18,15 +18,17 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from cardsync import __version__, clock
-from cardsync.database.migrate import head_revision
-from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, backup_reports, backup_schedule, catalog_age
+from cardsync import __version__
+from cardsync.catalog import catalog_age
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.cluster_checks import BACK_UP_NODES, is_spread
-from cardsync.secret import former_secrets, key_file
-from cardsync.settings import Settings
-from cardsync.storage import open_store
+from cardsync.platform import clock
+from cardsync.platform.backups import backup_folder, backup_reports, backup_schedule
+from cardsync.platform.database.migrate import head_revision
+from cardsync.platform.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
+from cardsync.platform.secret import former_secrets, key_file
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
 
 MOST_SKEW: Final = timedelta(seconds=2)
 # A disk with less is about to refuse uploads; with less than the first it is bad already.

@@ -10,25 +10,18 @@ from typing import Literal
 
 from psycopg.conninfo import make_conninfo
 
-from cardsync import clock, errors
-from cardsync.database.migrate import keep_seal
-from cardsync.database.urls import libpq_url
-from cardsync.operations import (
-    backup_folder,
-    backup_reports,
-    backup_schedule,
-    base_backup,
-    pg_tools,
-    restore_backup,
-    take_backup,
-)
+from cardsync.operations import base_backup, pg_tools, restore_backup, take_backup
 from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Backup, Manifest, has_shop
 from cardsync.operations.base_backup import RunCopy
 from cardsync.operations.restore_backup import Check, Target
 from cardsync.operations.take_backup import Say, Source, UnderWay
-from cardsync.secret import former_file, key_file, seal
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.backups import backup_folder, backup_reports, backup_schedule
+from cardsync.platform.backups.backup_folder import Backup, Manifest, has_shop
+from cardsync.platform.database.migrate import keep_seal
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.secret import former_file, key_file, seal
+from cardsync.platform.settings import Settings
 
 
 class InstallationBackups:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Identity, Index, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base, Moment
 
 
 class BackupReport(Base):

@@ -7,11 +7,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from cardsync import errors
-from cardsync.operations import asked_restore, backup_folder
+from cardsync.operations import asked_restore
 from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Manifest
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import Manifest
+from cardsync.platform.settings import Settings
 
 # `cardsync restore NAME` takes any.
 _LISTED: Final = 12

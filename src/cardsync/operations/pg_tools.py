@@ -15,7 +15,7 @@ from typing import Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cardsync import errors
+from cardsync.platform import errors
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
 # Where Debian and others keep the programs of each version.

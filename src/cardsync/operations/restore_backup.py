@@ -19,11 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cardsync import clock, errors
-from cardsync.database.migrate import head_revision, migrate
-from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, pg_tools
-from cardsync.operations.backup_folder import Backup
+from cardsync.operations import pg_tools
 from cardsync.operations.take_backup import (
     Say,
     UnderWay,
@@ -31,6 +27,11 @@ from cardsync.operations.take_backup import (
     row_counts,
     seal_digests,
 )
+from cardsync.platform import clock, errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import Backup
+from cardsync.platform.database.migrate import head_revision, migrate
+from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 _FRESH, _OLD = "restoring", "before"
 # Where one connects to make and rename databases.

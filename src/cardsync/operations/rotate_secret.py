@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import psycopg
 
-from cardsync import errors, secret
-from cardsync.database.migrate import drop_seals, keep_seal
-from cardsync.database.session import Database
-from cardsync.database.urls import libpq_url
 from cardsync.operations.take_backup import LOCK
-from cardsync.settings import Settings
+from cardsync.platform import errors, secret
+from cardsync.platform.database.migrate import drop_seals, keep_seal
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.settings import Settings
 
 
 class SealedAnew(NamedTuple):

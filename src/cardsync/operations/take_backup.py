@@ -20,11 +20,13 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from cardsync import __version__, clock, errors
-from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, base_backup, cluster_checks, pg_tools
-from cardsync.operations.backup_folder import Backup, FileLine, Kind, Manifest
+from cardsync import __version__
+from cardsync.operations import base_backup, cluster_checks, pg_tools
 from cardsync.operations.base_backup import BaseFiles
+from cardsync.platform import clock, errors
+from cardsync.platform.backups import backup_folder
+from cardsync.platform.backups.backup_folder import Backup, FileLine, Kind, Manifest
+from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 # Backups of one database are made one at a time.
 LOCK: Final = 0x6261636B  # "back"

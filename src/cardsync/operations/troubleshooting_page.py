@@ -9,8 +9,8 @@ import inspect
 from collections.abc import Iterator
 from typing import Final
 
-from cardsync.errors import Problem
 from cardsync.operations import doctor
+from cardsync.platform.errors import Problem
 
 _HEAD: Final = """\
 # Troubleshooting

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from cardsync import errors
+from cardsync.platform import errors
 
 T = TypeVar("T")
 

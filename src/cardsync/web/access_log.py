@@ -15,14 +15,14 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller, header
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
-from cardsync.settings import Settings
-from cardsync.telemetry import metric_files
-from cardsync.telemetry.spans import TRACING, Span, trace
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
+from cardsync.platform.telemetry import metric_files
+from cardsync.platform.telemetry.spans import TRACING, Span, trace
 from cardsync.web.browser_headers import RawHeaders, fixed_headers, missing_headers
 from cardsync.web.retired import retired_headers
 

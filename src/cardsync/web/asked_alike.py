@@ -12,7 +12,7 @@ from typing import Literal
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, ReceiveMessage, Scope, Send
 
-from cardsync.database.hot_reads import only_looking
+from cardsync.platform.database.hot_reads import only_looking
 
 FIRST_PART_SECONDS = 1.0
 _BRACKETS = re.compile(rb"(?i)(^|&)([^=&]+?)(?:\[|%5b)(?:\]|%5d)(?=[=&]|$)")

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import msgspec
 from isal import igzip, igzip_lib
 
-from cardsync import limits
-from cardsync.errors import BadRequest, DecompressedTooLarge, InvalidGzip
-from cardsync.work.prefetch import ahead
+from cardsync.platform import limits
+from cardsync.platform.errors import BadRequest, DecompressedTooLarge, InvalidGzip
+from cardsync.platform.work.prefetch import ahead
 
 Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cardsync.access import tokens
-from cardsync.settings import Settings
+from cardsync.platform.settings import Settings
 
 RawHeaders = list[tuple[bytes, bytes]]
 # What is no page loads nothing and stands in no frame; no other site reads it, or opens it beside

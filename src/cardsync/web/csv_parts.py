@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from cardsync import clock
 from cardsync.access.caller import Caller
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.safe_texts import encoded
 

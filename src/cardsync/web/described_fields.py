@@ -18,8 +18,8 @@ from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
 
-from cardsync.described import DECIMAL, Like
-from cardsync.read_json import like_of
+from cardsync.platform.described import DECIMAL, Like
+from cardsync.platform.read_json import like_of
 from cardsync.web.field_words import MOMENTS, WORDS
 
 T = TypeVar("T")

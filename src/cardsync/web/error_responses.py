@@ -27,9 +27,9 @@ from litestar.typing import FieldDefinition
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from cardsync import errors
-from cardsync.read_json import sentence
-from cardsync.storage import StoreAway
+from cardsync.platform import errors
+from cardsync.platform.read_json import sentence
+from cardsync.platform.storage import StoreAway
 from cardsync.web.access_log import request_id_of
 from cardsync.web.pages import page
 

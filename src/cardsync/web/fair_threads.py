@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any, TypeVar
 
-from cardsync.database.seller_slots import asks
+from cardsync.platform.database.seller_slots import asks
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from cardsync.database.seller_slots import asks
+from cardsync.platform.database.seller_slots import asks
 
 
 class FairTurns:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from litestar import MediaType, Request, Response
 from litestar.datastructures import Cookie
 
-from cardsync import errors
+from cardsync.platform import errors
 from cardsync.web import pages
 from cardsync.web.pages import page
 from cardsync.web.request import need_storable

@@ -15,13 +15,13 @@ from litestar.params import QueryParameter
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.access import patience, sealed
-from cardsync.database import connections, seller_slots
-from cardsync.database.migrate import head_revision
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.platform import clock
+from cardsync.platform.database import connections, seller_slots
+from cardsync.platform.database.migrate import head_revision
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
 from cardsync.web.request import ApiRequest
 
 log = structlog.get_logger(__name__)

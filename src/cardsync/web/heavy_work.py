@@ -29,12 +29,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.contextvars import get_contextvars
 
-from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.database.hot_reads import only_looks
-from cardsync.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.database.hot_reads import only_looks
+from cardsync.platform.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -24,9 +24,10 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
-from cardsync import __version__, errors
+from cardsync import __version__
 from cardsync.access.scopes import READ, WRITE
 from cardsync.access.tokens import COOKIE
+from cardsync.platform import errors
 from cardsync.web import retired
 from cardsync.web.described_fields import sentences
 from cardsync.web.field_words import WORDS

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from litestar.openapi.spec import OpenAPIType, Parameter, Schema
 from litestar.params import QueryParameter
 
-from cardsync import limits
+from cardsync.platform import limits
 
 PageNumber = Annotated[
     str | None,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from cardsync import errors
 from cardsync.access import tokens
+from cardsync.platform import errors
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

@@ -20,7 +20,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from cardsync.telemetry import spans
+from cardsync.platform.telemetry import spans
 
 CHARACTERS_MOST: Final = 500
 OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")

@@ -18,12 +18,12 @@ from litestar.params import Parameter
 from litestar.types import Receive, Scope, Send
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits, read_json
 from cardsync.access.caller import Caller
-from cardsync.database.session import Database
-from cardsync.database.snapshot_reads import Reading
-from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.platform import errors, limits, read_json
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
 from cardsync.web import bodies
 from cardsync.web.heavy_work import HEAVY, HeavyWork
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import Counter
 
-from cardsync.telemetry import metric_files
+from cardsync.platform.telemetry import metric_files
 
 if TYPE_CHECKING:
     from litestar.types import Scope

@@ -8,8 +8,8 @@ from typing import Final
 from litestar import MediaType, Response, get
 from litestar.exceptions import NotFoundException
 
-from cardsync import clock
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
 
 PATH: Final = "/.well-known/security.txt"
 # Whoever reads it later asks again, so an address that is given up is not used for long.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from cardsync import errors
+from cardsync.platform import errors
 
 if TYPE_CHECKING:
     import httpx

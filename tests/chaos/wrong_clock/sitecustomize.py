@@ -17,7 +17,7 @@ moved = 0.0
 
 def follow() -> None:
     global moved
-    from cardsync import clock
+    from cardsync.platform import clock
 
     while True:
         with suppress(OSError, ValueError):

@@ -10,8 +10,8 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_row, a_shop
 from callers import CALLERS, CREDENTIALS, LINES, STRANGERS, refusal
-from cardsync import clock
 from cardsync.access import access_tokens, keys
+from cardsync.platform import clock
 from requests_of_routes import ROUTES, asked
 
 END = "DELETE /api/session"

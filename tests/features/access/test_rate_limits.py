@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import text
 
 from builders import Seller, Service, a_csv, a_row
-from cardsync import errors
 from cardsync.access import keys
 from cardsync.access.rate_limits import buckets
 from cardsync.asgi import create_app
 from cardsync.dashboard.assets import asset_url
-from cardsync.database.urls import libpq_url
+from cardsync.platform import errors
+from cardsync.platform.database.urls import libpq_url
 
 HEARTBEAT = "/api/v1/heartbeat"
 REQUEST = "/api/v1/sync/request"

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from browsers import joined, signed_in
-from cardsync import clock
+from cardsync.platform import clock
 
 
 async def status(seller, key):

@@ -16,7 +16,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cards_builder import a_place, card_ids
-from cardsync import clock
+from cardsync.platform import clock
 from dashboard_builder import filled_shop
 from pages import PAGES, filled
 from plans_builder import changes, planned

@@ -19,10 +19,10 @@ import cardsync
 from browsers import Browser, signed_in
 from builders import Seller, SellerBuilder, Service, a_row, a_shop, an_order
 from cardsync.asgi import create_app
-from cardsync.database import connections, seller_slots
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.orders import accept_orders
+from cardsync.platform.database import connections, seller_slots
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.sales.orders import accept_orders
 from requests_of_routes import BODIES
 
 AT_ONCE = 60

@@ -8,11 +8,11 @@ from http.cookies import SimpleCookie
 import pytest
 
 from browsers import Browser, joined, signed_in
-from cardsync import clock
 from cardsync.access import tokens
-from cardsync.accounts import roster
 from cardsync.asgi import create_app
-from cardsync.storage import LocalStore
+from cardsync.platform import clock
+from cardsync.platform.storage import LocalStore
+from cardsync.shop.accounts import roster
 
 CSRF = "csrf_failed"
 
@@ -268,7 +268,7 @@ async def test_a_role_that_changes_holds_from_the_next_request_on(a_seller, serv
 
 
 async def test_deleting_the_seller_ends_its_sessions(a_seller, service):
-    from cardsync.accounts import sellers
+    from cardsync.shop.accounts import sellers
     from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 
     seller = await a_seller()
@@ -279,7 +279,7 @@ async def test_deleting_the_seller_ends_its_sessions(a_seller, service):
 
 
 async def test_sessions_that_are_over_are_not_kept(a_seller, service):
-    from cardsync.processes.retention import tidy
+    from cardsync.operations.processes.retention import tidy
 
     seller = await a_seller()
     await signed_in(seller)
@@ -303,7 +303,7 @@ class Away(LocalStore):
 
 
 async def test_a_step_of_tidying_that_fails_stops_no_later_one(a_seller, service):
-    from cardsync.processes.retention import tidy
+    from cardsync.operations.processes.retention import tidy
 
     seller = await a_seller()
     await signed_in(seller)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from builders import a_csv, a_row
-from cardsync.inventory.drain import work_off_one
+from cardsync.imports.drain import work_off_one
 
 
 async def runs_of(seller):

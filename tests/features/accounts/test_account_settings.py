@@ -8,9 +8,9 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync.accounts.account_settings import switched
-from cardsync.accounts.sellers import SETTABLE
 from cardsync.catalog.product_lines import NAMES
+from cardsync.shop.accounts.account_settings import switched
+from cardsync.shop.accounts.sellers import SETTABLE
 
 ACCOUNT = "/api/account"
 # decisions.md, section 2.

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from builders import a_csv, a_row
 from cardsync.access.keys import is_well_formed
 from cardsync.cli import program
-from cardsync.logs import setup_logging
+from cardsync.platform.logs import setup_logging
 
 # decisions.md, section 10, with a value of each.
 SETTABLE = {
@@ -343,7 +343,7 @@ async def test_delete_erases_every_row_of_the_seller_and_its_key(
 ):
     import psycopg
 
-    from cardsync.database.urls import libpq_url
+    from cardsync.platform.database.urls import libpq_url
     from cardsync.tables import metadata
 
     done = await asyncio.to_thread(run, "seller", "delete", busy_seller.id, "--yes")

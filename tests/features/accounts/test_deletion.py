@@ -10,10 +10,10 @@ import pytest
 
 from browsers import A_PASSWORD, joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.accounts import deletion
-from cardsync.database.urls import libpq_url
-from cardsync.processes import retention
+from cardsync.operations.processes import retention
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.shop.accounts import deletion
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 
 PATH = "/api/account/deletion"
@@ -179,6 +179,6 @@ async def test_taking_back_and_removing_at_once_does_one_of_both(
 
 
 def test_the_sweep_knows_the_task():
-    from cardsync.processes.worker import STREAMS
+    from cardsync.operations.processes.worker import STREAMS
 
     assert STREAMS[deletion.STREAM] is retention.remove_account

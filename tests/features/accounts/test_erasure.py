@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync.accounts import deletion, left_objects, sellers
-from cardsync.database.urls import libpq_url
-from cardsync.processes.worker import sweep
+from cardsync.operations.processes.worker import sweep
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.work.jobs import mark_due_by
+from cardsync.shop.accounts import deletion, left_objects, sellers
 from cardsync.tables import GLOBAL_BY_SELLER, seller_tables, tenant_tables
-from cardsync.work.jobs import mark_due_by
 from dashboard_builder import filled_shop
 from every_table import fill
 

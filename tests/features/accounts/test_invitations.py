@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
-from cardsync import clock
-from cardsync.accounts import roster
-from cardsync.accounts.invitations import MemberError
+from cardsync.platform import clock
+from cardsync.shop.accounts import roster
+from cardsync.shop.accounts.invitations import MemberError
 
 
 async def removed(service, member_id: int) -> str:

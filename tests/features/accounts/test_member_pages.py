@@ -11,9 +11,9 @@ import pytest
 from markupsafe import escape
 
 from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
-from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.dashboard.assets import asset_url
+from cardsync.platform import clock
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

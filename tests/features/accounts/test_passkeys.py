@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from browsers import joined, signed_in
-from cardsync import clock, errors
-from cardsync.accounts import challenges, passkeys
+from cardsync.platform import clock, errors
+from cardsync.shop.accounts import challenges, passkeys
 from passkeys_builder import Device
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'

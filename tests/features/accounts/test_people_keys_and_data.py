@@ -14,8 +14,8 @@ import pytest
 
 from browsers import A_PASSWORD, accept, joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.accounts import export_entries
+from cardsync.platform import clock
+from cardsync.shop.accounts import export_entries
 
 
 async def test_an_owner_invites_changes_and_removes_people(a_seller):

@@ -6,8 +6,8 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
 from cardsync.access import activity
+from cardsync.platform import clock
 
 
 async def feed(seller, **asked):

@@ -10,10 +10,10 @@ from sqlalchemy import text
 
 from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.activity.entry_words import ACTIONS
-from cardsync.operations import asked_backup
-from cardsync.recommendations.generate import RECOMMENDATIONS
+from cardsync.platform import clock
+from cardsync.platform.backups import asked_backup
+from cardsync.prices.recommendations.generate import RECOMMENDATIONS
+from cardsync.shop.activity.entry_words import ACTIONS
 from oauth_builder import connected
 from passkeys_builder import Device
 from requests_of_routes import ROUTES

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 
 import soak
 from builders import SellerBuilder, a_csv, a_row, read_csv
-from cardsync import clock
+from cardsync.platform import clock
 from tasks_builder import TASKS, claim, end, told
 
 pytestmark = pytest.mark.slow

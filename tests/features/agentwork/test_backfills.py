@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from builders import an_order, log, poll
-from cardsync import clock
+from cardsync.platform import clock
 from tasks_builder import claim, end, listed, told
 
 KIND = "backfill_sales_report"

@@ -11,9 +11,9 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import poll
-from cardsync import clock
-from cardsync.agentwork.task_kinds import KINDS, REQUESTED, ROUTINE
-from cardsync.seller_state import state
+from cardsync.agents.agentwork.task_kinds import KINDS, REQUESTED, ROUTINE
+from cardsync.agents.seller_state import state
+from cardsync.platform import clock
 from rollbacks_builder import a_pushed_run, read, ready
 from stopped_workers import WAITING
 from tasks_builder import TASKS, claim, end, listed, queue, routine, task_of, told

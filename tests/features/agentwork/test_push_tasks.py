@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 
 RULES = "/api/pricing/rules"
 

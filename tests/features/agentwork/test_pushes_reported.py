@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from builders import log
-from cardsync import clock
+from cardsync.platform import clock
 from rollbacks_builder import a_rule, exported, rows
 from tasks_builder import claim, end, told
 

@@ -7,7 +7,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import poll
-from cardsync import clock
+from cardsync.platform import clock
 from tasks_builder import claim
 
 TASKS = "/api/v1/tasks"

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from cardsync import clock
-from cardsync.agentwork import tasks
-from cardsync.agentwork.models import AgentTask
-from cardsync.seller_state.state import locked
+from cardsync.agents.agentwork import tasks
+from cardsync.agents.agentwork.models import AgentTask
+from cardsync.agents.seller_state.state import locked
+from cardsync.platform import clock
 
 PUSH = "apply_price_updates"
 STAYS = tuple(kind for kind in tasks.KINDS if kind != PUSH)

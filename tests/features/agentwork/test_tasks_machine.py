@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 import soak
 from builders import Seller, SellerBuilder
-from cardsync import clock
+from cardsync.platform import clock
 from tasks_builder import TASKS, listed, queue, routine, told
 from tasks_model import Answer, Model
 

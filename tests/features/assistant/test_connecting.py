@@ -8,9 +8,9 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.assistant.oauth import clients, grants
+from cardsync.platform import clock
 from oauth_builder import (
     REDIRECT,
     Assistant,

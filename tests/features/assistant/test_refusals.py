@@ -13,11 +13,11 @@ from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import SellerBuilder
-from cardsync import clock
 from cardsync.access import access_tokens
-from cardsync.accounts import roster
 from cardsync.assistant.oauth.refused import CODES
-from cardsync.database.session import Database
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.shop.accounts import roster
 from oauth_builder import REDIRECT, connected, consented, registered, told_in
 
 

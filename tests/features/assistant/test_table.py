@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cardsync import errors
 from cardsync.assistant import derive, own_api, refusals, tools
 from cardsync.assistant.bindings import BY_NAME, FALLBACK, READ, RISKS, TABLE, WRITE, shapes
 from cardsync.assistant.page import page
 from cardsync.assistant.served import listed
+from cardsync.platform import errors
 from requests_of_routes import DOCUMENT
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, undo_newest
 from buying_builder import a_catalog, a_moxfield_file, brought, valued
-from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.platform.limits import DEFAULT_PRIORITY
 
 PAYS_HALF = {
     "name": "Half",

@@ -17,8 +17,8 @@ from buying_builder import (
     collection,
     valued,
 )
-from cardsync import clock
 from cardsync.buying.offers import into_stock
+from cardsync.platform import clock
 from offers_builder import buys, done
 from quick_add_builder import served
 

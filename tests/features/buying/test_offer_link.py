@@ -9,8 +9,8 @@ from markupsafe import escape
 
 from browsers import joined
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.dashboard.pages import customer_offer
+from cardsync.platform import clock
 from offers_builder import a_customer, buys, done, drafted, refusal, step, want
 
 

@@ -9,8 +9,8 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import a_place
-from cardsync import limits
 from cardsync.dashboard.pages import offer_desk
+from cardsync.platform import limits
 from offers_builder import a_customer, buys, done, drafted, step, want
 
 

@@ -9,8 +9,8 @@ import pytest
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
 from buying_builder import a_catalog
-from cardsync import clock
 from cardsync.buying.offers import expired_offers, into_stock
+from cardsync.platform import clock
 from offers_builder import a_customer, buys, done, drafted, refusal, step, want
 
 

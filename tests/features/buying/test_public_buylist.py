@@ -13,9 +13,9 @@ import pytest
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
 from buying_builder import a_catalog
-from cardsync import clock, limits
 from cardsync.buying.offers import expired_offers
-from cardsync.database.urls import libpq_url
+from cardsync.platform import clock, limits
+from cardsync.platform.database.urls import libpq_url
 from offers_builder import buys, done, refusal
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids
-from cardsync.cards import as_csv
+from cardsync.stock.cards import as_csv
 
 
 async def exported(seller, **query):

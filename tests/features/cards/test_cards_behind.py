@@ -6,7 +6,7 @@ import pytest
 
 from browsers import joined
 from builders import a_csv, a_row
-from cardsync.cards.card_filter import Sort
+from cardsync.stock.cards.card_filter import Sort
 
 SORTS = Sort.__args__
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.database.urls import libpq_url
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
 
 
 async def observations(seller):

@@ -9,8 +9,8 @@ import pytest
 
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids, found, search
-from cardsync import clock
-from cardsync.database import bound_text
+from cardsync.platform import clock
+from cardsync.platform.database import bound_text
 from orders_builder import an_item, an_order, change_order
 
 ROWS = [
@@ -258,7 +258,7 @@ async def test_a_seller_finds_its_own_cards_alone(seller, a_seller):
 
 async def test_a_search_over_its_time_is_told(seller, service, monkeypatch):
     monkeypatch.setitem(
-        __import__("cardsync.search.compile", fromlist=["FLAGS"]).FLAGS,
+        __import__("cardsync.stock.search.compile", fromlist=["FLAGS"]).FLAGS,
         "held",
         "pg_sleep(9) IS NULL",
     )

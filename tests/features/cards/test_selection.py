@@ -12,10 +12,10 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, card_ids
-from cardsync import clock, errors
-from cardsync.cards.bulk_selection import Selection, pick_cards
-from cardsync.search.parser import parse
-from cardsync.search.tree import asks_for_gone
+from cardsync.platform import clock, errors
+from cardsync.stock.cards.bulk_selection import Selection, pick_cards
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import asks_for_gone
 from search_evaluator import holds, inventory_of
 
 SEARCHES = [

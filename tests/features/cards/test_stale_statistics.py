@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from builders import a_csv, a_row
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 
 CARDS = 600
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from cardsync.catalog import source_files
 from cardsync.catalog.load_catalog import COLUMNS, import_catalog
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
 from catalog_site import a_catalog_site
 
 

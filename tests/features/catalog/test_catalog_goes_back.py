@@ -13,7 +13,6 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from cardsync import clock
 from cardsync.catalog import install_state
 from cardsync.catalog.go_back import go_back
 from cardsync.catalog.install_catalog import install
@@ -21,8 +20,9 @@ from cardsync.catalog.install_state import source_for
 from cardsync.catalog.kept_versions import FOLDER
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.database.urls import libpq_url
 from cardsync.operations.doctor import examine
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
 from catalog_site import a_card, forget_the_day, some_cards
 
 MAGIC = source_for("magic")

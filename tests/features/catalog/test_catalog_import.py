@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
 
 
 @pytest.fixture

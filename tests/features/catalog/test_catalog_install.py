@@ -16,15 +16,15 @@ import psycopg
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.catalog import install_catalog, install_state, source_files
 from cardsync.catalog.install_catalog import install
 from cardsync.catalog.install_state import source_for
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.catalog.sources.declared import SOURCES
 from cardsync.catalog.sources.source_record import CatalogError
-from cardsync.database.urls import libpq_url
 from cardsync.operations.doctor import examine
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
 from catalog_site import (
     SCRYFALL,
     SCRYFALL_FILE,

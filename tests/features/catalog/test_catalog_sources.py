@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from builders import a_csv, a_row
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
 
 
 @pytest.fixture

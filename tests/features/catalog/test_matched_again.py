@@ -14,11 +14,11 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from buying_builder import brought
-from cardsync import clock, limits
 from cardsync.buying.collections import drain_collections, rematch_collections
-from cardsync.discovery import misses
-from cardsync.inventory import rematch_cards
-from cardsync.work import runner
+from cardsync.imports import rematch_cards
+from cardsync.network import misses
+from cardsync.platform import clock, limits
+from cardsync.platform.work import runner
 from stopped_workers import WAITING
 
 HEAD = "Name,Set code,Set name,Collector number,Foil,Quantity,ManaBox ID,Scryfall ID,Condition"

@@ -10,10 +10,10 @@ from sqlalchemy import text
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
-from cardsync import limits
-from cardsync.accounts import roster
-from cardsync.cards.names_in_search import own_names
-from cardsync.contributions import promote
+from cardsync.platform import limits
+from cardsync.shop.accounts import roster
+from cardsync.stock.cards.names_in_search import own_names
+from cardsync.stock.contributions import promote
 
 JAGUAR = {
     "name": "Alacrian Jaguar",

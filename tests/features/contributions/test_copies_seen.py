@@ -16,8 +16,8 @@ import soak
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import a_list, card_ids
-from cardsync import clock
-from cardsync.inventory.drain import work_off_one
+from cardsync.imports.drain import work_off_one
+from cardsync.platform import clock
 from stopped_workers import killed, stopped
 
 CARDS = (1, 2)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import ProgrammingError
 
 from builders import a_csv, a_row, poll
-from cardsync import clock
+from cardsync.platform import clock
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.dashboard.pages.card import days_of, is_of
-from cardsync.pricing.receipts.in_short import binding_step
+from cardsync.platform import clock
+from cardsync.prices.receipts.in_short import binding_step
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'

@@ -13,7 +13,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, a_shop
-from cardsync import clock
+from cardsync.platform import clock
 from lots_builder import add, settle
 from orders_builder import an_item, an_order
 from rollbacks_builder import repriced

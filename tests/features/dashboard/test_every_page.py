@@ -11,8 +11,8 @@ import pytest
 from markupsafe import escape
 
 from browsers import A_PASSWORD, accept, invited, joined, operates, signed_in
-from cardsync import clock
 from cardsync.dashboard.formats import Reader, zone_of
+from cardsync.platform import clock
 from dashboard_builder import filled_shop
 from pages import PAGES, built, filled, routes_of_the_door
 

@@ -16,16 +16,17 @@ from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import SellerBuilder
-from cardsync import clock, limits, tables
+from cardsync import tables
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.agentwork.task_kinds import Kind as TaskKind
-from cardsync.database.columns import Base
-from cardsync.operations import backup_reports
-from cardsync.recommendations.generation import KINDS as RECOMMENDED
-from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.sync.persons_turn import KINDS as TURNS
-from cardsync.today.shop_facts import Kind
+from cardsync.agents.agentwork.task_kinds import Kind as TaskKind
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.agents.sync.persons_turn import KINDS as TURNS
+from cardsync.platform import clock, limits
+from cardsync.platform.backups import backup_reports
+from cardsync.platform.database.columns import Base
+from cardsync.prices.recommendations.generation import KINDS as RECOMMENDED
+from cardsync.shop.today.shop_facts import Kind
 from dashboard_builder import filled_shop
 from orders_builder import an_item, an_order
 from pages import Page, built

@@ -6,7 +6,7 @@ import re
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync.orders import queries
+from cardsync.sales.orders import queries
 
 
 def found(page):

@@ -11,7 +11,7 @@ from sqlalchemy import exists, select, text
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync.access.models import Seller
-from cardsync.accounts import first_run, set_up_link
+from cardsync.shop.accounts import first_run, set_up_link
 
 _numbers = itertools.count(1)
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from browsers import joined, signed_in
 from builders import an_order
-from cardsync import clock
-from cardsync.today.waiting import KEPT_FOR
+from cardsync.platform import clock
+from cardsync.shop.today.waiting import KEPT_FOR
 
 
 def badge(page, name):

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from browsers import signed_in
 from builders import a_csv, a_row, a_shop
-from cardsync import clock
-from cardsync.pricing.engine.holdout_draw import window
+from cardsync.platform import clock
+from cardsync.prices.engine.holdout_draw import window
 from dashboard_builder import filled_shop
 from lots_builder import settle
 from orders_builder import an_item, an_order

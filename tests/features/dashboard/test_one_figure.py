@@ -19,8 +19,8 @@ import pytest
 import soak
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.dashboard.formats import Reader
+from cardsync.platform import clock
 from lots_builder import add, settle
 from orders_builder import an_item, an_order
 

@@ -15,7 +15,7 @@ from builders import NO_AMOUNTS, a_csv, a_row
 from cardsync.dashboard.messages import sentences
 from cardsync.dashboard.navigation import NAVIGATION
 from cardsync.dashboard.pages.pricing import TABS, tabs_of
-from cardsync.pricing.rules.rule_forms import form_of
+from cardsync.prices.rules.rule_forms import form_of
 
 HOSTILE = '<b onclick="x">A & B</b>'
 RULES = "/api/pricing/rules"

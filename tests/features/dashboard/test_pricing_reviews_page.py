@@ -12,7 +12,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 from lots_builder import settle
 
 PATH = "/pricing/reviews"

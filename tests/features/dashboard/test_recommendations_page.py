@@ -10,7 +10,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync.recommendations.generate import RECOMMENDATIONS
+from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 
 PATH = "/recommendations"
 HOSTILE = '<b onclick="x">A & B</b>'

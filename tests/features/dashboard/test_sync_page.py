@@ -9,8 +9,8 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.dashboard.formats import Reader, zone_of
+from cardsync.platform import clock
 from tasks_builder import claim, end, listed
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'

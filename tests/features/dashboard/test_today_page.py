@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
+from cardsync.platform import clock
 
 
 async def test_today_shows_the_sync_and_requests_one(a_seller):

@@ -10,7 +10,7 @@ import pytest
 
 from builders import a_csv
 from cardsync.catalog.load_catalog import load
-from cardsync.discovery.offers import OFFERS
+from cardsync.network.offers import OFFERS
 from discovery_builder import change
 
 

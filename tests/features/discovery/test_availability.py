@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv
-from cardsync import clock
-from cardsync.discovery.offers import OFFERS
+from cardsync.network.offers import OFFERS
+from cardsync.platform import clock
 from discovery_builder import PATH, a_card, change, find
 
 

@@ -12,9 +12,9 @@ from time import perf_counter
 
 import pytest
 
-from cardsync.discovery import basket as operation
-from cardsync.discovery.buyer_links import PRODUCT
-from cardsync.discovery.split import postage_of
+from cardsync.network import basket as operation
+from cardsync.network.buyer_links import PRODUCT
+from cardsync.network.split import postage_of
 from discovery_builder import a_card, change
 from discovery_builder import find as find_availability
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 from time import monotonic
 
 from browsers import joined, signed_in
-from cardsync import clock, limits
-from cardsync.discovery import misses
+from cardsync.network import misses
+from cardsync.platform import clock, limits
 from discovery_builder import a_card, change, find
 
 PATH = "/api/network"

@@ -18,7 +18,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from builders import Service, a_csv
-from cardsync.discovery.offers import OFFERS, refresh
+from cardsync.network.offers import OFFERS, refresh
 from discovery_builder import a_card, change, find
 
 # Each of these hides a shop.

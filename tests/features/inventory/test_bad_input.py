@@ -12,7 +12,7 @@ from decimal import Decimal
 import pytest
 
 from builders import HEADER, SellerBuilder, a_csv, a_row, read_csv
-from cardsync import clock
+from cardsync.platform import clock
 
 HEADER_LINE = (",".join(HEADER) + "\r\n").encode()
 ONE_CARD = a_csv(a_row(1))

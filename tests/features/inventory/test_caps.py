@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pricing.engine.periods import day_start, week_start
+from cardsync.platform import clock
+from cardsync.prices.engine.periods import day_start, week_start
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sqlalchemy import text
 
-from cardsync.database.copy import copy_in, encode
+from cardsync.platform.database.copy import copy_in, encode
 
 PLAIN = ["", "Lotus", 'a "quoted", name', "Pokémon ★", " spaced ", "N", "\x1e\x1f", None]
 ODD = [

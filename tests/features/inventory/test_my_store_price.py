@@ -10,7 +10,7 @@ from decimal import Decimal
 from browsers import signed_in
 from builders import HEADER, a_csv, a_row, read_csv
 from cards_builder import explained, found
-from cardsync import clock
+from cardsync.platform import clock
 from rollbacks_builder import exported, repriced
 
 OWN = "My Store Price"

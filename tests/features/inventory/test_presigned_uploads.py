@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 
 ONE_CARD = a_csv(a_row(1))
 

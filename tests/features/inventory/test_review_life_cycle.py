@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from builders import a_csv, a_row, read_csv
-from cardsync import clock
-from cardsync.inventory import accept_inventory, drain, finish, importer
-from cardsync.seller_state import state as sync_state
-from cardsync.storage import LocalStore
-from cardsync.work.setbacks import LONGEST_PAUSE
-from cardsync.work.streams import oldest_open
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.imports import accept_inventory, drain, finish, importer
+from cardsync.platform import clock
+from cardsync.platform.storage import LocalStore
+from cardsync.platform.work.setbacks import LONGEST_PAUSE
+from cardsync.platform.work.streams import oldest_open
 
 FULL = [a_row(n) for n in range(1, 41)]
 SHORT = [a_row(1, quantity=3)]

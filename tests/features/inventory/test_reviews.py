@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from builders import a_csv, a_row, read_csv
-from cardsync import clock
-from cardsync.clock import rfc3339
+from cardsync.platform import clock
+from cardsync.platform.clock import rfc3339
 
 pytestmark = pytest.mark.slow
 

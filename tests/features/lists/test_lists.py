@@ -10,8 +10,8 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, found
-from cardsync import limits
-from cardsync.search.compile import FLAGS
+from cardsync.platform import limits
+from cardsync.stock.search.compile import FLAGS
 
 
 async def make(seller, name="Binder"):

@@ -15,10 +15,10 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order, undo_newest
 from cards_builder import explained
-from cardsync import clock
-from cardsync.derived.kept_figures import Figure, mark
-from cardsync.lots.settle_uses import LOTS
-from cardsync.lots.stale_cards import mark_sold
+from cardsync.platform import clock
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.sales.lots.settle_uses import LOTS
+from cardsync.sales.lots.stale_cards import mark_sold
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -265,7 +265,7 @@ async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
 
 
 async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
-    monkeypatch.setattr("cardsync.lots.read_lots.PART", 2)
+    monkeypatch.setattr("cardsync.sales.lots.read_lots.PART", 2)
     seller = await a_seller()
     await add(seller, *((CARD + n, 1, Decimal("1.00"), date(2026, 7, 1)) for n in range(5)))
     table = (await seller.get("/api/buying/lots.csv")).text.splitlines()
@@ -275,7 +275,7 @@ async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
 
 async def test_the_page_of_lots_goes_on_by_key(a_seller, monkeypatch):
     """A lot that comes in meanwhile moves none from one page to the next."""
-    monkeypatch.setattr("cardsync.limits.LOTS_PER_PAGE", 2)
+    monkeypatch.setattr("cardsync.platform.limits.LOTS_PER_PAGE", 2)
     seller = await a_seller()
     owner = await signed_in(seller)
     lot = (1, Decimal("1.00"), date(2026, 7, 1))

@@ -10,9 +10,9 @@ import psycopg
 
 from browsers import signed_in
 from builders import an_order
-from cardsync.concurrency import beside
-from cardsync.database.urls import libpq_url
-from cardsync.processes.worker import run_worker
+from cardsync.operations.processes.worker import run_worker
+from cardsync.platform.concurrency import beside
+from cardsync.platform.database.urls import libpq_url
 from soak import DEEP
 
 CARD = 4_040

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from builders import a_csv, a_row
+from cardsync.catalog.market.load_observations import load
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
-from cardsync.market.load_observations import load
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
 from market_builder import in_the_market
 
 PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))

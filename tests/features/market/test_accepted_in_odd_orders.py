@@ -25,9 +25,9 @@ from tests.features.pricing.test_reviews import rolled_back
 
 from builders import a_csv, a_row
 from cards_builder import found
-from cardsync import clock
-from cardsync.recommendations import generate
-from cardsync.recommendations.generate import RECOMMENDATIONS
+from cardsync.platform import clock
+from cardsync.prices.recommendations import generate
+from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 
 PIN = "/api/pricing/pins/1"
 RULES = "/api/pricing/rules"

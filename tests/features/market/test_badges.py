@@ -11,8 +11,8 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pricing.engine.holdout_draw import window
+from cardsync.platform import clock
+from cardsync.prices.engine.holdout_draw import window
 from market_builder import ago, listing, sale
 from orders_builder import an_item, an_order
 

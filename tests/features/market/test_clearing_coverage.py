@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from cardsync import clock
+from cardsync.platform import clock
 from market_builder import ago
 
 PATHS = ("/analytics/clearing_coverage", "/api/analytics/clearing_coverage")

@@ -14,8 +14,8 @@ from tests.features.market.test_recommendations import (
 )
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.market.load_observations import load
+from cardsync.catalog.market.load_observations import load
+from cardsync.platform import clock
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.recommendations.holds import hold_of
+from cardsync.platform import clock
+from cardsync.prices.recommendations.holds import hold_of
 from market_builder import ago, listing, sale
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

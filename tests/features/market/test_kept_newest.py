@@ -9,10 +9,10 @@ from statistics import median
 import psycopg
 import pytest
 
-from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.market.of_cards import market_of
-from cardsync.pricing.inputs.cards_to_price import ON_SALE
+from cardsync.catalog.market.of_cards import market_of
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.prices.inputs.cards_to_price import ON_SALE
 
 
 def ago(**span):

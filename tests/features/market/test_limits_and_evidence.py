@@ -13,7 +13,7 @@ from tests.features.market.test_recommendations import (
     targets,
 )
 
-from cardsync import clock
+from cardsync.platform import clock
 
 SETTINGS = "/api/pricing/settings"
 REVIEWS = "/api/pricing/reviews"

@@ -11,7 +11,7 @@ import polars as pl
 import psycopg
 import pytest
 
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 
 AT = "2026-11-20T10:00:00Z"
 SALE = "condition, sold_at, price, quantity"

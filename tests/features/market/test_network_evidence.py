@@ -11,11 +11,11 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.derived.kept_figures import Figure, mark
-from cardsync.market import network_cells
-from cardsync.market.of_cards import COLUMNS, market_of
-from cardsync.pricing.inputs.cards_to_price import ON_SALE
+from cardsync.catalog.market import network_cells
+from cardsync.catalog.market.of_cards import COLUMNS, market_of
+from cardsync.platform import clock
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.prices.inputs.cards_to_price import ON_SALE
 from discovery_builder import change
 from market_builder import in_the_market
 from orders_builder import an_item, an_order

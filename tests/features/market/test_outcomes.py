@@ -5,8 +5,8 @@ from decimal import Decimal
 
 from browsers import joined
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pricing.engine.holdout_draw import begin_of, window
+from cardsync.platform import clock
+from cardsync.prices.engine.holdout_draw import begin_of, window
 from orders_builder import an_item, an_order
 
 OUTCOMES = "/api/recommendations/outcomes"

@@ -13,11 +13,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.market.load_observations import drop_old
-from cardsync.market.of_cards import evidence_of, the_market
-from cardsync.market.of_past import past_market
+from cardsync.catalog.market.load_observations import drop_old
+from cardsync.catalog.market.of_cards import evidence_of, the_market
+from cardsync.catalog.market.of_past import past_market
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
 from market_builder import in_the_market, listing
 
 CONDITIONS = ("NM", "LP", "DMG")

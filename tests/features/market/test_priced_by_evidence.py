@@ -5,8 +5,8 @@ frozen into its receipt.
 from datetime import timedelta
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pricing.engine.missing_evidence import NO_LISTINGS, NO_SALES
+from cardsync.platform import clock
+from cardsync.prices.engine.missing_evidence import NO_LISTINGS, NO_SALES
 from market_builder import ago, listing
 
 RULES = "/api/pricing/rules"

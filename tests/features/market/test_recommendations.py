@@ -9,9 +9,9 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.recommendations import generate
-from cardsync.recommendations.generate import RECOMMENDATIONS
+from cardsync.platform import clock
+from cardsync.prices.recommendations import generate
+from cardsync.prices.recommendations.generate import RECOMMENDATIONS
 from market_builder import ago, listing, sale
 
 LIST = "/api/recommendations"

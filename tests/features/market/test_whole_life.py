@@ -18,7 +18,7 @@ from tests.features.market.test_recommendations import (
 
 from browsers import signed_in
 from builders import read_csv
-from cardsync import clock
+from cardsync.platform import clock
 
 READ = ("/api/market_depth/holds", "/api/analytics/clearing_coverage", f"{LIST}/outcomes")
 

@@ -22,14 +22,14 @@ from browsers import joined
 from builders import Seller, Service, a_csv, a_row, environment
 from cardsync.asgi import create_app
 from cardsync.cli import program
-from cardsync.database.migrate import keep_seal
-from cardsync.database.session import Database
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
-from cardsync.secret import seal
-from cardsync.settings import Settings
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.platform.database.migrate import keep_seal
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.secret import seal
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
 from dashboard_builder import filled_shop
 from s3_server import own_bucket
 

@@ -11,10 +11,10 @@ from sqlalchemy import update
 
 from browsers import A_PASSWORD, signed_in
 from builders import SellerBuilder, a_csv, a_row, undo_newest
-from cardsync.moving import archive_file
-from cardsync.notices.webhook_signature import unsealed
-from cardsync.processes.worker import sweep
-from cardsync.work.jobs import WorkDue
+from cardsync.operations.moving import archive_file
+from cardsync.operations.processes.worker import sweep
+from cardsync.platform.work.jobs import WorkDue
+from cardsync.shop.notices.webhook_signature import unsealed
 from inline_jobs import InlineJobs
 
 

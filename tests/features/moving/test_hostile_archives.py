@@ -23,8 +23,8 @@ import soak
 from browsers import joined
 from builders import SellerBuilder, environment
 from cardsync.cli import program
-from cardsync.database.urls import libpq_url
-from cardsync.moving import archive_file, archive_tables
+from cardsync.operations.moving import archive_file, archive_tables
+from cardsync.platform.database.urls import libpq_url
 from cardsync.tables import metadata
 from dashboard_builder import filled_shop
 from every_table import fill

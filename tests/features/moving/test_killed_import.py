@@ -8,12 +8,12 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from cardsync import clock
-from cardsync.accounts import left_objects
-from cardsync.database.urls import libpq_url
-from cardsync.processes.worker import sweep
+from cardsync.operations.processes.worker import sweep
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.work.jobs import WorkDue
+from cardsync.shop.accounts import left_objects
 from cardsync.tables import seller_tables
-from cardsync.work.jobs import WorkDue
 from inline_jobs import InlineJobs
 from waiting import eventually
 

@@ -12,9 +12,9 @@ import httpx
 import polars as pl
 
 from builders import Seller
-from cardsync.moving import archive_tables
-from cardsync.old_data import put_away
-from cardsync.old_data.old_kinds import ACTIVITY
+from cardsync.operations import put_away
+from cardsync.operations.moving import archive_tables
+from cardsync.platform.old_data.old_kinds import ACTIVITY
 from cardsync.tables import seller_tables
 from every_table import fill
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from builders import SellerBuilder
-from cardsync.errors import CommandError
-from cardsync.moving import archive_file
-from cardsync.moving.archive_file import Archive
+from cardsync.operations.moving import archive_file
+from cardsync.operations.moving.archive_file import Archive
+from cardsync.platform.errors import CommandError
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.concurrency import beside
-from cardsync.processes.worker import run_worker
+from cardsync.operations.processes.worker import run_worker
+from cardsync.platform import clock
+from cardsync.platform.concurrency import beside
 from notices_builder import a_receiver, a_webhook, deliveries, of_service, reaching
 
 

@@ -13,12 +13,12 @@ from sqlalchemy import text
 
 from browsers import joined, operates, signed_in
 from builders import an_order
-from cardsync import clock
-from cardsync.notices import old_notices, send_mail
-from cardsync.notices.look import watch_all
-from cardsync.notices.mail_server import AT_ONCE, hand_over, turn_at
-from cardsync.notices.mail_text import mail_of
-from cardsync.processes.worker import SENT_AT_ONCE
+from cardsync.operations.processes.worker import SENT_AT_ONCE
+from cardsync.platform import clock
+from cardsync.shop.notices import old_notices, send_mail
+from cardsync.shop.notices.look import watch_all
+from cardsync.shop.notices.mail_server import AT_ONCE, hand_over, turn_at
+from cardsync.shop.notices.mail_text import mail_of
 from notices_builder import (
     a_mail_server,
     calls,

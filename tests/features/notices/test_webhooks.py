@@ -11,11 +11,11 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.notices import send_webhooks
-from cardsync.notices.look import look, watch_all
-from cardsync.notices.news import Found
-from cardsync.notices.record_notices import record
+from cardsync.platform import clock
+from cardsync.shop.notices import send_webhooks
+from cardsync.shop.notices.look import look, watch_all
+from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.record_notices import record
 from notices_builder import (
     a_receiver,
     a_webhook,

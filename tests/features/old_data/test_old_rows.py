@@ -29,13 +29,13 @@ from sqlalchemy.exc import DBAPIError
 import soak
 from browsers import signed_in
 from builders import Seller, a_csv, a_row, environment
-from cardsync import clock
-from cardsync.cards import history
-from cardsync.database.urls import libpq_url
-from cardsync.old_data import put_away
-from cardsync.old_data.old_kinds import ACTIVITY, CYCLES, HISTORY, KINDS, Kind
-from cardsync.storage import LocalStore, Store
-from cardsync.work.jobs import Work
+from cardsync.operations import put_away
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.old_data.old_kinds import ACTIVITY, CYCLES, HISTORY, KINDS, Kind
+from cardsync.platform.storage import LocalStore, Store
+from cardsync.platform.work.jobs import Work
+from cardsync.stock.cards import history
 
 ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 SHORT = {
@@ -147,7 +147,7 @@ async def test_the_export_of_the_activity_has_old_entries_and_filters_them(a_sel
     since = clock.rfc3339(clock.now() - timedelta(days=1))
     assert await exported(seller, since=since) == before[0][:2]
     # Parts of two entries: old and young ones share a part.
-    monkeypatch.setattr("cardsync.activity.as_csv.PART", 2)
+    monkeypatch.setattr("cardsync.shop.activity.as_csv.PART", 2)
     assert [await exported(seller, **one) for one in wanted] == before
 
 
@@ -337,12 +337,12 @@ async def test_the_archive_of_all_data_has_the_old_files(a_seller):
 
 MOVER = """
 import asyncio, os, sys
-from cardsync.database.session import Database
-from cardsync.old_data import put_away
-from cardsync.old_data.old_kinds import HISTORY
-from cardsync.settings import Settings
-from cardsync.storage import open_store
-from cardsync.work.jobs import Work
+from cardsync.platform.database.session import Database
+from cardsync.operations import put_away
+from cardsync.platform.old_data.old_kinds import HISTORY
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
+from cardsync.platform.work.jobs import Work
 put_away.SLAB_ROWS = 5
 
 async def main():

@@ -9,12 +9,12 @@ from functools import partial
 import pytest
 
 from builders import a_csv, a_row
-from cardsync.notices import mail_server
 from cardsync.operations.commands import _replayed
 from cardsync.operations.doctor import examine
 from cardsync.operations.installation_backups import InstallationBackups
-from cardsync.processes.copied_cluster import running_copy
-from cardsync.processes.embedded_host import bundled
+from cardsync.operations.processes.copied_cluster import running_copy
+from cardsync.operations.processes.embedded_host import bundled
+from cardsync.shop.notices import mail_server
 
 
 @pytest.mark.skipif("CARDSYNC_TEST_CITUS_URL" in os.environ, reason="each node is backed up alone")

@@ -12,13 +12,13 @@ from sqlalchemy import text
 
 from browsers import joined, operates, signed_in
 from builders import a_csv, a_row
-from cardsync import clock, limits
 from cardsync.catalog import install_state, source_files
 from cardsync.catalog.add_catalog_file import FOLDER, add_catalog_file
 from cardsync.catalog.install_catalog import InstalledElsewhere
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.catalog.sources.declared import BY_NAME
-from cardsync.operators import catalog_installs
+from cardsync.platform import clock, limits
+from cardsync.shop.operators import catalog_installs
 from catalog_site import a_card, a_catalog_site
 
 PATH = "/operator/catalogs"

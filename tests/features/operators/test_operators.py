@@ -8,12 +8,12 @@ from click.testing import CliRunner
 
 from browsers import joined, operates, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
 from cardsync.cli import program
-from cardsync.logs import setup_logging
-from cardsync.operations.backup_reports import record
-from cardsync.operators.installation import without_values
-from cardsync.work.jobs import mark_due
+from cardsync.platform import clock
+from cardsync.platform.backups.backup_reports import record
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.work.jobs import mark_due
+from cardsync.shop.operators.installation import without_values
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ async def test_the_installation_shows_what_became_of_its_backups(a_seller):
 
 
 async def mark_waiting(session, seller_id):
-    from cardsync.work.jobs import mark_due
+    from cardsync.platform.work.jobs import mark_due
 
     await mark_due(session, seller_id, "orders")
 

@@ -3,9 +3,9 @@ installation of several shops they are its operators'.
 """
 
 from browsers import joined, operates, signed_in
-from cardsync import clock
-from cardsync.operations import asked_backup, backup_reports
-from cardsync.operators import catalog_installs
+from cardsync.platform import clock
+from cardsync.platform.backups import asked_backup, backup_reports
+from cardsync.shop.operators import catalog_installs
 from notices_builder import of_service, reaching
 
 API = "/api/operator/backups"

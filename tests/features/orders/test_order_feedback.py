@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from builders import an_order
 from cardsync.asgi import create_app
-from cardsync.work.jobs import ORDERS
-from cardsync.work.streams import hold_still
+from cardsync.platform.work.jobs import ORDERS
+from cardsync.platform.work.streams import hold_still
 
 
 async def stored(seller, number="A-1"):

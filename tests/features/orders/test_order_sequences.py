@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cardsync.orders.shipping_type import shipping_type
+from cardsync.sales.orders.shipping_type import shipping_type
 
 pytestmark = pytest.mark.slow
 

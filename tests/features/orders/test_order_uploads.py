@@ -18,11 +18,11 @@ from sqlalchemy import text
 
 from browsers import signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import limits
-from cardsync.orders import ingest
-from cardsync.orders.apply import LOOKED_UP
-from cardsync.orders.refunds import refund_amount, refund_amount_sql
-from cardsync.orders.shipping_type import shipping_type, shipping_type_sql
+from cardsync.platform import limits
+from cardsync.sales.orders import ingest
+from cardsync.sales.orders.apply import LOOKED_UP
+from cardsync.sales.orders.refunds import refund_amount, refund_amount_sql
+from cardsync.sales.orders.shipping_type import shipping_type, shipping_type_sql
 
 UPLOADS = ("/orders", "/order_refunds", "/order_items", "/orders/shipping")
 ALL = (*UPLOADS, "/order_feedbacks")
@@ -782,7 +782,7 @@ async def test_an_upload_is_the_sellers_alone(a_seller):
 
 
 async def test_erasing_a_seller_while_an_upload_is_applied_leaves_nothing(a_seller):
-    from cardsync.accounts import sellers
+    from cardsync.shop.accounts import sellers
     from cardsync.tables import tenant_tables
 
     seller = await a_seller()

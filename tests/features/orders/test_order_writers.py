@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from sqlalchemy import select, text
 
-from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.orders import ingest
-from cardsync.work.models import Upload
-from cardsync.work.setbacks import LONGEST_PAUSE
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.work.models import Upload
+from cardsync.platform.work.setbacks import LONGEST_PAUSE
+from cardsync.sales.orders import ingest
 from waiting import eventually
 
 

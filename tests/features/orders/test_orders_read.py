@@ -20,7 +20,7 @@ from sqlalchemy import text
 import soak
 from builders import Seller, SellerBuilder
 from cardsync.asgi import create_app
-from cardsync.orders import pullable, queries
+from cardsync.sales.orders import pullable, queries
 from orders_builder import an_item, an_order, change_order, keep_sums
 
 NOON = datetime(2026, 7, 3, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync import clock
+from cardsync.platform import clock
 from orders_builder import an_item, an_order, change_order
 
 

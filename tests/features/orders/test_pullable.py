@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
-from cardsync.orders import pullable
+from cardsync.sales.orders import pullable
 from orders_builder import an_order
 
 TO_SHIP = [

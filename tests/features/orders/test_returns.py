@@ -10,7 +10,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, undo_newest
 from cards_builder import card_ids, on_shelf
-from cardsync.orders.customer_list import key_of
+from cardsync.sales.orders.customer_list import key_of
 from orders_builder import an_item, an_order, keep_sums
 
 HOSTILE = '<script>alert("Some Buyer")</script>'

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from cardsync import clock
-from cardsync.orders.sales_reports import months_without
+from cardsync.platform import clock
+from cardsync.sales.orders.sales_reports import months_without
 from orders_builder import an_order
 
 OCTOBER = {"date_from": "2026-10-01", "date_to": "2026-10-31"}

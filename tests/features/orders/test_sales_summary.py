@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from browsers import joined
 from builders import a_csv, a_row
-from cardsync.orders.sales_figures import Day, figures, start_of
+from cardsync.sales.orders.sales_figures import Day, figures, start_of
 from orders_builder import an_item, an_order
 
 SPAN = {"from": "2026-07-01", "to": "2026-08-31"}

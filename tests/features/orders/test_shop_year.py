@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from builders import Seller
-from cardsync import clock
+from cardsync.platform import clock
 from shop_year import Sale, sales
 
 pytestmark = pytest.mark.slow

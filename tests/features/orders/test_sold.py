@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 import soak
 from builders import a_csv, a_row, an_order
-from cardsync.orders.customer_sums import keep_customers
+from cardsync.sales.orders.customer_sums import keep_customers
 from orders_builder import apply_alone, keep_sums
 from sent_statements import prepared
 
@@ -252,8 +252,8 @@ async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_s
         kept_plans.extend(await session.scalars(text(f"SELECT generic_plans {found}")))
 
     with monkeypatch.context() as patched:
-        patched.setattr("cardsync.orders.customer_sums.ORDERS_AT_ONCE", 1)
-        patched.setattr("cardsync.orders.sales_sums.keep_customers", beside)
+        patched.setattr("cardsync.sales.orders.customer_sums.ORDERS_AT_ONCE", 1)
+        patched.setattr("cardsync.sales.orders.sales_sums.keep_customers", beside)
         rows = [order(n, n % 30) for n in range(60)]
         report = await seller.orders(rows)
     assert report["applied"] == 60

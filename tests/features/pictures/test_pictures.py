@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pictures import ask, fetch_pictures
-from cardsync.pictures.encoder import encoder
-from cardsync.work import runner
+from cardsync.platform import clock
+from cardsync.platform.work import runner
+from cardsync.stock.pictures import ask, fetch_pictures
+from cardsync.stock.pictures.encoder import encoder
 from inline_jobs import InlineJobs
 from orders_builder import an_item, an_order
 from pictures_builder import a_bomb, a_picture, a_picture_site, size_of

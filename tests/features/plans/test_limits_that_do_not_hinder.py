@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from browsers import signed_in
-from cardsync import clock
+from cardsync.platform import clock
 from plans_builder import (
     PLANS,
     PRICING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from cardsync import clock
+from cardsync.platform import clock
 from plans_builder import PLANS, PRICING, a_shop_under_limits, needs_review
 
 

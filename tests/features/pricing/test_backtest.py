@@ -11,7 +11,7 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 from orders_builder import an_item, an_order
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock, errors
+from cardsync.platform import clock, errors
 from cardsync.web.abandoned import while_there
 
 DRAFT = "/api/pricing/preview/draft"
@@ -143,10 +143,10 @@ async def test_a_sample_of_many_cards_says_that_it_is_one_and_the_exact_answer_f
     a_seller, monkeypatch
 ):
     monkeypatch.setattr(
-        "cardsync.pricing.preview.draft._MANY",
+        "cardsync.prices.preview.draft._MANY",
         "SELECT true FROM account WHERE seller_id = :seller",
     )
-    monkeypatch.setattr("cardsync.pricing.preview.draft.ONE_IN", 2)
+    monkeypatch.setattr("cardsync.prices.preview.draft.ONE_IN", 2)
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n, market="2.00", price="1.00") for n in range(1, 41))))
     rule = {"price_source": "market", "query": "price>0"}

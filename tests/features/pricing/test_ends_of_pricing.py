@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from builders import a_csv, a_row, cancel, undo_newest
-from cardsync import clock
-from cardsync.derived.kept_figures import OF_PRICES, Figure
-from cardsync.inventory.drain import work_off_one
-from cardsync.pricing.engine import engine
-from cardsync.pricing.rollback import apply_imported_prices
+from cardsync.imports.drain import work_off_one
+from cardsync.platform import clock
+from cardsync.platform.derived.kept_figures import OF_PRICES, Figure
+from cardsync.prices.engine import engine
+from cardsync.prices.rollback import apply_imported_prices
 from market_builder import ago
 from rollbacks_builder import a_rule
 from stopped_workers import stopped

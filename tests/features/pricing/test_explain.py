@@ -14,13 +14,13 @@ import pytest
 
 from builders import a_csv, a_row, an_order
 from cards_builder import explained
-from cardsync import clock
 from cardsync.access.models import Account
-from cardsync.database.urls import libpq_url
-from cardsync.pricing.engine import engine, missing_evidence
-from cardsync.pricing.inputs.cards_to_price import read_stock
-from cardsync.pricing.inputs.market_inputs import INPUTS
-from cardsync.pricing.inputs.rule_rows import run_of
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.prices.engine import engine, missing_evidence
+from cardsync.prices.inputs.cards_to_price import read_stock
+from cardsync.prices.inputs.market_inputs import INPUTS
+from cardsync.prices.inputs.rule_rows import run_of
 
 RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from builders import HEADER, a_csv, a_row, read_csv
-from cardsync import clock
-from cardsync.agentwork.tasks import enqueue_task, note_due
+from cardsync.agents.agentwork.tasks import enqueue_task, note_due
+from cardsync.platform import clock
 
 HEADER_ONLY = (",".join(HEADER) + "\r\n").encode()
 REASON = "X-Price-Export-Empty-Reason"

@@ -12,8 +12,8 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import found
-from cardsync import clock
-from cardsync.pricing.engine.periods import week_start
+from cardsync.platform import clock
+from cardsync.prices.engine.periods import week_start
 
 # Of the first three, the daily cap of 15 % is less than a cent.
 PENNIES = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from builders import a_csv, a_row
-from cardsync.pricing.engine.rules import PRESETS
+from cardsync.prices.engine.rules import PRESETS
 
 ROWS = [
     a_row(1, market="10.00", price="9.00", low="8.00", quantity=2),

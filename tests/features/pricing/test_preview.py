@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
-from cardsync.pricing.inputs.rule_file import read_rules, read_sales
+from cardsync.prices.inputs.rule_file import read_rules, read_sales
 
 PREVIEW = "/api/pricing/preview"
 ROWS = [

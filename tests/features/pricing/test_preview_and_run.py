@@ -13,7 +13,7 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import found as found_cards
-from cardsync import clock
+from cardsync.platform import clock
 
 ROWS = [
     a_row(1, market="10.00", price="9.00", quantity=2),

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from builders import a_csv, a_row, read_csv
 from cardsync.cli import program
-from cardsync.logs import setup_logging
-from cardsync.pricing.receipts import terminal
+from cardsync.platform.logs import setup_logging
+from cardsync.prices.receipts import terminal
 
 EXPORT = a_csv(
     a_row(1, market="2.00", price="1.00", name="Lightning Bolt"),

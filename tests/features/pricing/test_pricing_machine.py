@@ -31,7 +31,7 @@ from hypothesis.stateful import (
 import soak
 from browsers import A_PASSWORD, Browser, joined, signed_in
 from builders import Seller, SellerBuilder, a_csv, a_row, an_order, read_csv
-from cardsync import clock
+from cardsync.platform import clock
 from pricing_model import CARDS, Model, Prices
 
 pytestmark = pytest.mark.slow

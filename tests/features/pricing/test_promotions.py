@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 from lots_builder import add, settle
 
 PREVIEW = "/api/pricing/preview/sale"

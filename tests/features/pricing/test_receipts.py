@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import explained
-from cardsync import clock
 from cardsync.cli import program
-from cardsync.pricing.receipts import parquet_file
-from cardsync.processes.retention import tidy
+from cardsync.operations.processes.retention import tidy
+from cardsync.platform import clock
+from cardsync.prices.receipts import parquet_file
 
 RULES = "/api/pricing/rules"
 

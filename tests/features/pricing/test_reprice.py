@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids, explained, found
-from cardsync import clock
+from cardsync.platform import clock
 
 RULES = "/api/pricing/rules"
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.inventory import drain
-from cardsync.pricing.engine import engine
-from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.runs import ended
-from cardsync.pricing.runs.reprice import work_off_one
-from cardsync.seller_state.state import release_lease, take_lease
+from cardsync.agents.seller_state.state import release_lease, take_lease
+from cardsync.imports import drain
+from cardsync.platform import clock
+from cardsync.prices.engine import engine
+from cardsync.prices.receipts import parquet_file
+from cardsync.prices.runs import ended
+from cardsync.prices.runs.reprice import work_off_one
 from stopped_workers import killed, state_of, stopped
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.agentwork.tasks import enqueue_task
+from cardsync.agents.agentwork.tasks import enqueue_task
+from cardsync.platform import clock
 from rollbacks_builder import a_pushed_run as pushed
 from rollbacks_builder import a_rule, ask, exported, newest_run, read, ready, rows, targets, tasks
 

@@ -13,9 +13,9 @@ import pytest
 
 from builders import a_csv, a_row, read_csv
 from cards_builder import found
-from cardsync import clock
-from cardsync.cards.exported import NOTHING
-from cardsync.pricing.receipts import parquet_file
+from cardsync.agents.seller_state.exported import NOTHING
+from cardsync.platform import clock
+from cardsync.prices.receipts import parquet_file
 
 RULES = "/api/pricing/rules"
 REVIEWS = "/api/pricing/reviews"

@@ -12,11 +12,11 @@ from sqlalchemy import update
 
 from builders import a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids
-from cardsync import clock
-from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.tasks import note_due
-from cardsync.pricing.rollback.prepare import work_off_one
-from cardsync.seller_state.state import locked
+from cardsync.agents.agentwork.models import AgentTask
+from cardsync.agents.agentwork.tasks import note_due
+from cardsync.agents.seller_state.state import locked
+from cardsync.platform import clock
+from cardsync.prices.rollback.prepare import work_off_one
 from rollbacks_builder import (
     ROLLBACKS,
     RULES,

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
-from cardsync import clock
-from cardsync.pricing.runs import run_pricing
-from cardsync.pricing.runs.reprice import work_off_one
-from cardsync.pricing.runs.sale_runs import work_off
+from cardsync.platform import clock
+from cardsync.prices.runs import run_pricing
+from cardsync.prices.runs.reprice import work_off_one
+from cardsync.prices.runs.sale_runs import work_off
 from stopped_workers import killed, stopped
 
 SALES = "/api/pricing/sales"

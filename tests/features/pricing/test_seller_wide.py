@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from builders import a_csv, a_row
 from cards_builder import explained
-from cardsync import clock
+from cardsync.platform import clock
 
 RULES = "/api/pricing/rules"
 SETTINGS = "/api/pricing/settings"

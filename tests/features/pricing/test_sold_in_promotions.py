@@ -8,8 +8,8 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.pricing.engine.periods import week_start
+from cardsync.platform import clock
+from cardsync.prices.engine.periods import week_start
 from orders_builder import an_item, an_order, change_order
 
 SALES = "/api/pricing/sales"

@@ -12,7 +12,7 @@ import assistants
 from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, explained
-from cardsync import clock
+from cardsync.platform import clock
 from rollbacks_builder import a_rule, repriced
 
 SETTINGS = "/api/pricing/settings"

@@ -12,7 +12,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, explained, found
-from cardsync.pricing.runs.reprice import work_off_one
+from cardsync.prices.runs.reprice import work_off_one
 from rollbacks_builder import a_rule, exported, repriced, targets
 from stopped_workers import stopped
 

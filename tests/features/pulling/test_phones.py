@@ -11,10 +11,10 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from builders import an_order as uploaded_order
 from cards_builder import a_place, card_ids
-from cardsync import errors, limits
-from cardsync.database.notify import Notices
-from cardsync.orders.pull_sessions import PULLS
-from cardsync.pulling.event_streams import PullStreams
+from cardsync.platform import errors, limits
+from cardsync.platform.database.notify import Notices
+from cardsync.sales.orders.pull_sessions import PULLS
+from cardsync.sales.pulling.event_streams import PullStreams
 from orders_builder import an_item, an_order, change_order
 
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -325,9 +325,9 @@ async def test_a_leaked_link_leaves_streams_to_the_others_and_revoking_frees_its
 async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_own(
     shop, monkeypatch
 ):
-    monkeypatch.setattr("cardsync.limits.PULL_LINK_MARKS", 4)
-    monkeypatch.setattr("cardsync.limits.PULL_LINK_MARKS_A_COPY", 1)
-    monkeypatch.setattr("cardsync.limits.PULL_MARKS", 9)
+    monkeypatch.setattr("cardsync.platform.limits.PULL_LINK_MARKS", 4)
+    monkeypatch.setattr("cardsync.platform.limits.PULL_LINK_MARKS_A_COPY", 1)
+    monkeypatch.setattr("cardsync.platform.limits.PULL_MARKS", 9)
     owner = await signed_in(shop)
     session, (first, second), (one, two, _), links = await a_pull(shop, owner)
     leaked = Phone(shop, links["magic"])

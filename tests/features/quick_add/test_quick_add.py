@@ -9,7 +9,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import a_list
-from cardsync import clock
+from cardsync.platform import clock
 from quick_add_builder import (
     JAGUAR,
     acknowledged,

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 import soak
 from browsers import signed_in
 from builders import SellerBuilder, a_csv, a_row, read_csv
-from cardsync import clock
+from cardsync.platform import clock
 from quick_add_builder import (
     acknowledged,
     file_served,

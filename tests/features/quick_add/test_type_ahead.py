@@ -7,8 +7,8 @@ import pytest
 
 from browsers import signed_in
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.database.urls import libpq_url
-from cardsync.quick_add.type_ahead import words
+from cardsync.platform.database.urls import libpq_url
+from cardsync.stock.quick_add.type_ahead import words
 
 CATALOG = (
     ("Jace, the Mind Sculptor", "006/165"),

@@ -6,7 +6,7 @@ import sys
 import zipfile
 
 from cardsync import __version__
-from cardsync.releases.own_sync_app import address, packed
+from cardsync.agents.releases.own_sync_app import address, packed
 
 
 async def test_the_address_of_the_commands_has_the_wheel(service):

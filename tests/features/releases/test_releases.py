@@ -23,15 +23,15 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from obstore.store import S3Store
 from sqlalchemy import event, text
 
-from cardsync import clock
+from cardsync.agents.releases.known_releases import KnownReleases
 from cardsync.asgi import create_app
 from cardsync.cli import program
-from cardsync.database import notify as notices
-from cardsync.database.notify import Notices, notify
-from cardsync.database.urls import libpq_url
-from cardsync.logs import setup_logging
-from cardsync.releases.known_releases import KnownReleases
-from cardsync.storage import CloudStore
+from cardsync.platform import clock
+from cardsync.platform.database import notify as notices
+from cardsync.platform.database.notify import Notices, notify
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.storage import CloudStore
 from waiting import eventually
 
 UPDATE_FIELDS = {
@@ -208,8 +208,8 @@ async def test_the_same_bytes_go_to_another_channel(operator, seller):
 
 
 async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
-    from cardsync.releases import publish_releases, signing
-    from cardsync.storage import open_store
+    from cardsync.agents.releases import publish_releases, signing
+    from cardsync.platform.storage import open_store
 
     key, store = signing.load_key(Path(operator.key["key_file"])), open_store(service.settings)
     draft = publish_releases.read_draft(

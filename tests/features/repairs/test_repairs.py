@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from builders import a_png
-from cardsync import clock, limits
+from cardsync.platform import clock, limits
 
 PAGE = """
 <main><section class="pricing-tools"><h2>Pricing</h2><div class="toolbar">

@@ -11,13 +11,13 @@ from search_trees import NAMES, NUMBERS, RARITIES, RULES, SETS, depth, trees
 
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, a_place, card_ids
-from cardsync import clock
-from cardsync.cards.card_filter import CardFilter
-from cardsync.cards.selection import select_cards
-from cardsync.database.snapshot_reads import Readings
-from cardsync.search.fields import QueryError
-from cardsync.search.parser import parse
-from cardsync.search.tree import print_query
+from cardsync.platform import clock
+from cardsync.platform.database.snapshot_reads import Readings
+from cardsync.stock.cards.card_filter import CardFilter
+from cardsync.stock.cards.selection import select_cards
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import print_query
 from lots_builder import add, settle
 from orders_builder import an_item, an_order
 from search_evaluator import inventory_of, selected

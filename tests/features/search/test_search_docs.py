@@ -9,9 +9,9 @@ import pytest
 
 from builders import a_csv, a_row
 from cards_builder import a_list, search
-from cardsync import limits
-from cardsync.search.fields import FIELDS, FLAGS, THINGS
-from cardsync.search.parser import parse
+from cardsync.platform import limits
+from cardsync.stock.search.fields import FIELDS, FLAGS, THINGS
+from cardsync.stock.search.parser import parse
 
 PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 ROWS = re.findall(r"^\| (`.*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)

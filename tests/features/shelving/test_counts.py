@@ -12,7 +12,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, undo_newest
 from cards_builder import card_ids, on_shelf
-from cardsync.shelving.count_scores import BoxFacts, suggestions
+from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from orders_builder import an_item, an_order
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -18,10 +18,10 @@ from sqlalchemy import text
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, undo_newest
 from cards_builder import a_place, card_ids, found, on_shelf, search
-from cardsync import limits
 from cardsync.dashboard.shell import box_page
-from cardsync.shelf_place import BOX, NAMED, WAY, Place, box_in
-from cardsync.shelving.box_numbers import kept_box, made_box
+from cardsync.platform import limits
+from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place, box_in
+from cardsync.stock.shelving.box_numbers import kept_box, made_box
 from orders_builder import an_item, an_order
 from quick_add_builder import JAGUAR, drafted, served
 

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row, a_shop, cancel, poll
-from cardsync import clock
-from cardsync.cards.exported import fingerprint
-from cardsync.inventory import finish
-from cardsync.inventory.accept_inventory import upload_of
-from cardsync.inventory.drain import work_off_one
-from cardsync.seller_state.state import release_lease, take_lease
+from cardsync.agents.seller_state.exported import fingerprint
+from cardsync.agents.seller_state.state import release_lease, take_lease
+from cardsync.imports import finish
+from cardsync.imports.accept_inventory import upload_of
+from cardsync.imports.drain import work_off_one
+from cardsync.platform import clock
 from stopped_workers import killed, state_of, stopped
 
 pytestmark = pytest.mark.slow

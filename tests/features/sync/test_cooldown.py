@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.seller_state.sync_kinds import KINDS
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.platform import clock
 
 HOUR = timedelta(hours=1)
 

@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 
 from builders import a_png, log
-from cardsync import clock
-from cardsync.accounts import sellers
-from cardsync.processes.retention import tidy
-from cardsync.storage import ObjectMissing
+from cardsync.operations.processes.retention import tidy
+from cardsync.platform import clock
+from cardsync.platform.storage import ObjectMissing
+from cardsync.shop.accounts import sellers
 from cardsync.tables import tenant_tables
 
 

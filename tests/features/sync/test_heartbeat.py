@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cardsync import clock
 from cardsync.asgi import create_app
+from cardsync.platform import clock
 
 
 async def test_the_heartbeat_of_a_new_account(a_seller):

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event
 
 from builders import a_csv, a_row, log, poll
-from cardsync import clock
-from cardsync.sync.planner import STEPS
+from cardsync.agents.sync.planner import STEPS
+from cardsync.platform import clock
 
 ALL = ",".join(f"{name}@1" for name in STEPS)
 MINUTE = timedelta(minutes=1)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from builders import a_csv, a_png, a_row, cancel, log, poll
-from cardsync import clock
-from cardsync.agentwork import tasks
-from cardsync.inventory.drain import work_off_one
-from cardsync.seller_state.state import release_lease, take_lease
+from cardsync.agents.agentwork import tasks
+from cardsync.agents.seller_state.state import release_lease, take_lease
+from cardsync.imports.drain import work_off_one
+from cardsync.platform import clock
 
 ROWS = {
     "Manual sync request | none | sync/request | not in cooldown, or not enforced | requested": [

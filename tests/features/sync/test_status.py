@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.seller_state import state
+from cardsync.agents.seller_state import state
+from cardsync.platform import clock
 
 
 async def status(seller) -> dict:

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_png, a_row, log, poll
-from cardsync import clock
-from cardsync.seller_state.sync_kinds import KINDS
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.platform import clock
 
 pytestmark = pytest.mark.slow
 

@@ -28,12 +28,12 @@ from hypothesis.stateful import (
 
 import soak
 from builders import Seller, SellerBuilder, a_csv, a_row
-from cardsync import clock
-from cardsync.inventory.drain import work_off_one
-from cardsync.seller_state.state import take_lease
-from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.sync.planner import HISTORY_STEPS, STEPS, steps_of
-from cardsync.work.streams import oldest_open
+from cardsync.agents.seller_state.state import take_lease
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.agents.sync.planner import HISTORY_STEPS, STEPS, steps_of
+from cardsync.imports.drain import work_off_one
+from cardsync.platform import clock
+from cardsync.platform.work.streams import oldest_open
 from sync_model import Answer, Model, matches
 
 pytestmark = pytest.mark.slow

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.operations import backup_reports
-from cardsync.processes.installation_metrics import InstallationMetrics
+from cardsync.operations.processes.installation_metrics import InstallationMetrics
+from cardsync.platform import clock
+from cardsync.platform.backups import backup_reports
+from cardsync.platform.database.urls import libpq_url
 
 
 def scraped(settings, deaths=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from cardsync.telemetry.pushed_metrics import pushed
+from cardsync.platform.telemetry.pushed_metrics import pushed
 from otlp_receiver import receiving
 
 

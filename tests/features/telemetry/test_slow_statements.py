@@ -13,9 +13,9 @@ from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 import loggers
-from cardsync.database.copy import copy_chunks
-from cardsync.database.one_message import in_one_message
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import copy_chunks
+from cardsync.platform.database.one_message import in_one_message
+from cardsync.platform.database.session import Database
 
 SLEEPS = "SELECT pg_sleep(0.3), 'secret' AS x, CAST(:given AS text)"
 

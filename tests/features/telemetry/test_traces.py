@@ -12,9 +12,9 @@ import structlog
 
 import loggers
 from builders import a_csv, a_row
-from cardsync import logs
-from cardsync.telemetry import spans
-from cardsync.telemetry.otlp import logs_exported, traces_exported
+from cardsync.platform import logs
+from cardsync.platform.telemetry import spans
+from cardsync.platform.telemetry.otlp import logs_exported, traces_exported
 from otlp_receiver import receiving
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, a_shop
-from cardsync import clock
+from cardsync.platform import clock
 from plans_builder import a_plain_shop, allow, lowered, planned
 from quick_add_builder import JAGUAR, published, rejected, served
 from tasks_builder import claim, end, queue

@@ -11,9 +11,9 @@ from decimal import Decimal
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.derived import stock
-from cardsync.derived.kept_figures import Figure, mark
+from cardsync.platform import clock
+from cardsync.platform.derived import stock
+from cardsync.platform.derived.kept_figures import Figure, mark
 
 DAY = timedelta(days=1)
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from builders import an_order
-from cardsync import clock
-from cardsync.today.conditions import same_days_before
+from cardsync.platform import clock
+from cardsync.shop.today.conditions import same_days_before
 from orders_builder import apply_alone, keep_sums
 
 

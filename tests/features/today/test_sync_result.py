@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, log
-from cardsync import clock
-from cardsync.pricing.rollback.brought import LARGEST, with_more
+from cardsync.platform import clock
+from cardsync.prices.rollback.brought import LARGEST, with_more
 from lots_builder import settle
 from notices_builder import a_mail_server, of_service, reaching, reported
 from orders_builder import an_item, an_order

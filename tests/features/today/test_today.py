@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync import clock
+from cardsync.platform import clock
 
 DAY = timedelta(days=1)
 

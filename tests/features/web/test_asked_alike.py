@@ -12,7 +12,7 @@ import pytest
 from browsers import operates, signed_in
 from builders import a_row, a_shop
 from cards_builder import a_list, card_ids
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 from cardsync.tables import metadata
 from cardsync.web.compression import LONGEST_NAME
 from dashboard_builder import filled_shop

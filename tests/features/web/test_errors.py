@@ -12,7 +12,7 @@ from browsers import A_PASSWORD, accept, invited, signed_in
 from builders import a_client
 from cardsync.access import keys
 from cardsync.asgi import create_app
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 from requests_of_routes import DOCUMENT
 
 CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"

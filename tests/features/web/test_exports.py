@@ -9,7 +9,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
-from cardsync.orders import as_csv as of_orders
+from cardsync.sales.orders import as_csv as of_orders
 from cardsync.web.safe_texts import safe
 
 

@@ -73,20 +73,15 @@ FOR_THE_MARKETPLACE = {
 }
 # The modules that write a CSV by their own means, beside `web/safe_texts.py`.
 WRITERS = {
-    "accounts/export_entries.py": "safe_texts",
-    "pricing/preview/preview.py": "safe_texts",
-    "pricing/files/content.py": "the marketplace's",
-    "inventory/price_file.py": "the marketplace's",
-    "inventory/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
-    "quick_add/served_entries.py": "the marketplace's",
-    "processes/demo/market.py": "the marketplace's, of the demo",
-    "processes/demo/other_shops.py": "the marketplace's, of the demo",
-    "processes/demo/demo_catalog.py": "the marketplace's, of the demo",
-    "processes/demo/customers_box.py": "an app's, of the demo",
-    "processes/demo/order_texts.py": "the marketplace's, of the demo",
-    "database/copy.py": "for PostgreSQL",
-    "inventory/outcome.py": "for a hash",
-    "pricing/runs/run_pricing.py": "for a hash",
+    "shop/accounts/export_entries.py": "safe_texts",
+    "prices/preview/preview.py": "safe_texts",
+    "prices/files/content.py": "the marketplace's",
+    "imports/price_file.py": "the marketplace's",
+    "imports/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
+    "stock/quick_add/served_entries.py": "the marketplace's",
+    "platform/database/copy.py": "for PostgreSQL",
+    "imports/outcome.py": "for a hash",
+    "prices/runs/run_pricing.py": "for a hash",
 }
 _WRITES = re.compile(r"csv\.writer\(|DictWriter\(|\.write_csv\(|FORMAT csv", re.IGNORECASE)
 

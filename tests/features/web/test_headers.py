@@ -9,9 +9,9 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import limits
 from cardsync.asgi import create_app
 from cardsync.dashboard.assets import asset_url
+from cardsync.platform import limits
 from cardsync.web import browser_headers, late_bodies
 from dashboard_builder import filled_shop
 from pages import PAGES

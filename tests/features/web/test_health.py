@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from cardsync.asgi import create_app
-from cardsync.database.urls import libpq_url
+from cardsync.platform.database.urls import libpq_url
 
 
 async def test_healthz_says_that_the_process_lives(service):

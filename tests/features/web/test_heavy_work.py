@@ -26,12 +26,12 @@ from tests.system.processes import kill
 
 from browsers import signed_in
 from builders import Seller, SellerBuilder, Service, a_csv, a_row, a_shop, an_order
-from cardsync import clock, errors
 from cardsync.asgi import create_app
-from cardsync.old_data import put_away
-from cardsync.old_data.old_kinds import ACTIVITY, HISTORY
-from cardsync.processes.heavy_process import tell
-from cardsync.settings import Settings
+from cardsync.operations import put_away
+from cardsync.operations.processes.heavy_process import tell
+from cardsync.platform import clock, errors
+from cardsync.platform.old_data.old_kinds import ACTIVITY, HISTORY
+from cardsync.platform.settings import Settings
 from cardsync.web import heavy_work, made_files
 from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 from cardsync.web.made_files import SMALL
@@ -333,7 +333,7 @@ async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(
     beside: Service, monkeypatch
 ) -> None:
     # Five backtests, one after the other, take longer on a slow machine than a person waits.
-    monkeypatch.setattr("cardsync.database.seller_slots.WAIT_SECONDS", 300)
+    monkeypatch.setattr("cardsync.platform.database.seller_slots.WAIT_SECONDS", 300)
     greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
     many = [asked(greedy, "a backtest") for _ in range(5)]
     answers = await asyncio.gather(*many, asked(other, "a backtest"), asked(greedy, "a draft"))
@@ -371,7 +371,7 @@ def test_a_process_whose_web_process_was_killed_removes_its_files(tmp_path) -> N
 
 def test_a_process_has_no_more_memory_than_its_limit() -> None:
     program = (
-        "from cardsync.processes.worker_memory import limit_memory; limit_memory(256);"
+        "from cardsync.operations.processes.worker_memory import limit_memory; limit_memory(256);"
         " small = bytearray(64 << 20); bytearray(512 << 20)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

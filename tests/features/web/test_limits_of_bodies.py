@@ -11,7 +11,7 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from cardsync import limits
+from cardsync.platform import limits
 from requests_of_routes import BODIES, DOCUMENT
 
 LONG = "x" * 100_000

@@ -14,8 +14,8 @@ from litestar import get
 
 import loggers
 from builders import a_csv, a_png, a_row
-from cardsync import concurrency, logs
 from cardsync.asgi import create_app
+from cardsync.platform import concurrency, logs
 
 
 @pytest.fixture

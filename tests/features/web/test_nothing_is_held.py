@@ -16,7 +16,7 @@ from litestar.routes import HTTPRoute
 from sqlalchemy import text
 
 from browsers import signed_in
-from cardsync.database.session import Database
+from cardsync.platform.database.session import Database
 from requests_of_routes import BODIES, DOCUMENT
 from waiting import eventually
 

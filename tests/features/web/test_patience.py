@@ -13,8 +13,8 @@ from litestar.response import Stream
 from builders import a_client
 from cardsync.access.patience import POLLED
 from cardsync.asgi import create_app
-from cardsync.database.copy import copy_chunks
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import copy_chunks
+from cardsync.platform.database.session import Database
 
 
 @get("/stuck")

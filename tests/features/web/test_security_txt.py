@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from cardsync import clock
 from cardsync.asgi import create_app
-from cardsync.settings import Settings
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
 from cardsync.web.security_txt import PATH
 
 

@@ -6,8 +6,7 @@ import pytest
 from procrastinate import RetryStrategy
 from sqlalchemy import text
 
-from cardsync.concurrency import beside
-from cardsync.processes.worker import (
+from cardsync.operations.processes.worker import (
     CATALOG_QUEUES,
     NOTICE_QUEUES,
     PICTURE_QUEUES,
@@ -15,7 +14,8 @@ from cardsync.processes.worker import (
     SENDING_QUEUES,
     run_worker,
 )
-from cardsync.work.jobs import jobs
+from cardsync.platform.concurrency import beside
+from cardsync.platform.work.jobs import jobs
 
 
 @pytest.fixture

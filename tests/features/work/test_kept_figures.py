@@ -13,9 +13,9 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 import loggers
-from cardsync import clock
-from cardsync.derived.kept_figures import Figure, Kept, mark
-from cardsync.work.setbacks import MAX_FAILURES
+from cardsync.platform import clock
+from cardsync.platform.derived.kept_figures import Figure, Kept, mark
+from cardsync.platform.work.setbacks import MAX_FAILURES
 
 COUNT = """
     INSERT INTO seller_set (seller_id, set_name) SELECT :seller, 'Refreshed ' || count(*)

@@ -12,8 +12,8 @@ from procrastinate.exceptions import ConnectorException
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.chaos.proxy import Proxy
 
-from cardsync.database.session import Database
-from cardsync.processes import worker
+from cardsync.operations.processes import worker
+from cardsync.platform.database.session import Database
 
 # Ends who waits for the lock of the jobs.
 ENDED = """

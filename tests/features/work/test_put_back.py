@@ -1,4 +1,4 @@
-"""The table in `work/runner.py`, over all streams of work: killed, killed again and again, put
+"""The table in `platform/work/runner.py`, over all streams of work: killed, killed again and again, put
 back, failing by itself, cancelled, taken over.
 
 Where something outside is missing, PostgreSQL itself refuses to write, by a trigger that says what
@@ -17,18 +17,18 @@ from structlog.testing import capture_logs
 
 import loggers
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.derived.kept_figures import Figure
-from cardsync.inventory import drain
-from cardsync.orders import ingest
-from cardsync.pricing.rollback import apply_imported_prices, prepare
-from cardsync.pricing.runs import reprice
-from cardsync.processes.worker import STREAMS as TASKS
-from cardsync.seller_state.state import release_lease, take_lease
-from cardsync.storage import LocalStore
-from cardsync.work import runner
-from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
+from cardsync.agents.seller_state.state import release_lease, take_lease
+from cardsync.imports import drain
+from cardsync.operations.processes.worker import STREAMS as TASKS
+from cardsync.platform import clock
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.derived.kept_figures import Figure
+from cardsync.platform.storage import LocalStore
+from cardsync.platform.work import runner
+from cardsync.platform.work.setbacks import MAX_AGE, MAX_TIMES
+from cardsync.prices.rollback import apply_imported_prices, prepare
+from cardsync.prices.runs import reprice
+from cardsync.sales.orders import ingest
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 from stopped_workers import state_of
 

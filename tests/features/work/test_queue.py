@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row
-from cardsync import clock
+from cardsync.platform import clock
 
 ORDER = {
     "order_number": "1A2B-3C",

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from builders import a_csv, a_row
-from cardsync import clock
-from cardsync.processes import worker
-from cardsync.processes.retention import has_right_time, tidy
+from cardsync.operations.processes import worker
+from cardsync.operations.processes.retention import has_right_time, tidy
+from cardsync.platform import clock
 
 
 async def test_an_upload_that_waits_outlives_a_wrong_clock(a_seller):

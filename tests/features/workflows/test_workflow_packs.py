@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from sqlalchemy import event, text
 
 from browsers import joined
-from cardsync import errors
+from cardsync.agents.releases import signing
+from cardsync.agents.releases.signing import PACK_DOMAIN
+from cardsync.agents.workflows import pack_form, publish_packs
 from cardsync.cli import program
-from cardsync.logs import setup_logging
-from cardsync.releases import signing
-from cardsync.releases.signing import PACK_DOMAIN
-from cardsync.workflows import pack_form, publish_packs
+from cardsync.platform import errors
+from cardsync.platform.logs import setup_logging
 from cardsync_agent.signed_release import Untrusted, read_key
 from cardsync_agent.workflow import pack
 from cardsync_agent.workflow.signed_pack import Wanted, trusted

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from cardsync.access.rate_limits import gcra
-from cardsync.limits import WINDOW, Limit
+from cardsync.platform.limits import WINDOW, Limit
 
 
 class Verdict(Enum):

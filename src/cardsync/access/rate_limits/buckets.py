@@ -18,12 +18,12 @@ from itertools import islice
 import structlog
 from sqlalchemy import CursorResult, text
 
-from cardsync import clock
 from cardsync.access.rate_limits.bucket import Bucket, Verdict
 from cardsync.access.rate_limits.groups import Group
-from cardsync.concurrency import beside
-from cardsync.database.session import Database
-from cardsync.limits import Limit
+from cardsync.platform import clock
+from cardsync.platform.concurrency import beside
+from cardsync.platform.database.session import Database
+from cardsync.platform.limits import Limit
 
 log = structlog.get_logger(__name__)
 

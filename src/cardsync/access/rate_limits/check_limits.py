@@ -11,15 +11,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cardsync import clock, errors
 from cardsync.access.caller import Identity
 from cardsync.access.rate_limits import gcra
 from cardsync.access.rate_limits.addresses import client_of
 from cardsync.access.rate_limits.bucket import Bucket
 from cardsync.access.rate_limits.buckets import Buckets
 from cardsync.access.rate_limits.groups import Group, group_of, groups_of, limits_of
-from cardsync.database.session import Database
-from cardsync.settings import Settings, read_networks
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings, read_networks
 
 if TYPE_CHECKING:
     from litestar.types import Scope

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from cardsync.limits import Limit
+from cardsync.platform.limits import Limit
 
 
 def admits(limit: Limit, tat: float, now: float) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from cardsync.limits import Limit, read_limit
-from cardsync.settings import Settings
+from cardsync.platform.limits import Limit, read_limit
+from cardsync.platform.settings import Settings
 
 
 class Group(StrEnum):

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import Base, Moment
+from cardsync.platform.database.columns import Base, Moment
 
 
 class RateLimit(Base):

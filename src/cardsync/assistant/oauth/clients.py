@@ -16,8 +16,8 @@ from cardsync.access.grant_models import OAuthClient
 from cardsync.assistant.oauth.client_metadata import must_be_public, read_metadata
 from cardsync.assistant.oauth.fetch import fetch_json
 from cardsync.assistant.oauth.refused import Refused, Unverified
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 from cardsync.web.public_fetch import NotFetched, host_of
 
 PREFIX: Final = "csc_"

@@ -18,7 +18,6 @@ from typing import Final
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access import keys, sealed
 from cardsync.access.audience import audience
 from cardsync.access.caller import Caller
@@ -27,9 +26,10 @@ from cardsync.access.member_models import AccountDeletion
 from cardsync.access.scopes import READ, SCOPES, WRITE
 from cardsync.assistant.oauth import clients, redirects
 from cardsync.assistant.oauth.refused import Refused, Unverified
-from cardsync.database.session import Database
-from cardsync.secret import derived
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.secret import derived
+from cardsync.platform.settings import Settings
 
 CODE: Final = "cco_"
 STATE_CHARACTERS: Final = 1_000

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, quote, urlencode
 from litestar import Request, Response, Router, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors, limits
 from cardsync.access import sessions, tokens
 from cardsync.access.admission import among_strangers, need_form_token, session_token
 from cardsync.access.caller import Caller
@@ -27,8 +26,9 @@ from cardsync.assistant.oauth.consent import (
     sealed_request,
 )
 from cardsync.assistant.oauth.refused import Unverified
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 from cardsync.web import pages
 from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page

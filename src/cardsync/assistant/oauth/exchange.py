@@ -29,8 +29,8 @@ from cardsync.access.scopes import SCOPES
 from cardsync.assistant.oauth import clients
 from cardsync.assistant.oauth.consent import need_target
 from cardsync.assistant.oauth.refused import Refused
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 
 REFRESH: Final = "csr_"
 SCOPES_KNOWN: Final = frozenset[str](SCOPES)

@@ -9,15 +9,15 @@ import msgspec
 from litestar import Router, delete, get, patch
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.assistant.oauth import grants
-from cardsync.clock import rfc3339, rfc3339_or_none
-from cardsync.described import Like
-from cardsync.plans.actions import ActionType
-from cardsync.plans.modes import Mode
+from cardsync.platform import clock, errors
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.described import Like
+from cardsync.prices.plans.actions import ActionType
+from cardsync.prices.plans.modes import Mode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
 
 

@@ -12,18 +12,18 @@ import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access import sealed
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant, RefreshToken
 from cardsync.access.models import Member
 from cardsync.assistant.oauth import clients
-from cardsync.database.session import Database
-from cardsync.plans import permissions
-from cardsync.plans.actions import ActionType
-from cardsync.plans.modes import Mode
-from cardsync.read_json import read
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.read_json import read
+from cardsync.prices.plans import permissions
+from cardsync.prices.plans.actions import ActionType
+from cardsync.prices.plans.modes import Mode
 
 Modes = dict[ActionType, Mode]
 

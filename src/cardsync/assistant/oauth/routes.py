@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 from litestar import MediaType, Request, Response, Router, get, post
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import among_programs
 from cardsync.access.audience import METADATA_PATH, PATH, audience
 from cardsync.access.scopes import SCOPES
@@ -18,8 +17,9 @@ from cardsync.assistant.oauth import clients, exchange
 from cardsync.assistant.oauth.client_metadata import GRANT_TYPES
 from cardsync.assistant.oauth.exchange import Tokens
 from cardsync.assistant.oauth.refused import Refused
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
 from cardsync.web.forms import fields_of
 from cardsync.web.request import ApiRequest, media_type
 

@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
@@ -22,6 +21,7 @@ from cardsync.buying.buylist.shown import BuylistSettings
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.shown import Shop
 from cardsync.buying.owners_word import must_bind_shop
+from cardsync.platform import errors, limits
 
 PATH: Final = BUYLIST
 KIND: Final = "buylist.changed"

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note_by
 from cardsync.access.caller import Caller
@@ -23,6 +22,7 @@ from cardsync.buying.offers.offer_drafts import new_offer
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.printings import LONGEST, PRINTINGS
+from cardsync.platform import errors, limits
 
 # The feed names the sender of a cart so, and its draft offer names its maker so.
 VISITOR: Final = "visitor"

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import FALSE, NOW, Base, Moment
+from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
 
 
 class PublicBuylist(Base):

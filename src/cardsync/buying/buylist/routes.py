@@ -7,10 +7,10 @@ from litestar import Router, get, patch
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.platform import clock, errors
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 

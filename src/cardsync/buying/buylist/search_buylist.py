@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES, BuyRule, live_buy_rules
 from cardsync.buying.engine.value_lines import value_lines
@@ -23,9 +22,10 @@ from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
 from cardsync.buying.rules.line_facts import key_of, read_facts
 from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.catalog.printings import printings_of
-from cardsync.money import dollars_or_none
-from cardsync.quick_add.shown import Product
-from cardsync.quick_add.type_ahead import products_like
+from cardsync.platform import limits
+from cardsync.platform.money import dollars_or_none
+from cardsync.stock.quick_add.shown import Product
+from cardsync.stock.quick_add.type_ahead import products_like
 
 # A provisional product is made of one shop's row, which is nobody else's business.
 _DEAREST: Final = """

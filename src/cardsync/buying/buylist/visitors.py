@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from cardsync import errors
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.shown import Shop
-from cardsync.database import seller_slots
-from cardsync.database.session import Database
-from cardsync.limits import LARGEST_ID
+from cardsync.platform import errors
+from cardsync.platform.database import seller_slots
+from cardsync.platform.database.session import Database
+from cardsync.platform.limits import LARGEST_ID
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

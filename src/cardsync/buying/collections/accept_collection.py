@@ -13,18 +13,18 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
 from cardsync.buying.collections.models import Collection
-from cardsync.database.session import Database
-from cardsync.storage import Store
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.storage import Store
+from cardsync.platform.work.jobs import enqueue, mark_due
+from cardsync.platform.work.piece import origin
+from cardsync.platform.work.streams import private_key
 from cardsync.web import bodies
-from cardsync.work.jobs import enqueue, mark_due
-from cardsync.work.piece import origin
-from cardsync.work.streams import private_key
 
 NAME_CHARACTERS: Final = 200
 

@@ -12,7 +12,6 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
@@ -23,9 +22,10 @@ from cardsync.buying.collections.shown import Choice, Chosen, Counts
 from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.models import Product
 from cardsync.catalog.printings import PRINTINGS
-from cardsync.database.session import run
-from cardsync.table_text import column_name
-from cardsync.work.jobs import enqueue, mark_due
+from cardsync.platform import errors
+from cardsync.platform.database.session import run
+from cardsync.platform.table_text import column_name
+from cardsync.platform.work.jobs import enqueue, mark_due
 
 # A choice corrects its row, and the rows with the same unknown word.
 _MEANT: Final = "(o.row = r.row OR r.reason <> '')"

@@ -26,7 +26,7 @@ from cardsync.buying.collections.app_words import (
     squeezed,
 )
 from cardsync.buying.collections.file_formats import BY_KEY, Format, Mapped, Recognized
-from cardsync.table_text import Row, typed_whole
+from cardsync.platform.table_text import Row, typed_whole
 
 MOST_COPIES: Final = 100_000
 _TEXT_CHARACTERS: Final = 300

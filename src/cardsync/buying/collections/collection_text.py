@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from cardsync import limits
 from cardsync.buying.collections.file_formats import is_column, propose, recognize, says_card
 from cardsync.buying.collections.list_lines import FIELDS, begins_with_copies, is_no_card, read_line
-from cardsync.errors import InvalidCsv
-from cardsync.file_kinds import ORDER_LIST, PULL_SHEET, SHIPPING, kind_in
-from cardsync.table_text import (
+from cardsync.platform import limits
+from cardsync.platform.errors import InvalidCsv
+from cardsync.platform.file_kinds import ORDER_LIST, PULL_SHEET, SHIPPING, kind_in
+from cardsync.platform.table_text import (
     SEP,
     Form,
     NotATable,

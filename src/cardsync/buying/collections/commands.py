@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cardsync import clock
-from cardsync.processes.command_line import Result, prints
+from cardsync.operations.processes.command_line import Result, prints
+from cardsync.platform import clock
 from cardsync.web.server_commands import answered, asking, of_a_file
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.models import Collection
 from cardsync.buying.collections.read_collections import one_collection
@@ -23,8 +22,9 @@ from cardsync.buying.engine.wanted_lines import REASONS
 from cardsync.buying.rules.buy_rule_json import BuyRuleFields, read_buy_rule
 from cardsync.buying.rules.buy_rule_sets import readable_query
 from cardsync.buying.rules.value_offer import buy_rules_of
-from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.money import dollars
+from cardsync.platform import errors
+from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.platform.money import dollars
 
 
 class DraftEffectAsked(BuyRuleFields):

@@ -1,4 +1,4 @@
-"""The stream of a shop's collections, one per job, as `work/runner.py` runs it: the file is read,
+"""The stream of a shop's collections, one per job, as `platform/work/runner.py` runs it: the file is read,
 and its rows are matched and stored in slabs.
 
 A writer holds the collection's own row in each transaction. A collection that a killed worker left
@@ -19,7 +19,6 @@ import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, limits
 from cardsync.access.models import Account
 from cardsync.buying.collections.collection_cells import ReadRows, read_rows
 from cardsync.buying.collections.collection_text import (
@@ -37,13 +36,14 @@ from cardsync.buying.collections.file_formats import (
 )
 from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection, CollectionColumns
-from cardsync.database.copy import copy_in, encode
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.table_text import column_name
-from cardsync.work import runner
-from cardsync.work.jobs import REMATCHED_COLLECTIONS, Work, jobs, mark_due
-from cardsync.work.piece import LeaseLost, Piece
+from cardsync.platform import clock, limits
+from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.table_text import column_name
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import REMATCHED_COLLECTIONS, Work, jobs, mark_due
+from cardsync.platform.work.piece import LeaseLost, Piece
 
 log = structlog.get_logger(__name__)
 
@@ -104,7 +104,7 @@ async def drain_collections(context: procrastinate.JobContext, seller_id: int) -
 
 
 class _ByItsRow:
-    """How `work/runner.py` holds a collection: its row, which each transaction locks again."""
+    """How `platform/work/runner.py` holds a collection: its row, which each transaction locks again."""
 
     async def take(
         self, session: AsyncSession, piece: Collection, settings: Settings

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import msgspec
 
 from cardsync.buying.collections.app_words import Ladder
-from cardsync.table_text import column_name
+from cardsync.platform.table_text import column_name
 
 Field = Literal[
     "copies",

@@ -32,8 +32,8 @@ from cardsync.catalog.match import (
 )
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.platform.database.session import Database
 
 _OF_SKUS: Final = """
     SELECT c.marketplace_id, c.product_id, c.condition, c.printing, c.language

@@ -11,8 +11,8 @@ from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import NOW, Base, Moment
-from cardsync.work.piece import Piece
+from cardsync.platform.database.columns import NOW, Base, Moment
+from cardsync.platform.work.piece import Piece
 
 CollectionState = Literal["queued", "needs_columns", "done", "failed"]
 How = Literal[

@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.catalog.match import CATALOG_KEYS, by_english_name
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database
 
 _CATALOG: Final[dict[str, Any]] = {
     "id": pl.Int64,

@@ -13,7 +13,6 @@ import polars as pl
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_cells import SCHEMA
 from cardsync.buying.collections.match_collection import keyed_lines
@@ -32,7 +31,8 @@ from cardsync.buying.collections.shown import (
     collection_body,
     collection_detail,
 )
-from cardsync.quick_add.type_ahead import products_like
+from cardsync.platform import errors
+from cardsync.stock.quick_add.type_ahead import products_like
 
 PER_PAGE: Final = 50
 ROWS_PER_PAGE: Final = 100

@@ -1,5 +1,5 @@
 """Matches the rows of a seller's collections that wait again after a catalog was loaded: the file
-is read once more, and a waiting row takes what is found now. A stream of `work/runner.py`, whose
+is read once more, and a waiting row takes what is found now. A stream of `platform/work/runner.py`, whose
 mark the load sets.
 
 What a person chose or left out stays. Each slab of rows is a transaction of its own, which changes
@@ -17,19 +17,19 @@ import procrastinate
 import structlog
 from sqlalchemy import select, text
 
-from cardsync import clock
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.buying.collections.drain_collections import read_again
 from cardsync.buying.collections.match_collection import match_rows
 from cardsync.buying.collections.models import Collection
-from cardsync.database.copy import copy_in, encode
-from cardsync.derived.kept_figures import OneAtATime, forget, give_up, mark_of
-from cardsync.errors import InvalidCsv
-from cardsync.plurals import counted
-from cardsync.storage import ObjectMissing
-from cardsync.work import runner
-from cardsync.work.jobs import REMATCHED_COLLECTIONS, Work, WorkDue, jobs
+from cardsync.platform import clock
+from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
+from cardsync.platform.errors import InvalidCsv
+from cardsync.platform.plurals import counted
+from cardsync.platform.storage import ObjectMissing
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import REMATCHED_COLLECTIONS, Work, WorkDue, jobs
 
 log = structlog.get_logger(__name__)
 

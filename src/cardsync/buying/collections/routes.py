@@ -16,7 +16,6 @@ from litestar.openapi.spec import (
 from litestar.params import QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS, WRITES
@@ -39,9 +38,10 @@ from cardsync.buying.collections.shown import (
     WaitingRows,
     WhichRows,
 )
-from cardsync.database.session import Database
-from cardsync.described import Like
-from cardsync.storage import Store
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.described import Like
+from cardsync.platform.storage import Store
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,

@@ -12,7 +12,7 @@ from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
 from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
-from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
 
 WhichRows = Literal["all", "waiting", "left_out"]
 ConditionCode = Literal["NM", "LP", "MP", "HP", "DMG"]

@@ -13,8 +13,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.match import finish_not_said, language_fits, said_or_base
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database
 
 # In these games no number of a set has cards of two names.
 _GAMES: Final = ("magic",)

@@ -28,8 +28,8 @@ from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
 from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import Valued, value, value_by
-from cardsync.database.copy import copy_chunks, frame_of, with_values
-from cardsync.money import dollars, dollars_or_none
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.money import dollars, dollars_or_none
 
 ROWS_PER_PAGE: Final = 100
 _LINES: Final = f"""

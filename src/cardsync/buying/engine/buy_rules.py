@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
-from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.money import MAX_UNITS
-from cardsync.pricing.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
+from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.platform.money import MAX_UNITS
+from cardsync.prices.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
 
 Base = Literal["target", "market", "low"]
 Grade = Literal["NM", "LP", "MP", "HP", "DMG"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, Why
 from cardsync.catalog.condition import CODES
-from cardsync.money import dollars, percent
+from cardsync.platform.money import dollars, percent
 
 _BASES: Final = {
     "target": "Your own target",

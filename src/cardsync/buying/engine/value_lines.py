@@ -24,7 +24,7 @@ from cardsync.buying.engine.wanted_lines import (
     WantedLine,
     Why,
 )
-from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
+from cardsync.prices.engine.rules import WHOLE_BP, down_to_cent
 
 # The key of the budget that holds for all rules together.
 WHOLE_SHOP: Final = -1

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from cardsync import clock, errors
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.buying.offers.offer_links import OfferLink, caller_with_offer
-from cardsync.database import seller_slots
+from cardsync.platform import clock, errors
+from cardsync.platform.database import seller_slots
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

@@ -10,12 +10,12 @@ from typing import Final
 from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
 from cardsync.access.activity import note_by
 from cardsync.access.each_seller import AT_ONCE, in_parts
 from cardsync.buying.offers.models import BuyingOffer
 from cardsync.buying.offers.offer_reads import touch
-from cardsync.database.session import Database
+from cardsync.platform import limits
+from cardsync.platform.database.session import Database
 
 _ANY_OVER: Final = """
     SELECT EXISTS (SELECT FROM buying_offer

@@ -15,7 +15,6 @@ from typing import Any, Final
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
 from cardsync.access.each_seller import AT_ONCE, all_sellers
@@ -26,15 +25,16 @@ from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_chang
 from cardsync.buying.offers.shown import OfferInFull
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.asking_prices import asking_prices
-from cardsync.database.session import Database
-from cardsync.lots.add_lots import NewLot, add_lots
-from cardsync.lots.hand_lot import today_of
-from cardsync.money import from_units
-from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
-from cardsync.quick_add.drafts import keep_drafts
-from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.served_entries import SAME_CARD
-from cardsync.shelf_place import NAMED, WAY
+from cardsync.platform import limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import from_units
+from cardsync.platform.shelf_place import NAMED, WAY
+from cardsync.sales.lots.add_lots import NewLot, add_lots
+from cardsync.sales.lots.hand_lot import today_of
+from cardsync.stock.quick_add.checked_entry import Described, Wanted, columns_of
+from cardsync.stock.quick_add.drafts import keep_drafts
+from cardsync.stock.quick_add.models import QuickAdd
+from cardsync.stock.quick_add.served_entries import SAME_CARD
 
 _CARDS: Final = f"""
     SELECT DISTINCT ON (q.id) q.id AS entry, c.id AS card, c.marketplace_id,

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base, Moment, Money
 
 State = Literal[
     "draft", "offered", "accepted", "received", "paid", "in_stock", "declined", "expired"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
 
-from cardsync import errors, limits
 from cardsync.buying.offers.models import State, Way
+from cardsync.platform import errors, limits
 
 CENT: Final = Decimal("0.01")
 ZERO: Final = Decimal(0)

@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
@@ -24,7 +23,8 @@ from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.shown import OfferInFull, OfferTotals, totals_body
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
-from cardsync.database.row_images import RowImages
+from cardsync.platform import errors, limits
+from cardsync.platform.database.row_images import RowImages
 
 DELETED: Final = "offer.deleted"
 _OFFER: Final = RowImages(

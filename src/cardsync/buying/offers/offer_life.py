@@ -14,7 +14,6 @@ from typing import Annotated
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
@@ -37,8 +36,9 @@ from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.rules.room_for_copies import Asked, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
-from cardsync.money import dollars, to_units
-from cardsync.read_json import Amount
+from cardsync.platform import errors, limits
+from cardsync.platform.money import dollars, to_units
+from cardsync.platform.read_json import Amount
 
 # Who answers by the link, in the activity feed.
 CUSTOMER = "customer"

@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access import tokens
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.buying.offers.offer_reads import offer_row
 from cardsync.buying.offers.shown import OfferLinkMade, Shop
 from cardsync.buying.owners_word import must_bind_shop
-from cardsync.database.session import Database
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
 
 PATH: Final = "/o"
 BUYLIST: Final = "/buylist"

@@ -10,12 +10,12 @@ from typing import Final
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State
 from cardsync.buying.offers.offer_amounts import Totals, totals
 from cardsync.buying.offers.shown import OfferInFull, Offers, offer_body, offer_in_full
 from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.platform import errors, limits
 
 LINE = BuyingOfferLine
 # What a line counts now, as `shown.counted` says it of a row.

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Final
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, WantedLine
@@ -23,10 +22,11 @@ from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
-from cardsync.money import from_units
-from cardsync.quick_add.checked_entry import Id, Text, Wanted, columns_of
-from cardsync.quick_add.drafts import known_products
-from cardsync.read_json import Amount
+from cardsync.platform import errors, limits
+from cardsync.platform.money import from_units
+from cardsync.platform.read_json import Amount
+from cardsync.stock.quick_add.checked_entry import Id, Text, Wanted, columns_of
+from cardsync.stock.quick_add.drafts import known_products
 
 _CARD = (
     "product_id",

@@ -12,19 +12,19 @@ from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
 from cardsync.buying.offers.models import State, Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.buying.offers.shown import OfferInFull, OfferLinkMade, Offers
-from cardsync.plans import writes
-from cardsync.plans.request_writer import WRITING_SEEN
-from cardsync.plans.writer import Writer
-from cardsync.quick_add.checked_entry import Id
-from cardsync.read_json import Amount
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.read_json import Amount
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.request_writer import WRITING_SEEN
+from cardsync.prices.plans.writer import Writer
+from cardsync.stock.quick_add.checked_entry import Id
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,

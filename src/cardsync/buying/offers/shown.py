@@ -13,8 +13,8 @@ from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
 from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
-from cardsync.clock import rfc3339, rfc3339_or_none
-from cardsync.money import dollars, to_units, usd
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.money import dollars, to_units, usd
 
 
 class Shop(NamedTuple):

@@ -19,7 +19,7 @@ from cardsync.buying.engine.value_lines import price_taken
 from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
 from cardsync.buying.rules.line_facts import as_cards, key_of, read_facts
 from cardsync.buying.rules.own_targets import own_targets
-from cardsync.pricing.rules.file_queries import fill_rows
+from cardsync.prices.rules.file_queries import fill_rows
 
 _BASES: Final[tuple[Base, ...]] = ("market", "low")
 

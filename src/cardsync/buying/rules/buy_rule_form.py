@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from cardsync import errors
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
-from cardsync.money import percent, read_percent
-from cardsync.table_text import typed_number
+from cardsync.platform import errors
+from cardsync.platform.money import percent, read_percent
+from cardsync.platform.table_text import typed_number
 
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 TEXTS: Final = (

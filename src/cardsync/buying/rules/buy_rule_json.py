@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cardsync import errors
 from cardsync.buying.engine.buy_rules import (
     Band,
     Base,
@@ -24,12 +23,13 @@ from cardsync.buying.engine.buy_rules import (
     Step,
 )
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.clock import rfc3339
-from cardsync.described import Like
-from cardsync.money import dollars, dollars_or_none
-from cardsync.pricing.engine.rules import InvalidRule, RuleState
-from cardsync.pricing.inputs.rule_json import Money, Name, Priority, Query, Whole
-from cardsync.read_json import Id, ReadBy, given_fields, read
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.described import Like
+from cardsync.platform.money import dollars, dollars_or_none
+from cardsync.platform.read_json import Id, ReadBy, given_fields, read
+from cardsync.prices.engine.rules import InvalidRule, RuleState
+from cardsync.prices.inputs.rule_json import Money, Name, Priority, Query, Whole
 
 _COLUMNS: Final = ("id", "name", "priority", "enabled", "state", "query")
 # A body may hold these fields because an answer held them.

@@ -12,9 +12,9 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
 from cardsync.buying.engine.buy_rules import BuyRule, buy_preset
 from cardsync.buying.rules.buy_rule_json import (
     BuyRuleShown,
@@ -25,13 +25,13 @@ from cardsync.buying.rules.buy_rule_json import (
 )
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.buying.rules.undo_buy_rules import image_of, undo_of
-from cardsync.cards.names_in_search import NamesOf
-from cardsync.limits import DEFAULT_PRIORITY, RULES
-from cardsync.lists.models import CardList
-from cardsync.pricing.engine.rules import InvalidRule
-from cardsync.pricing.inputs.rule_queries import need_readable, selections
-from cardsync.pricing.rules.file_queries import NOBODY, unanswerable
-from cardsync.seller_state import state as sync_state
+from cardsync.platform import errors
+from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
+from cardsync.prices.engine.rules import InvalidRule
+from cardsync.prices.inputs.rule_queries import need_readable, selections
+from cardsync.prices.rules.file_queries import NOBODY, unanswerable
+from cardsync.stock.cards.names_in_search import NamesOf
+from cardsync.stock.lists.models import CardList
 
 _STEP: Final = 10
 

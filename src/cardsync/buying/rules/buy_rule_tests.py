@@ -17,24 +17,24 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
 from cardsync.buying.engine.buy_rules import Budget, BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
-from cardsync.clock import rfc3339
-from cardsync.described import Like
-from cardsync.money import dollars
-from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
-from cardsync.pricing.inputs.rule_json import Name, Query
-from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
-from cardsync.pricing.rule_tests.expectations import read_expectation
-from cardsync.read_json import ReadBy, given_fields, read
-from cardsync.seller_state import state as sync_state
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.described import Like
+from cardsync.platform.money import dollars
+from cardsync.platform.read_json import ReadBy, given_fields, read
+from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.prices.inputs.rule_json import Name, Query
+from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
+from cardsync.prices.rule_tests.expectations import read_expectation
 
 FIRST: Final = 5
 # A test looks at so many cards, in the order of their ids.

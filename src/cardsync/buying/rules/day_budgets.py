@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.value_lines import NOTHING_SPENT, left_of
 from cardsync.buying.engine.wanted_lines import Spent
 from cardsync.buying.rules.value_offer import buy_rules_of
-from cardsync.money import dollars, to_units
+from cardsync.platform import errors
+from cardsync.platform.money import dollars, to_units
 
 # A split and an open offer count in both: a budget is not exceeded by what nobody knows yet.
 _PROMISED: Final = """

@@ -23,11 +23,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import KnownPrice, LineFacts, WantedLine
 from cardsync.buying.rules.own_targets import own_targets
-from cardsync.database.copy import copy_chunks, frame_of, with_values
-from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.pricing.inputs.cards_to_price import first_of
-from cardsync.pricing.inputs.rule_queries import Selection, selections
-from cardsync.pricing.rules.file_queries import CARDS, NOBODY, fill_rows
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.prices.inputs.cards_to_price import first_of
+from cardsync.prices.inputs.rule_queries import Selection, selections
+from cardsync.prices.rules.file_queries import CARDS, NOBODY, fill_rows
 
 Key = tuple[int, str, str]
 # Sales of so many days say how long a card takes to sell.

@@ -9,8 +9,8 @@ from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import NOW, TRUE, Base, Moment
-from cardsync.pricing.engine.rules import RuleState
+from cardsync.platform.database.columns import NOW, TRUE, Base, Moment
+from cardsync.prices.engine.rules import RuleState
 
 
 class StoredBuyRule(Base):

@@ -13,12 +13,12 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.database.copy import copy_chunks, frame_of, with_values
-from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.inputs.cards_to_price import choices, first_of, guards_of
-from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.rules.file_queries import CARDS, NOBODY
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.rules.file_queries import CARDS, NOBODY
 
 # A rule may look into tables of the seller. Where rows are spread over nodes, the rows are first
 # handed on to a node, which takes no table of ours in the same query.

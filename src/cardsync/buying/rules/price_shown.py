@@ -6,7 +6,7 @@ import msgspec
 
 from cardsync.buying.engine.buy_rules import Base
 from cardsync.buying.engine.wanted_lines import LineFacts, PriceTaken, WantedLine
-from cardsync.money import dollars
+from cardsync.platform.money import dollars
 
 
 class PriceTakenShown(msgspec.Struct):

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules.line_facts import key_of, read_facts, texts_of
 from cardsync.buying.rules.value_offer import buy_rules_of
+from cardsync.platform import errors
 
 
 class Asked(NamedTuple):

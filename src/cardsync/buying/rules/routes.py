@@ -10,7 +10,6 @@ import msgspec
 from litestar import Router, delete, get, patch, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -21,7 +20,8 @@ from cardsync.buying.rules.buy_rule_tests import (
     BuyRuleTestShown,
     BuyRuleVerdicts,
 )
-from cardsync.described import Like
+from cardsync.platform import clock, errors
+from cardsync.platform.described import Like
 from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,

@@ -1,4 +1,4 @@
-"""Undoes a change of buy rules, in the way of pricing rules (`pricing/rules/undo_rules.py`)."""
+"""Undoes a change of buy rules, in the way of pricing rules (`prices/rules/undo_rules.py`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.database.row_images import RowImages
-from cardsync.pricing.rules import undo_rules
-from cardsync.pricing.rules.file_queries import NOBODY
+from cardsync.platform.database.row_images import RowImages
+from cardsync.prices.rules import undo_rules
+from cardsync.prices.rules.file_queries import NOBODY
 
 KIND: Final = "buying.rules"
 _IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS)

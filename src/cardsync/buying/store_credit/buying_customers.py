@@ -12,12 +12,12 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.shown import Customer, Customers, customer_body
-from cardsync.search.known_names import seen_name
+from cardsync.platform import errors, limits
+from cardsync.stock.search.known_names import seen_name
 
 KIND: Final = "buying_customer.changed"
 

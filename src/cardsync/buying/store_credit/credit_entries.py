@@ -15,13 +15,13 @@ from typing import Any, Final
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
-from cardsync.money import dollars, to_units
+from cardsync.platform import errors, limits
+from cardsync.platform.money import dollars, to_units
 
 KIND: Final = "store_credit.entry"
 # The form of callers' keys; those of the program have a space, so that nobody takes them.

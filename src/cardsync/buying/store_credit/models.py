@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import NOW, Base, Moment, Money
+from cardsync.platform.database.columns import NOW, Base, Moment, Money
 
 Kind = Literal["offer", "spent", "added", "taken_back"]
 

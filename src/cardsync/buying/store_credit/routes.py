@@ -10,11 +10,11 @@ from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, Customer, Customers
-from cardsync.read_json import Amount
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.read_json import Amount
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, FOR_OWNERS, WITH_JSON_BODY, problems
 
 Key = Annotated[

@@ -8,8 +8,8 @@ import msgspec
 
 from cardsync.access.caller import Caller
 from cardsync.buying.store_credit.models import BuyingCustomer, Kind, StoreCreditEntry
-from cardsync.clock import rfc3339
-from cardsync.money import dollars, to_units
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.money import dollars, to_units
 
 
 class Customer(msgspec.Struct):

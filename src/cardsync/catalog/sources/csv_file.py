@@ -18,7 +18,14 @@ import polars as pl
 
 from cardsync.catalog.sources import json_file
 from cardsync.catalog.sources.source_record import Broken, CatalogError
-from cardsync.table_text import Form, NotATable, Row, lines_of, read_rows, refuse_other_kinds
+from cardsync.platform.table_text import (
+    Form,
+    NotATable,
+    Row,
+    lines_of,
+    read_rows,
+    refuse_other_kinds,
+)
 
 ROW_BYTES: Final = 1_000_000
 _HEADER_BYTES: Final = 1 << 16

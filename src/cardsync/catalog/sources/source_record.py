@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from cardsync.errors import CommandError
+from cardsync.platform.errors import CommandError
 
 
 class CatalogError(CommandError):

@@ -9,19 +9,19 @@ from typing import Any, Final
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import errors, limits
 from cardsync.access import sessions
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller
-from cardsync.accounts.browser_session import changed_own
-from cardsync.accounts.own_account import OwnChange
-from cardsync.credits import ledger
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts.browser_session import changed_own
+from cardsync.shop.accounts.own_account import OwnChange
+from cardsync.shop.credits import ledger
 from cardsync.web.forms import sentence
 
 LEDGER_SHOWN: Final = 200

@@ -11,20 +11,20 @@ from typing import Any
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity import entry_words, feed, undo
-from cardsync.activity.feed_filter import Wanted, read_wanted
-from cardsync.activity.shown import page_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
-from cardsync.database.session import Database
-from cardsync.plans.writer import Writer
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.writer import Writer
+from cardsync.shop.activity import entry_words, feed, undo
+from cardsync.shop.activity.feed_filter import Wanted, read_wanted
+from cardsync.shop.activity.shown import page_body
 
 ACTORS = [
     ("", "Everybody"),

@@ -12,23 +12,23 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES
 from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.database.session import Database
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.quick_add import drafts, settle
-from cardsync.quick_add.checked_entry import Changes, Wanted
-from cardsync.quick_add.shown import Entry, entry_body
-from cardsync.quick_add.type_ahead import products_like
-from cardsync.shelf_place import Place, read_place
+from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.database.session import Database
+from cardsync.platform.shelf_place import Place, read_place
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.quick_add import drafts, settle
+from cardsync.stock.quick_add.checked_entry import Changes, Wanted
+from cardsync.stock.quick_add.shown import Entry, entry_body
+from cardsync.stock.quick_add.type_ahead import products_like
 
 STATUS_WORDS: Final = {
     "draft": "Draft",

@@ -8,7 +8,6 @@ from typing import Final
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.audience import PATH
 from cardsync.access.caller import Caller
@@ -20,13 +19,14 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.money import dollars
-from cardsync.plans import budgets, permissions
-from cardsync.plans.actions import ActionType
-from cardsync.plans.modes import Mode
-from cardsync.pricing.loss import loss_limits as loss
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import dollars
+from cardsync.platform.settings import Settings
+from cardsync.prices.loss import loss_limits as loss
+from cardsync.prices.plans import budgets, permissions
+from cardsync.prices.plans.actions import ActionType
+from cardsync.prices.plans.modes import Mode
 from cardsync.web.reach import reach_of
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (

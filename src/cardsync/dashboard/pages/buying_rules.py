@@ -13,7 +13,6 @@ from litestar.response import Template
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.collections import read_collections
@@ -31,11 +30,12 @@ from cardsync.buying.rules.buy_rule_form import (
 )
 from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.lists.models import CardList
+from cardsync.platform import clock, errors
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.lists.models import CardList
 from cardsync.web.forms import sentence
 
 BASE_NAMES: Final = [

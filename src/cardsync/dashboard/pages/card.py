@@ -14,44 +14,44 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity.entry_words import summary_words
-from cardsync.activity.feed import names_in
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.chosen_match import settle_match
-from cardsync.cards.matches import MatchBody, read_match
-from cardsync.cards.old_history import read_whole_card
-from cardsync.cards.queries import read_card, search_cards
-from cardsync.cards.same_card import same_cards
-from cardsync.cards.shown import CardWithHistory, Found, Observation, card_body, with_history
-from cardsync.concurrency import at_once
-from cardsync.contributions.add import publish
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.ladder import fall_of, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.cards import VIEWS, pinned_by, read_asked
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.lots import profit, read_lots
-from cardsync.money import UNITS_PER_CENT
-from cardsync.orders.of_card import orders_of_card
-from cardsync.plans import writes
-from cardsync.pricing.receipts.archive import breakdown_at
-from cardsync.pricing.receipts.explain import explain_card
-from cardsync.pricing.receipts.in_short import receipt_of
-from cardsync.pricing.receipts.shown import Explanation, ReceiptThen
-from cardsync.pricing.receipts.what_if import WhatIf, what_if
-from cardsync.pricing.rules.rule_forms import read_percent
-from cardsync.quick_add.type_ahead import products_like
-from cardsync.recommendations.badges import badges_of
-from cardsync.recommendations.why_held import gate_hold
-from cardsync.settings import Settings
-from cardsync.shelf_place import read_place
-from cardsync.shelving.places import assign
-from cardsync.storage import Store
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.platform.settings import Settings
+from cardsync.platform.shelf_place import read_place
+from cardsync.platform.storage import Store
+from cardsync.prices.plans import writes
+from cardsync.prices.receipts.archive import breakdown_at
+from cardsync.prices.receipts.explain import explain_card
+from cardsync.prices.receipts.in_short import receipt_of
+from cardsync.prices.receipts.shown import Explanation, ReceiptThen
+from cardsync.prices.receipts.what_if import WhatIf, what_if
+from cardsync.prices.recommendations.badges import badges_of
+from cardsync.prices.recommendations.why_held import gate_hold
+from cardsync.prices.rules.rule_forms import read_percent
+from cardsync.sales.lots import profit, read_lots
+from cardsync.sales.orders.of_card import orders_of_card
+from cardsync.shop.activity.entry_words import summary_words
+from cardsync.shop.activity.feed import names_in
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.chosen_match import settle_match
+from cardsync.stock.cards.matches import MatchBody, read_match
+from cardsync.stock.cards.old_history import read_whole_card
+from cardsync.stock.cards.queries import read_card, search_cards
+from cardsync.stock.cards.same_card import same_cards
+from cardsync.stock.cards.shown import CardWithHistory, Found, Observation, card_body, with_history
+from cardsync.stock.contributions.add import publish
+from cardsync.stock.quick_add.type_ahead import products_like
+from cardsync.stock.shelving.places import assign
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 

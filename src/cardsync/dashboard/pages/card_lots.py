@@ -8,16 +8,16 @@ from typing import Any, Final
 from litestar import Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import see
-from cardsync.lots import write_lots
-from cardsync.lots.hand_lot import changed_fields, hand_lots
-from cardsync.money import read_amount
-from cardsync.table_text import typed_number
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.money import read_amount
+from cardsync.platform.table_text import typed_number
+from cardsync.sales.lots import write_lots
+from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
+from cardsync.stock.cards.bulk_selection import read_id
 
 
 def fields_of(form: Form) -> dict[str, Any]:

@@ -15,37 +15,37 @@ from litestar import MediaType, Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity.feed import names_in
-from cardsync.cards import saved_searches
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
-from cardsync.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
-from cardsync.cards.columns_beside import COLUMNS as BESIDE
-from cardsync.cards.columns_beside import Beside, beside_of
-from cardsync.cards.market_trend import Trend, market_trends
-from cardsync.cards.names_in_search import with_names
-from cardsync.cards.queries import cards_of, order_of_cards, read_card, search_cards
-from cardsync.cards.shown import CardBody, CardRow, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
-from cardsync.database.snapshot_reads import Reading
-from cardsync.lists.seller_lists import names_of_lists
-from cardsync.pricing.inputs.governing import governing_rules
-from cardsync.pricing.receipts.explain import pin_of
-from cardsync.pricing.receipts.in_short import Receipt, receipt_of
-from cardsync.pricing.receipts.shown import ExplainedPin
-from cardsync.pricing.receipts.some_cards import live_steps
-from cardsync.pricing.rules import rule_sets
-from cardsync.recommendations.badges import badges_of
-from cardsync.recommendations.shown import CardBadges
-from cardsync.search.chips import Chip, chips_of, query_of, with_part
-from cardsync.search.fields import QueryError
-from cardsync.search.meant_flags import meant
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.prices.inputs.governing import governing_rules
+from cardsync.prices.receipts.explain import pin_of
+from cardsync.prices.receipts.in_short import Receipt, receipt_of
+from cardsync.prices.receipts.shown import ExplainedPin
+from cardsync.prices.receipts.some_cards import live_steps
+from cardsync.prices.recommendations.badges import badges_of
+from cardsync.prices.recommendations.shown import CardBadges
+from cardsync.prices.rules import rule_sets
+from cardsync.shop.activity.feed import names_in
+from cardsync.stock.cards import saved_searches
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
+from cardsync.stock.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
+from cardsync.stock.cards.columns_beside import COLUMNS as BESIDE
+from cardsync.stock.cards.columns_beside import Beside, beside_of
+from cardsync.stock.cards.market_trend import Trend, market_trends
+from cardsync.stock.cards.names_in_search import with_names
+from cardsync.stock.cards.queries import cards_of, order_of_cards, read_card, search_cards
+from cardsync.stock.cards.shown import CardBody, CardRow, card_body
+from cardsync.stock.lists.seller_lists import names_of_lists
+from cardsync.stock.search.chips import Chip, chips_of, query_of, with_part
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.meant_flags import meant
 from cardsync.web.request import provide_database, provide_settings, reading
 
 NAMES = {

@@ -12,7 +12,6 @@ from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
@@ -20,10 +19,11 @@ from cardsync.catalog.overview import CatalogShown
 from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
-from cardsync.database.session import Database
-from cardsync.operators import catalog_installs
-from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
+from cardsync.shop.operators import catalog_installs
 from cardsync.web.forms import sentence
 
 PATH: Final = "/operator/catalogs"

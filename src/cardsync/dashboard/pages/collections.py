@@ -10,7 +10,6 @@ from litestar import Response, get, post
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
@@ -18,14 +17,15 @@ from cardsync.buying.collections import choose_rows, read_collections, value_col
 from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
 from cardsync.buying.collections.shown import CONDITIONS, Choice
-from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.storage import Store
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.storage import Store
+from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.forms import sentence
 
 # Our columns as a seller says them.

@@ -11,24 +11,24 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity.entry_words import actor_words
-from cardsync.activity.feed import names_in
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.card_filter import read_page
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.shelf_place import checked_box
-from cardsync.shelving import count_reads, cycle_counts
-from cardsync.shelving.count_shown import CountInFull, count_history
-from cardsync.shelving.models import ShelfCount
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.shelf_place import checked_box
+from cardsync.shop.activity.entry_words import actor_words
+from cardsync.shop.activity.feed import names_in
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.card_filter import read_page
+from cardsync.stock.shelving import count_reads, cycle_counts
+from cardsync.stock.shelving.count_shown import CountInFull, count_history
+from cardsync.stock.shelving.models import ShelfCount
 
 SUGGESTED = 10
 

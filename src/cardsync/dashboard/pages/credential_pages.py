@@ -12,17 +12,17 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import own_keys, own_sessions, passkeys
-from cardsync.accounts.shown import own_session, passkey_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import own_keys, own_sessions, passkeys
+from cardsync.shop.accounts.shown import own_session, passkey_body
 from cardsync.web.forms import sentence
 
 

@@ -12,18 +12,18 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_reads
 from cardsync.buying.store_credit import buying_customers, credit_entries
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offer_list import CHIPS
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.settings import Settings
+from cardsync.stock.cards.bulk_selection import read_id
 
 
 @get("/buying/customers", opt=BY_FORM)

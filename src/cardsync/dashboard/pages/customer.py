@@ -8,14 +8,14 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.lots import profit
-from cardsync.orders import one_customer
+from cardsync.platform import clock, limits
+from cardsync.sales.lots import profit
+from cardsync.sales.orders import one_customer
 from cardsync.web.request import reading
 
 

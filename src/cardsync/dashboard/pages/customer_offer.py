@@ -11,7 +11,6 @@ from litestar import MediaType, Request, Response, get, post
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.offers import offer_life, offer_reads
@@ -19,18 +18,19 @@ from cardsync.buying.offers.customer_link import link_of
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_links import PATH
 from cardsync.buying.offers.shown import OfferLine, Shop
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
-from cardsync.database.session import Database
-from cardsync.money import read_amount
-from cardsync.pictures.answer import FOREVER, answer
-from cardsync.pictures.read_pictures import of_product
-from cardsync.storage import Store
-from cardsync.table_text import typed_number
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import read_amount
+from cardsync.platform.storage import Store
+from cardsync.platform.table_text import typed_number
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.pictures.answer import FOREVER, answer
+from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 

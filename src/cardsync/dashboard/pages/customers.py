@@ -10,9 +10,9 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.orders.customer_list import customers
-from cardsync.orders.order_filter import read_page
-from cardsync.orders.shown import customer_bodies
+from cardsync.sales.orders.customer_list import customers
+from cardsync.sales.orders.order_filter import read_page
+from cardsync.sales.orders.shown import customer_bodies
 from cardsync.web.request import reading
 
 

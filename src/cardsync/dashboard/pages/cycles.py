@@ -8,15 +8,15 @@ from litestar import get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
+from cardsync.agents.sync import past_cycles
+from cardsync.agents.sync.cycles_shown import cycle_body
 from cardsync.dashboard.pages.uploads import page_number
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.sync import past_cycles
-from cardsync.sync.cycles_shown import cycle_body
-from cardsync.today import sync_result
+from cardsync.platform import clock, limits
+from cardsync.shop.today import sync_result
+from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
 

@@ -10,14 +10,14 @@ from litestar.response import Stream
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity.as_csv import activity_as_csv
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.activity_feed import wanted_of
 from cardsync.dashboard.shell import HEADERS, PageRequest
-from cardsync.lists.as_csv import lists_as_csv
-from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
-from cardsync.orders.order_filter import read_filter
-from cardsync.pricing.runs.as_csv import runs_as_csv
+from cardsync.prices.runs.as_csv import runs_as_csv
+from cardsync.sales.orders.as_csv import customers_as_csv, orders_as_csv
+from cardsync.sales.orders.order_filter import read_filter
+from cardsync.shop.activity.as_csv import activity_as_csv
+from cardsync.stock.lists.as_csv import lists_as_csv
 from cardsync.web.as_csv import headers
 from cardsync.web.heavy_work import HeavyWork
 

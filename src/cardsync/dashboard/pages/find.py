@@ -13,19 +13,19 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import CardFilter, CardPage
-from cardsync.cards.queries import complete_search, search_cards
-from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.goals import PALETTE, goals_for
 from cardsync.dashboard.goals import found as goals_of
 from cardsync.dashboard.shell import PageRequest, show, url
-from cardsync.lists.seller_lists import names_of_lists
-from cardsync.orders.order_filter import OrderFilter
-from cardsync.orders.queries import find_orders
-from cardsync.orders.shown import OrderRow
-from cardsync.pricing.rules import rule_sets
-from cardsync.search.chips import chips_of
-from cardsync.search.fields import QueryError
+from cardsync.prices.rules import rule_sets
+from cardsync.sales.orders.order_filter import OrderFilter
+from cardsync.sales.orders.queries import find_orders
+from cardsync.sales.orders.shown import OrderRow
+from cardsync.stock.cards.card_filter import CardFilter, CardPage
+from cardsync.stock.cards.queries import complete_search, search_cards
+from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.lists.seller_lists import names_of_lists
+from cardsync.stock.search.chips import chips_of
+from cardsync.stock.search.fields import QueryError
 from cardsync.web.request import provide_database, provide_settings, reading
 
 MOST: Final = 6

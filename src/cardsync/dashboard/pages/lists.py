@@ -5,17 +5,17 @@ from __future__ import annotations
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.lists import seller_lists
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.settings import Settings
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

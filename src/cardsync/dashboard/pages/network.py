@@ -10,20 +10,20 @@ from typing import Any, Final
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings
-from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import Input, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
-from cardsync.database.session import Database
-from cardsync.discovery.network_shown import postage_shown
-from cardsync.discovery.seller_network import read_network
-from cardsync.postage import MOST_STEPS
-from cardsync.settings import Settings
+from cardsync.network.network_shown import postage_shown
+from cardsync.network.seller_network import read_network
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.postage import MOST_STEPS
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import account_form, account_settings
+from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
 
 INPUTS: Final = (
     Input(

@@ -10,10 +10,10 @@ from litestar import route
 from litestar.enums import HttpMethod
 from litestar.exceptions import NotFoundException
 
-from cardsync import errors
 from cardsync.access.admission import BY_FORM, admitting, session_token
 from cardsync.access.caller import header
 from cardsync.dashboard.frame import framing
+from cardsync.platform import errors
 from cardsync.web.error_responses import wants_html
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from litestar.response import Template
 from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
@@ -24,14 +23,15 @@ from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.buying.offers.shown import OfferInFull, OfferLine
 from cardsync.buying.store_credit import buying_customers
 from cardsync.buying.store_credit.shown import Customers
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
 from cardsync.dashboard.pages.printing import code_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.settings import Settings
+from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.forms import sentence
 
 LINES_SHOWN: Final = 200

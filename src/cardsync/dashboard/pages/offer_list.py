@@ -10,19 +10,19 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers import offer_drafts, offer_reads
 from cardsync.buying.offers.models import State
 from cardsync.buying.offers.price_lines import OfferWant
-from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.quick_add.type_ahead import products_like
+from cardsync.platform import clock, errors, limits, read_json
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.quick_add.type_ahead import products_like
 
 STATES: Final = get_args(State)
 GRADE_CHOICES: Final = [(grade, grade) for grade in GRADES]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import CardFilter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.shell import PageRequest
-from cardsync.settings import Settings
+from cardsync.platform.settings import Settings
+from cardsync.stock.cards.card_filter import CardFilter, read_page
+from cardsync.stock.cards.queries import search_cards
+from cardsync.stock.cards.shown import CardBody, card_body
 from cardsync.web.request import reading
 
 OFFERED: Final = 10

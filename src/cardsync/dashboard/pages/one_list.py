@@ -7,20 +7,20 @@ from __future__ import annotations
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import CardFilter, read_filter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selected_cards import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.lists.seller_lists import read_list
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.settings import Settings
+from cardsync.platform import limits
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.stock.cards.card_filter import CardFilter, read_filter, read_page
+from cardsync.stock.cards.queries import search_cards
+from cardsync.stock.cards.shown import card_body
+from cardsync.stock.lists.seller_lists import read_list
 from cardsync.web.request import reading
 
 

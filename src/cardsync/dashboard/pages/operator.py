@@ -10,17 +10,17 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import sellers
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.operators import installation, shops
-from cardsync.orders.order_filter import read_page
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.sales.orders.order_filter import read_page
+from cardsync.shop.accounts import sellers
+from cardsync.shop.operators import installation, shops
 
 _SWITCHES: Final = ("suspended", "past_due")
 

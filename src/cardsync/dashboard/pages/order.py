@@ -12,23 +12,23 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import ids_of
 from cardsync.dashboard.form_handlers import CONFIRM, Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pulls import texts_about
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
-from cardsync.database.session import Database
-from cardsync.lots import profit
-from cardsync.orders import pull_marks, pull_sessions
-from cardsync.orders.one_order import read_order
-from cardsync.orders.pull_models import MissingOutcome
-from cardsync.orders.pullable import is_beyond
-from cardsync.orders.shown import adds_up, order_in_full
-from cardsync.pulling import missing_cards
-from cardsync.recommendations.badges import badges_of
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.prices.recommendations.badges import badges_of
+from cardsync.sales.lots import profit
+from cardsync.sales.orders import pull_marks, pull_sessions
+from cardsync.sales.orders.one_order import read_order
+from cardsync.sales.orders.pull_models import MissingOutcome
+from cardsync.sales.orders.pullable import is_beyond
+from cardsync.sales.orders.shown import adds_up, order_in_full
+from cardsync.sales.pulling import missing_cards
+from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]

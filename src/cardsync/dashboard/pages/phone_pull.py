@@ -13,20 +13,20 @@ from litestar.exceptions import NotFoundException
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
-from cardsync.database.session import Database
-from cardsync.orders.pull_models import MissingReason
-from cardsync.pulling import marks
-from cardsync.pulling.phone import link_of
-from cardsync.pulling.progress import Kind, Mark
-from cardsync.pulling.queue import Entry, PhoneLink, read_queue
-from cardsync.pulling.shown import PullLine, progress_of, pull_line
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.sales.orders.pull_models import MissingReason
+from cardsync.sales.pulling import marks
+from cardsync.sales.pulling.phone import link_of
+from cardsync.sales.pulling.progress import Kind, Mark
+from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
+from cardsync.sales.pulling.shown import PullLine, progress_of, pull_line
 from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 

@@ -11,28 +11,28 @@ import msgspec
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, read_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.limits import RULE_NAME_CHARACTERS
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.pricing.engine.rules import PRESETS, Rule
-from cardsync.pricing.inputs.rule_findings import Finding
-from cardsync.pricing.inputs.rule_json import to_json
-from cardsync.pricing.inputs.rule_rows import rule_of
-from cardsync.pricing.preview import rule_analysis
-from cardsync.pricing.preview.asked import compared_presets
-from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.rules.rule_forms import cap_in_words, own_fields, sentence_of
-from cardsync.pricing.rules.rule_warnings import warnings_of
-from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.limits import RULE_NAME_CHARACTERS
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.rules import PRESETS, Rule
+from cardsync.prices.inputs.rule_findings import Finding
+from cardsync.prices.inputs.rule_json import to_json
+from cardsync.prices.inputs.rule_rows import rule_of
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.preview import rule_analysis
+from cardsync.prices.preview.asked import compared_presets
+from cardsync.prices.rules import rule_sets
+from cardsync.prices.rules.rule_forms import cap_in_words, own_fields, sentence_of
+from cardsync.prices.rules.rule_warnings import warnings_of
+from cardsync.prices.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller

@@ -9,22 +9,22 @@ from datetime import timedelta
 from litestar import get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
-from cardsync.cards.named_cards import NamedCard, named_cards
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.pricing.inputs import rule_json
-from cardsync.pricing.inputs.rule_rows import rule_of
-from cardsync.pricing.preview.asked import past_prices
-from cardsync.pricing.preview.backtest import PastAsked
-from cardsync.pricing.preview.shown import Backtest
-from cardsync.pricing.rules import rule_sets
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.prices.inputs import rule_json
+from cardsync.prices.inputs.rule_rows import rule_of
+from cardsync.prices.preview.asked import past_prices
+from cardsync.prices.preview.backtest import PastAsked
+from cardsync.prices.preview.shown import Backtest
+from cardsync.prices.rules import rule_sets
+from cardsync.stock.cards.named_cards import NamedCard, named_cards
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import reading

@@ -12,13 +12,9 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.cards.columns_beside import Beside, beside_of
-from cardsync.cards.market_trend import market_trends
-from cardsync.cards.queries import cards_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.proposal_rows import (
@@ -29,16 +25,20 @@ from cardsync.dashboard.proposal_rows import (
     said_of,
 )
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.lots.fee_schedule import FeeLevel, net, schedule_at
-from cardsync.money import UNITS_PER_DOLLAR, to_units
-from cardsync.orders.order_filter import read_page
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.pricing.decisions.accept_reviews import MOST
-from cardsync.pricing.decisions.review_list import reviews_of, reviews_under
-from cardsync.pricing.engine.rules import WHOLE_BP
-from cardsync.pricing.inputs.rule_rows import seller_pricing
-from cardsync.today.to_decide import read_to_decide
+from cardsync.platform import clock
+from cardsync.platform.money import UNITS_PER_DOLLAR, to_units
+from cardsync.prices.decisions.accept_reviews import MOST
+from cardsync.prices.decisions.review_list import reviews_of, reviews_under
+from cardsync.prices.engine.rules import WHOLE_BP
+from cardsync.prices.inputs.rule_rows import seller_pricing
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
+from cardsync.sales.orders.order_filter import read_page
+from cardsync.shop.today.to_decide import read_to_decide
+from cardsync.stock.cards.columns_beside import Beside, beside_of
+from cardsync.stock.cards.market_trend import market_trends
+from cardsync.stock.cards.queries import cards_of
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50

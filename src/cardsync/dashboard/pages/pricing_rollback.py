@@ -10,26 +10,26 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see
-from cardsync.database.session import Database
-from cardsync.lists import seller_lists
-from cardsync.plans import writes
-from cardsync.plans.request_rollback import ask_for
-from cardsync.pricing.rollback import rollbacks
-from cardsync.pricing.rollback.shown import diff_body, rollback_body
-from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.runs.run_reads import newest_runs
-from cardsync.pricing.runs.shown import PriceRunShown, run_body
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.request_rollback import ask_for
+from cardsync.prices.rollback import rollbacks
+from cardsync.prices.rollback.shown import diff_body, rollback_body
+from cardsync.prices.rules import rule_sets
+from cardsync.prices.runs.run_reads import newest_runs
+from cardsync.prices.runs.shown import PriceRunShown, run_body
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

@@ -12,7 +12,6 @@ import msgspec
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import histogram
@@ -20,21 +19,22 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.money import percent
-from cardsync.plans import writes
-from cardsync.pricing.engine.rules import Rule
-from cardsync.pricing.inputs import rule_json as wire
-from cardsync.pricing.preview.asked import drafted_rule
-from cardsync.pricing.preview.draft import Draft, DraftAsked
-from cardsync.pricing.rules import rule_forms, rule_sets
-from cardsync.pricing.rules.rule_warnings import warnings_of
-from cardsync.pricing.rules.shown import rule_bodies
-from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
-from cardsync.search.meant_flags import meant
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.platform.money import percent
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.rules import Rule
+from cardsync.prices.inputs import rule_json as wire
+from cardsync.prices.plans import writes
+from cardsync.prices.preview.asked import drafted_rule
+from cardsync.prices.preview.draft import Draft, DraftAsked
+from cardsync.prices.rules import rule_forms, rule_sets
+from cardsync.prices.rules.rule_warnings import warnings_of
+from cardsync.prices.rules.shown import rule_bodies
+from cardsync.prices.rules.shown_changes import ChangedMeanwhile
+from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork

@@ -9,21 +9,21 @@ from typing import Final
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, back_to
-from cardsync.database.session import Database
-from cardsync.inventory import reviews
-from cardsync.inventory.reviews import Word
-from cardsync.plans.writer import Writer
-from cardsync.pricing.models import RunTrigger
-from cardsync.pricing.runs import run_reads
-from cardsync.pricing.runs.run_reads import newest_runs
-from cardsync.pricing.runs.shown import run_body
+from cardsync.imports import reviews
+from cardsync.imports.reviews import Word
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.prices.models import RunTrigger
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.runs import run_reads
+from cardsync.prices.runs.run_reads import newest_runs
+from cardsync.prices.runs.shown import run_body
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Words for the cause of a run.

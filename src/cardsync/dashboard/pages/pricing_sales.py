@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
@@ -19,23 +18,24 @@ from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.pricing.engine.rules import Sale
-from cardsync.pricing.inputs.rule_json import to_json
-from cardsync.pricing.inputs.rule_rows import sale_of
-from cardsync.pricing.models import PricingSale
-from cardsync.pricing.preview.asked import drafted_promotion
-from cardsync.pricing.preview.promotion import PromotionAsked
-from cardsync.pricing.preview.shown import PromotionEffect
-from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.rule_forms import own_fields, percent_field, read_percent
-from cardsync.pricing.rules.shown import SaleShown
-from cardsync.search.meant_flags import meant
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.rules import Sale
+from cardsync.prices.inputs.rule_json import to_json
+from cardsync.prices.inputs.rule_rows import sale_of
+from cardsync.prices.models import PricingSale
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.preview.asked import drafted_promotion
+from cardsync.prices.preview.promotion import PromotionAsked
+from cardsync.prices.preview.shown import PromotionEffect
+from cardsync.prices.rules import sale_sets
+from cardsync.prices.rules.rule_forms import own_fields, percent_field, read_percent
+from cardsync.prices.rules.shown import SaleShown
+from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork

@@ -10,29 +10,29 @@ from typing import Any, Final, NamedTuple
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.card_filter import CardFilter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import card_body
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
-from cardsync.database.session import Database
-from cardsync.money import UNITS_PER_CENT
-from cardsync.plans import writes
-from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.rule_forms import read_percent
-from cardsync.pricing.rules.shown_changes import (
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import writes
+from cardsync.prices.rules import sale_sets
+from cardsync.prices.rules.rule_forms import read_percent
+from cardsync.prices.rules.shown_changes import (
     ChangedMeanwhile,
     settings_texts,
 )
-from cardsync.pricing.rules.undo_sales import plain_settings
-from cardsync.settings import Settings
+from cardsync.prices.rules.undo_sales import plain_settings
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.card_filter import CardFilter, read_page
+from cardsync.stock.cards.queries import search_cards
+from cardsync.stock.cards.shown import card_body
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

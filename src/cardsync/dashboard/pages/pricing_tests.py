@@ -10,18 +10,18 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.pricing.rule_tests import rule_tests
-from cardsync.pricing.rule_tests.shown import test_body
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.rule_tests import rule_tests
+from cardsync.prices.rule_tests.shown import test_body
 from cardsync.web.forms import sentence
 from cardsync.web.request import provide_heavy
 

@@ -14,25 +14,25 @@ import segno
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
-from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page, selected_ids
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.pages.orders import waits
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
-from cardsync.database.session import Database
-from cardsync.orders import pull_reads, returned_copies
-from cardsync.orders.one_order import read_order
-from cardsync.orders.shown import OrderInFull, adds_up, order_in_full
-from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
-from cardsync.printing.style import style_of
-from cardsync.settings import Settings
-from cardsync.shelf_place import boxes_between, checked_box, place_in
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.shelf_place import boxes_between, checked_box, place_in
+from cardsync.sales.orders import pull_reads, returned_copies
+from cardsync.sales.orders.one_order import read_order
+from cardsync.sales.orders.shown import OrderInFull, adds_up, order_in_full
+from cardsync.stock.cards.card_filter import CardPage, ids_of, read_filter, read_page, selected_ids
+from cardsync.stock.cards.queries import search_cards
+from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.printing.sheets import SHEETS, Sheet, layout, sheet_of
+from cardsync.stock.printing.style import style_of
 from cardsync.web.request import reading
 
 KINDS: Final = ("cards", "boxes", "test")

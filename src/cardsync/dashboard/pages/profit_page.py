@@ -12,27 +12,27 @@ from typing import Any, Final, NamedTuple, cast
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.rules.buy_rule_sets import all_buy_rules
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.named_cards import named_cards
 from cardsync.dashboard.bars import bars_of, waterfall_of
 from cardsync.dashboard.form_handlers import read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
-from cardsync.database.session import Database
-from cardsync.lots import fee_audit, profit, read_lots, write_lots
-from cardsync.lots.hand_lot import span_of, today_of
-from cardsync.lots.lot_csv import RejectedRow
-from cardsync.lots.lot_csv import read_lots as read_file_of_lots
-from cardsync.lots.payment_csv import read_payments
-from cardsync.lots.shown import ProfitBy
-from cardsync.orders import sales_summary
-from cardsync.today.conditions import same_days_before
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
+from cardsync.sales.lots.hand_lot import span_of, today_of
+from cardsync.sales.lots.lot_csv import RejectedRow
+from cardsync.sales.lots.lot_csv import read_lots as read_file_of_lots
+from cardsync.sales.lots.payment_csv import read_payments
+from cardsync.sales.lots.shown import ProfitBy
+from cardsync.sales.orders import sales_summary
+from cardsync.shop.today.conditions import same_days_before
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.named_cards import named_cards
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from litestar import MediaType, Request, Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.rate_limits.groups import PICTURES
@@ -21,15 +20,16 @@ from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
 from cardsync.buying.offers.shown import totals_body
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, url
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.pictures.answer import FOREVER, answer
-from cardsync.pictures.read_pictures import of_product
-from cardsync.storage import Store
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.storage import Store
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.pictures.answer import FOREVER, answer
+from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 

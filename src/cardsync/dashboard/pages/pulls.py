@@ -14,26 +14,26 @@ from litestar import Response, get
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
-from cardsync.cards.card_filter import ids_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.database.session import Database
-from cardsync.orders import pull_reads, pull_sessions
-from cardsync.orders.order_filter import read_filter
-from cardsync.orders.pull_shown import PullOrder
-from cardsync.orders.queries import find_orders
-from cardsync.pulling import missing_cards, phone_links
-from cardsync.pulling.event_streams import PullStreams
-from cardsync.pulling.phone import event_stream
-from cardsync.pulling.queue import Queue, read_queue
-from cardsync.pulling.shown import MissingCard, progress_of
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.sales.orders import pull_reads, pull_sessions
+from cardsync.sales.orders.order_filter import read_filter
+from cardsync.sales.orders.pull_shown import PullOrder
+from cardsync.sales.orders.queries import find_orders
+from cardsync.sales.pulling import missing_cards, phone_links
+from cardsync.sales.pulling.event_streams import PullStreams
+from cardsync.sales.pulling.phone import event_stream
+from cardsync.sales.pulling.queue import Queue, read_queue
+from cardsync.sales.pulling.shown import MissingCard, progress_of
+from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]

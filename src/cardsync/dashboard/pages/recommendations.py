@@ -9,7 +9,6 @@ from typing import Final
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -25,18 +24,19 @@ from cardsync.dashboard.proposal_rows import (
 )
 from cardsync.dashboard.search_of_ids import search_of_ids
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.orders.order_filter import read_page
-from cardsync.plans.writer import Writer
-from cardsync.proposals.decide_proposals import Answer, Asked, Refused
-from cardsync.recommendations.accept_recommendation import accept, settle
-from cardsync.recommendations.outcomes import outcomes
-from cardsync.recommendations.pending_list import (
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.proposals.decide_proposals import Answer, Asked, Refused
+from cardsync.prices.recommendations.accept_recommendation import accept, settle
+from cardsync.prices.recommendations.outcomes import outcomes
+from cardsync.prices.recommendations.pending_list import (
     recommendations,
     suggestions_under,
     without_buy_outs,
 )
-from cardsync.settings import Settings
+from cardsync.sales.orders.order_filter import read_page
 from cardsync.web.request import provide_database, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.

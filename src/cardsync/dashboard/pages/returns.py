@@ -10,17 +10,17 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.orders import one_customer, returned_copies
-from cardsync.orders.order_filter import read_page
-from cardsync.shelf_place import Place, checked_box, read_place
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.shelf_place import Place, checked_box, read_place
+from cardsync.sales.orders import one_customer, returned_copies
+from cardsync.sales.orders.order_filter import read_page
+from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
 STATES: Final = {

@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple, cast
 from litestar import get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import bars_of
 from cardsync.dashboard.shell import PageRequest, reader_of, show
-from cardsync.orders import sales_summary
-from cardsync.orders.sales_summary_shown import SalesSummary, SummaryBy
+from cardsync.platform import clock, errors
+from cardsync.sales.orders import sales_summary
+from cardsync.sales.orders.sales_summary_shown import SalesSummary, SummaryBy
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.

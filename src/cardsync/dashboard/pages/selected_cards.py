@@ -11,26 +11,26 @@ from litestar import Response, get
 from litestar.response import Stream
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards import as_csv
-from cardsync.cards.bulk_selection import Selection, read_id
-from cardsync.cards.card_filter import read_filter
-from cardsync.contributions.add import publish_picked
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.search_of_ids import TICKED_MOST, search_of_ids
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
-from cardsync.lists import entries
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.pricing.rules.pin_many import Pinned
-from cardsync.search.chips import with_part
-from cardsync.search.fields import QueryError
-from cardsync.settings import Settings
-from cardsync.shelf_place import Place, checked_box
-from cardsync.shelving.place_many import put_many
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.settings import Settings
+from cardsync.platform.shelf_place import Place, checked_box
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.rules.pin_many import Pinned
+from cardsync.stock.cards import as_csv
+from cardsync.stock.cards.bulk_selection import Selection, read_id
+from cardsync.stock.cards.card_filter import read_filter
+from cardsync.stock.contributions.add import publish_picked
+from cardsync.stock.lists import entries
+from cardsync.stock.search.chips import with_part
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.shelving.place_many import put_many
 from cardsync.web.heavy_work import HeavyWork
 
 PRICE_FILE: Final = "/sync/prices"

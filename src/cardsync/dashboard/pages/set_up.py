@@ -19,16 +19,11 @@ from litestar.datastructures import UploadFile
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import first_run, own_keys
-from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.first_run import NewOwner
-from cardsync.accounts.shown import KeysBody
-from cardsync.cards.card_filter import CardFilter, CardPage
-from cardsync.cards.queries import find_cards
-from cardsync.cards.shown import Found
+from cardsync.agents.releases.own_sync_app import address
+from cardsync.agents.seller_state.state import lease_is_live
+from cardsync.agents.sync.last_seen import LastSeen
 from cardsync.dashboard.agent_commands import shells
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
@@ -37,26 +32,31 @@ from cardsync.dashboard.pages.pricing import CAPS, MEANT
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.database.session import Database
-from cardsync.inventory import accept_inventory, correct_rows
-from cardsync.inventory.upload_report import Report, report_on
+from cardsync.imports import accept_inventory, correct_rows
+from cardsync.imports.upload_report import Report, report_on
 from cardsync.operations import offered_backups
-from cardsync.operators import catalog_installs
-from cardsync.operators.catalog_installs import NoCatalog
-from cardsync.plans import writes
-from cardsync.plans.writer import Writer
-from cardsync.pricing.files.changes_in_file import ChangesInFile
-from cardsync.pricing.preview.asked import compared_presets
-from cardsync.pricing.preview.shown import PresetShown
-from cardsync.pricing.runs.run_reads import newest_runs
-from cardsync.releases.own_sync_app import address
-from cardsync.seller_state.state import lease_is_live
-from cardsync.settings import Settings
-from cardsync.storage import Store
-from cardsync.sync.last_seen import LastSeen
-from cardsync.today.listed_value import read_listed_value
-from cardsync.today.shown import ListedDay
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
+from cardsync.prices.files.changes_in_file import ChangesInFile
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.preview.asked import compared_presets
+from cardsync.prices.preview.shown import PresetShown
+from cardsync.prices.runs.run_reads import newest_runs
+from cardsync.shop.accounts import first_run, own_keys
+from cardsync.shop.accounts.browser_session import cookie_of
+from cardsync.shop.accounts.first_run import NewOwner
+from cardsync.shop.accounts.shown import KeysBody
+from cardsync.shop.operators import catalog_installs
+from cardsync.shop.operators.catalog_installs import NoCatalog
+from cardsync.shop.today.listed_value import read_listed_value
+from cardsync.shop.today.shown import ListedDay
+from cardsync.stock.cards.card_filter import CardFilter, CardPage
+from cardsync.stock.cards.queries import find_cards
+from cardsync.stock.cards.shown import Found
 from cardsync.web.forms import form_of, go, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page

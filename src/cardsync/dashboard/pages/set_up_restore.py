@@ -9,11 +9,11 @@ from typing import Any
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import errors
-from cardsync.accounts import first_run, set_up_link
-from cardsync.database.session import Database
 from cardsync.operations import asked_restore
-from cardsync.settings import Settings
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import first_run, set_up_link
 from cardsync.web.forms import form_of, go
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest

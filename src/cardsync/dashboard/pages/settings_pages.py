@@ -14,21 +14,21 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings, deletion, people
-from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
-from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.shown import deletion_body
+from cardsync.agents.sync import manual_request as sync_request
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.operators import own_backups
-from cardsync.settings import Settings
-from cardsync.sync import manual_request as sync_request
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import account_form, account_settings, deletion, people
+from cardsync.shop.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
+from cardsync.shop.accounts.browser_session import cookie_of
+from cardsync.shop.accounts.shown import deletion_body
+from cardsync.shop.operators import own_backups
 from cardsync.web.forms import go, sentence
 from cardsync.web.reach import reach_of
 

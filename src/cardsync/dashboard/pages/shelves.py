@@ -8,24 +8,24 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.card_filter import read_filter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, box_page, see, show
-from cardsync.database.session import Database
-from cardsync.settings import Settings
-from cardsync.shelf_place import Place, checked_box, read_place
-from cardsync.shelving import boxes, count_reads, places
-from cardsync.shelving.count_shown import count_history
-from cardsync.shelving.rename_box import rename
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.shelf_place import Place, checked_box, read_place
+from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.stock.cards.card_filter import read_filter, read_page
+from cardsync.stock.cards.queries import search_cards
+from cardsync.stock.cards.shown import card_body
+from cardsync.stock.shelving import boxes, count_reads, places
+from cardsync.stock.shelving.count_shown import count_history
+from cardsync.stock.shelving.rename_box import rename
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

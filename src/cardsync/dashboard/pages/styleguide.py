@@ -10,12 +10,12 @@ from decimal import Decimal
 from litestar import get
 from litestar.response import Template
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.market_trend import trend_of
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.settings import Settings
+from cardsync.stock.cards.market_trend import trend_of
 
 HOSTILE = (
     "<b>bold</b> & \"quoted\" 'single' \u202eright to left\u202c zero\u200bwidth " + "long" * 60

@@ -15,38 +15,38 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
-from cardsync.accounts import account_settings
-from cardsync.agentwork import tasks
-from cardsync.agentwork.models import Status
-from cardsync.agentwork.task_list import page_of_tasks
-from cardsync.credits import skip_wait
+from cardsync.agents.agentwork import tasks
+from cardsync.agents.agentwork.models import Status
+from cardsync.agents.agentwork.task_list import page_of_tasks
+from cardsync.agents.releases.offer import Installation
+from cardsync.agents.releases.update import update_fields
+from cardsync.agents.seller_state.sync_kinds import KINDS, read_kind
+from cardsync.agents.sync import cancel, cooldown, past_cycles
+from cardsync.agents.sync import manual_request as requests
+from cardsync.agents.sync.cycles_shown import cycle_body
+from cardsync.agents.sync.last_seen import LastSeen, is_offline
+from cardsync.agents.sync.poll import next_sync_at
+from cardsync.agents.sync.shown import status_body
+from cardsync.agents.sync.status import status_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
-from cardsync.database.seller_slots import Work
-from cardsync.pricing.files import price_updates
-from cardsync.pricing.files.changes_in_file import ChangesInFile
-from cardsync.pricing.files.file_now import changes_now, fresh_file
-from cardsync.pricing.rollback import rollbacks
-from cardsync.pricing.rollback.shown import rollback_body
-from cardsync.quick_add import settle
-from cardsync.releases.offer import Installation
-from cardsync.releases.update import update_fields
-from cardsync.seller_state.sync_kinds import KINDS, read_kind
-from cardsync.settings import Settings
-from cardsync.sync import cancel, cooldown, past_cycles
-from cardsync.sync import manual_request as requests
-from cardsync.sync.cycles_shown import cycle_body
-from cardsync.sync.last_seen import LastSeen, is_offline
-from cardsync.sync.poll import next_sync_at
-from cardsync.sync.shown import status_body
-from cardsync.sync.status import status_of
-from cardsync.today.sync_result import price_files
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.settings import Settings
+from cardsync.prices.files import price_updates
+from cardsync.prices.files.changes_in_file import ChangesInFile
+from cardsync.prices.files.file_now import changes_now, fresh_file
+from cardsync.prices.rollback import rollbacks
+from cardsync.prices.rollback.shown import rollback_body
+from cardsync.shop.accounts import account_settings
+from cardsync.shop.credits import skip_wait
+from cardsync.shop.today.sync_result import price_files
+from cardsync.stock.quick_add import settle
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import reading

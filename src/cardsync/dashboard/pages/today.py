@@ -15,24 +15,24 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity import entry_words
-from cardsync.activity.feed import Feed, newest_by_others
-from cardsync.cards import market_trend
-from cardsync.cards.market_trend import Trend
+from cardsync.agents.seller_state.sync_kinds import KINDS
+from cardsync.agents.sync import cancel
+from cardsync.agents.sync.last_seen import LastSeen, is_offline
 from cardsync.dashboard.pages.sync import KIND_NAMES, phase_words, start_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
-from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.settings import Settings
-from cardsync.sync import cancel
-from cardsync.sync.last_seen import LastSeen, is_offline
-from cardsync.today import desk, work_list
-from cardsync.today import last_visit as last_visits
-from cardsync.today.listed_value import read_listed_value
-from cardsync.today.movers import read_movers
-from cardsync.today.shown import ListedDay, MoverBody, MoversBody, TodayBody
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
+from cardsync.shop.activity import entry_words
+from cardsync.shop.activity.feed import Feed, newest_by_others
+from cardsync.shop.today import desk, work_list
+from cardsync.shop.today import last_visit as last_visits
+from cardsync.shop.today.listed_value import read_listed_value
+from cardsync.shop.today.movers import read_movers
+from cardsync.shop.today.shown import ListedDay, MoverBody, MoversBody, TodayBody
+from cardsync.stock.cards import market_trend
+from cardsync.stock.cards.market_trend import Trend
 from cardsync.web.request import reading
 
 SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}

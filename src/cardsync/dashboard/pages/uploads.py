@@ -11,19 +11,19 @@ from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, show
-from cardsync.database.session import Database
-from cardsync.inventory import accept_inventory, correct_rows, reviews
-from cardsync.inventory.upload_report import listed_reports, report_on
-from cardsync.operators import catalog_installs
-from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.imports import accept_inventory, correct_rows, reviews
+from cardsync.imports.upload_report import listed_reports, report_on
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
+from cardsync.shop.operators import catalog_installs
 from cardsync.web import as_csv
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork

@@ -11,18 +11,18 @@ from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.database.session import Database
-from cardsync.notices import webhooks
-from cardsync.notices.notice_kinds import KINDS, TEST
-from cardsync.notices.shown import delivery_body, webhook_body
-from cardsync.settings import Settings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.notices import webhooks
+from cardsync.shop.notices.notice_kinds import KINDS, TEST
+from cardsync.shop.notices.shown import delivery_body, webhook_body
 from cardsync.web.forms import sentence
 
 PATH: Final = "/settings/webhooks"

@@ -1,0 +1,318 @@
+"""Hands waiting tasks to an agent as claims, and ends the claims.
+
+A claim or its end takes the seller's state row first, so the order of locks is the same for all
+changes of tasks. A claim hands out a token of which only the hash is kept. The next request that
+meets an expired claim takes it back (`_TAKE_BACK`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import REQUEST_ID
+from cardsync.access.caller import Caller
+from cardsync.agents.agentwork import price_tasks, tasks
+from cardsync.agents.agentwork.models import AgentTask
+from cardsync.agents.agentwork.task_kinds import (
+    ATTEMPTS,
+    PRICE_TASKS,
+    RETRY,
+    ROUTINE,
+    Kind,
+    handed_out,
+)
+from cardsync.agents.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.one_message import in_one_message
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+
+_LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
+# A claim that ran out counts as an attempt. After the last one the task has failed at the moment
+# when it ran out, which is what readers were shown meanwhile.
+_TAKE_BACK = f"""
+    UPDATE agent_task
+       SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
+           error = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:expired AS jsonb) ELSE error END,
+           finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN claim_expires_at END,
+           attempt = attempt + 1, token_hash = NULL, claimed_at = NULL, claim_expires_at = NULL
+     WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
+    RETURNING kind, status
+"""
+# A routine task that came back where a newer one of its kind waits: the newer one does for both.
+_GIVE_UP_DOUBLES = f"""
+    UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
+     WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
+       AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind
+         AND n.id > t.id
+                      AND n.status = 'pending' AND n.priority = {ROUTINE})
+"""
+# A task that came back once ranks as a retry, whatever it was. An agent that says nothing is held
+# to its last word, read behind the lock: another claim may have changed it meanwhile.
+_CLAIM = f"""
+    WITH free AS MATERIALIZED (
+        SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
+         WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
+           AND created_at <= :now
+           AND (:kinds_known = 1 OR EXISTS (
+                SELECT FROM sync_state s WHERE s.seller_id = :seller
+                   AND (s.agent_kinds IS NULL OR agent_task.kind = ANY (s.agent_kinds))))
+         ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
+    ), numbered AS (
+        SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
+    ), handed AS (
+        SELECT id, place, (CAST(:hashes AS bytea[]))[place] AS hash FROM numbered
+    )
+    UPDATE agent_task AS t
+       SET status = 'claimed', claimed_at = :now, claim_expires_at = :ends,
+           token_hash = n.hash
+      FROM handed n
+     WHERE t.seller_id = :seller AND t.id = n.id
+    RETURNING n.place, t.id, t.kind, t.payload, t.attempt
+"""
+_END = f"""
+    UPDATE agent_task
+       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending'
+         ELSE CAST(:ended_as AS text) END,
+           finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
+             ELSE CAST(:now AS timestamptz) END,
+           claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL
+             ELSE claimed_at END,
+           attempt = attempt + :counts, result = CAST(:result AS jsonb),
+             error = CAST(:error AS jsonb),
+           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea),
+             ended_as = CAST(:ended_as AS text)
+     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+       AND claim_expires_at > :now
+    RETURNING id
+"""
+# It runs before the end, which is what it looks for; the seller's row is locked.
+_NOTE = """
+    INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
+    SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
+           'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text),
+             CAST(:now AS timestamptz)
+      FROM (SELECT id, kind FROM agent_task
+             WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+               AND claim_expires_at > :now) t
+"""
+_TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
+# A task that ended while an agent had it in hand: its reported import completed the task.
+_ENDED_BEFORE = """
+    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)),
+      ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
+     WHERE seller_id = :seller AND id = :id
+"""
+
+
+class ClaimedTask(msgspec.Struct):
+    """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
+
+    id: int
+    kind: Kind
+    """The work that the agent is to do"""
+    payload: dict[str, Any]
+    attempt: int
+    claimed_at: str
+    claim_token: str
+    claim_expires_at: str
+
+
+class ClaimedTasks(msgspec.Struct):
+    tasks: list[ClaimedTask]
+    """The tasks that the agent now has"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An agent's report of a task that it had claimed."""
+
+    status: Literal["completed", "failed"]
+    claim_token: str
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    retryable: bool = False
+
+
+def token_hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+async def claim(
+    database: Database,
+    caller: Caller,
+    kinds: Sequence[str] | None,
+    can: Sequence[str] | None,
+    most: int,
+    now: datetime,
+    settings: Settings,
+) -> ClaimedTasks:
+    """At most so many tasks, those of the highest priority first.
+
+    `kinds` is what the claim asks for, `can` what the agent says it can do; without a word of
+    either, what it said last counts.
+    """
+    said = list(can) if can is not None else list(kinds) if kinds else None
+    if not _may_wait(caller, said, now):
+        return ClaimedTasks([])
+    async with database.tenant(caller.seller_id) as session:
+        allowed = caller.entitlements(now)
+        if allowed.price_tasks == "cancelled":
+            await price_tasks.cancel_lost(session, caller.seller_id, now)
+        wanted = handed_out(
+            kinds,
+            said,
+            prices_held=allowed.price_tasks != "advertised",
+            rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
+            paid=allowed.paid,
+        )
+        return ClaimedTasks(
+            await _hand_out(session, caller.seller_id, wanted, said, most, now, settings)
+        )
+
+
+def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
+    """Whether a claim may find anything; an agent that says something new is asked in any case."""
+    return (
+        (said is not None and said != caller.state.agent_kinds)
+        or tasks.waits(caller.state.tasks_due_at, now)
+        or tasks.waits(caller.state.price_tasks_due_at, now)
+    )
+
+
+async def _hand_out(
+    session: AsyncSession,
+    seller_id: int,
+    kinds: list[str],
+    said: list[str] | None,
+    most: int,
+    now: datetime,
+    settings: Settings,
+) -> list[ClaimedTask]:
+    ends = now + timedelta(seconds=settings.claim_ttl_seconds)
+    tokens = [secrets.token_urlsafe(32) for _ in range(most)]
+    # Its word is written also where the caller's state holds it already: another claim may have
+    # said something else since that state was read.
+    note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
+    statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
+    values = {
+        "seller": seller_id,
+        "said": said,
+        "kinds_known": int(said is not None),
+        "kinds": kinds,
+        "most": most,
+        "now": now,
+        "ends": ends,
+        "price_tasks": list(PRICE_TASKS),
+        "hashes": [token_hash(token) for token in tokens],
+        "expired": _json(EXPIRED),
+    }
+    _, back, _, rows, _ = await in_one_message(session, statements, values)
+    over = {row.kind for row in back if row.status == "failed"}
+    if "apply_rollback" in over:
+        await end_rollback(session, seller_id, now)
+    if tasks.LISTINGS in over:
+        await tasks.offer_listings_again(session, seller_id, now)
+    at, until = rfc3339(now), rfc3339(ends)
+    return [
+        ClaimedTask(row.id, row.kind, row.payload, row.attempt, at, tokens[row.place - 1], until)
+        for row in sorted(rows, key=lambda row: int(row.place))
+    ]
+
+
+EXPIRED = {
+    "code": "claim_expired",
+    "message": "the sync app did not report the task's outcome in time",
+}
+
+
+async def end_claim(
+    session: AsyncSession,
+    caller: Caller,
+    task_id: int,
+    outcome: Outcome,
+    now: datetime,
+) -> AgentTask:
+    """The task as it is now. The same outcome reported again changes nothing.
+
+    Raises NotFound, ClaimExpired.
+    """
+    hashed = token_hash(outcome.claim_token)
+    values = _values(caller.seller_id, task_id, outcome, hashed) | {
+        "counts": 1 if outcome.status == "failed" and outcome.retryable else 0,
+        "error": _json(outcome.error) if outcome.status == "failed" else None,
+        "now": now,
+        "price_tasks": list(PRICE_TASKS),
+        "actor": caller.actor,
+        "become": ", and may be offered again" if outcome.retryable else "",
+        "request": REQUEST_ID.get(),
+    }
+    doubles = (_GIVE_UP_DOUBLES,) if outcome.retryable else ()
+    statements = (_LOCK, _NOTE, _END, *doubles, NOTE_DUE, _TASK)
+    _, _, ended, *_, found = await in_one_message(session, statements, values)
+    if not found:
+        raise errors.NotFound(f"there is no task {task_id}")
+    task = AgentTask(**found[0]._asdict())
+    if not ended:
+        return await _ended_before(session, task, outcome, hashed, now)
+    if task.kind == "apply_rollback" and task.status == "failed":
+        await end_rollback(session, task.seller_id, now)
+    if task.kind == tasks.LISTINGS and task.status == "failed":
+        await tasks.offer_listings_again(session, task.seller_id, now)
+    return task
+
+
+async def _ended_before(
+    session: AsyncSession,
+    task: AgentTask,
+    outcome: Outcome,
+    hashed: bytes,
+    now: datetime,
+) -> AgentTask:
+    """The task of a claim that is over: reported again, or ended by another report of the agent.
+
+    Raises ClaimExpired.
+    """
+    if task.ended_hash == hashed and task.ended_as == outcome.status:
+        return task
+    if task.status != outcome.status or task.token_hash != hashed:
+        raise errors.ClaimExpired(_why(task, hashed, now))
+    report_values = _values(task.seller_id, task.id, outcome, hashed)
+    _, found = await in_one_message(session, (_ENDED_BEFORE, _TASK), report_values)
+    return AgentTask(**found[0]._asdict())
+
+
+def _values(
+    seller_id: int,
+    task_id: int,
+    outcome: Outcome,
+    hashed: bytes,
+) -> dict[str, Any]:
+    return {
+        "seller": seller_id,
+        "id": task_id,
+        "hash": hashed,
+        "ended_as": outcome.status,
+        "result": _json(outcome.result),
+    }
+
+
+def _json(value: dict[str, Any] | None) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def _why(task: AgentTask, hashed: bytes, now: datetime) -> str:
+    if task.status == "claimed" and task.token_hash != hashed:
+        return f"task {task.id} is claimed by another token"
+    if tasks.has_run_out(task, now):
+        return f"the claim on task {task.id} expired; claim it again"
+    return f"task {task.id} is {task.status}, and this token does not hold it"

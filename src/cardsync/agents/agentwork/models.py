@@ -1,0 +1,53 @@
+"""`agent_task` (tenant): work that waits for a seller's agent: backfills, price pushes,
+rollbacks, listings.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInteger, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment
+
+Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
+
+
+class AgentTask(Base):
+    """`status` is pending, claimed, completed, failed or cancelled."""
+
+    __tablename__ = "agent_task"
+    __table_args__ = (
+        Index(
+            "ix_agent_task_open",
+            "seller_id",
+            "id",
+            postgresql_where=text("status IN ('pending', 'claimed')"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str] = mapped_column(Text)
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    status: Mapped[Status] = mapped_column(Text, server_default="pending")
+    attempt: Mapped[int] = mapped_column(server_default="0")
+    # Lower priorities are handed out first; agentwork/task_kinds.py names them.
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
+    # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
+    # status that its agent reported: a repeated report gets the same answer.
+    token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    ended_as: Mapped[str | None] = mapped_column(Text)
+    claimed_at: Mapped[datetime | None] = mapped_column(Moment)
+    claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    # A price push keeps the SHA-256 of the files served for it, and the cycles whose prices it
+    # brings.
+    files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)

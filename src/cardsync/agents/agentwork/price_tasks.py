@@ -1,0 +1,129 @@
+"""The tasks by which prices reach the marketplace: which an import of prices ends, which are
+cancelled, and whether one waits or is in an agent's hand.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.agents.agentwork.task_kinds import PRICE_TASKS, PUSHES
+from cardsync.agents.agentwork.tasks import note_due
+from cardsync.agents.seller_state.state import locked
+
+# The number of newest files and cycles that a task remembers.
+_MOST_NAMED = 50
+
+
+async def end_pushes(
+    session: AsyncSession,
+    seller_id: int,
+    cycle: str | None,
+    sha256: str | None,
+    imported_at: datetime,
+    now: datetime,
+) -> datetime | None:
+    """Complete the price pushes that an import of prices ends: those of its cycle or its file.
+    Return when the newest of these was queued.
+
+    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file,
+    as when the seller saved the file anew: then what was queued before it is done.
+    """
+    await locked(session, seller_id)
+    values = {
+        "seller": seller_id,
+        "kinds": list(PRICE_TASKS),
+        "cycle": cycle,
+        "file": sha256,
+        "at": imported_at,
+        "now": now,
+    }
+    found = await session.execute(
+        text("""
+            SELECT id, created_at FROM agent_task
+             WHERE seller_id = :seller AND kind = ANY(:kinds)
+               AND (:cycle = ANY(cycles) OR :file = ANY(files))
+        """),
+        values,
+    )
+    named = found.all()
+    await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
+               AND CASE WHEN cardinality(CAST(:named AS bigint[])) > 0
+                        THEN id = ANY(CAST(:named AS bigint[])) ELSE created_at <= :at END
+        """),
+        values | {"named": [push.id for push in named]},
+    )
+    await note_due(session, seller_id)
+    return max((push.created_at for push in named), default=None)
+
+
+async def note_push(
+    session: AsyncSession,
+    seller_id: int,
+    what: Literal["files", "cycles"],
+    name: str,
+) -> None:
+    """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
+    # The coordinator of a spread database dies of a bare slice here (Citus 13.2.2).
+    await session.execute(
+        text(f"""
+            UPDATE agent_task
+               SET {what} = coalesce((array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}],
+                   {what})
+             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
+               AND NOT CAST(:name AS text) = ANY({what})
+        """),
+        {"seller": seller_id, "kinds": list(PRICE_TASKS), "name": name},
+    )
+
+
+async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    """Cancel what waits; a claim that has not run out survives. Returns how many."""
+    await locked(session, seller_id)
+    cancelled = await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'cancelled', finished_at = :now
+             WHERE seller_id = :seller AND kind = ANY(:price_tasks)
+                 AND status IN ('pending', 'claimed')
+               AND (status = 'pending' OR claim_expires_at <= :now)
+            RETURNING id
+        """),
+        {"seller": seller_id, "price_tasks": list(PRICE_TASKS), "now": now},
+    )
+    await note_due(session, seller_id)
+    return len(cancelled.all())
+
+
+async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    """Cancel the waiting price tasks of an account that is held read-only, as it is once we have
+    its rows.
+    """
+    await locked(session, seller_id)
+    statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
+    account = (
+        await session.execute(statement.execution_options(populate_existing=True))
+    ).scalar_one()
+    if account.entitlements(now).price_tasks != "cancelled":
+        return 0
+    return await cancel_price_tasks(session, seller_id, now)
+
+
+async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
+    """`pushing` while an agent has a price push in hand, `push_queued` while one waits, else
+    None.
+    """
+    claimed = await session.scalar(
+        text("""
+            SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task
+             WHERE seller_id = :seller AND kind = ANY(:pushes) AND status IN ('pending', 'claimed')
+        """),
+        {"seller": seller_id, "pushes": list(PUSHES), "now": now},
+    )
+    return None if claimed is None else "pushing" if claimed else "push_queued"

@@ -1,0 +1,164 @@
+"""HTTP routes of work for the agent: ask for it, list it, claim it and end it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, Router, get, patch, post
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.admission import BY_ANYBODY
+from cardsync.access.caller import Caller
+from cardsync.agents.agentwork import claims, tasks
+from cardsync.agents.agentwork.claims import ClaimedTasks, Outcome
+from cardsync.agents.agentwork.models import Status
+from cardsync.agents.agentwork.shown import Task, Tasks, task_body
+from cardsync.agents.agentwork.task_kinds import KINDS, Kind, named_kinds
+from cardsync.agents.agentwork.task_list import page_of_tasks
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.stock.quick_add.settle import settle_result
+from cardsync.web.request import (
+    FOR_AGENTS,
+    FOR_EITHER,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    problems,
+)
+
+Named = Annotated[str, msgspec.Meta(max_length=200)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=limits.TASKS_CLAIMED)]
+
+
+class TaskRequest(msgspec.Struct):
+    kind: Literal["refresh_orders", "refresh_account", "backfill_orders"]
+    """The work that the agent is to do"""
+
+
+class ClaimRequest(msgspec.Struct):
+    """`kinds` narrows what is handed out; `capabilities` says what the agent can do, as in
+    GET /sync/pending.
+    """
+
+    kinds: Annotated[list[Named], msgspec.Meta(max_length=100)] | None = None
+    """Only tasks of these kinds"""
+    limit: Limit = 1
+    """At most so many tasks, from 1 to 10"""
+    capabilities: list[Named] | str | None = None
+
+
+class TaskError(msgspec.Struct):
+    code: Named
+    message: Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class TaskOutcome(msgspec.Struct):
+    """`retryable` of a failure: the task is offered again, five times in all."""
+
+    status: Literal["completed", "failed"]
+    """completed or failed"""
+    claim_token: Named
+    result: dict[str, Any] | None = None
+    error: TaskError | None = None
+    retryable: bool = False
+
+
+@post(
+    "/tasks",
+    status_code=201,
+    **BY_ANYBODY,
+    responses={
+        200: ResponseSpec(
+            data_container=Task,
+            description="One of that kind waits already",
+            generate_examples=False,
+        ),
+        **problems(*FOR_EITHER, *WITH_JSON_BODY, errors.OwnerRequired),
+    },
+)
+async def request_task(caller: Caller, session: AsyncSession, data: TaskRequest) -> Response[Task]:
+    """Ask the agent to fetch orders or the account again, or the orders of all years."""
+    now = clock.now()
+    task, made = await tasks.request_task(session, caller, data.kind, now)
+    return Response(task_body(task, now), status_code=201 if made else 200)
+
+
+@get(
+    "/tasks",
+    **BY_ANYBODY,
+    responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
+)
+async def list_tasks(
+    caller: Caller,
+    session: AsyncSession,
+    status: Status | None = None,
+    kind: Kind | None = None,
+    page: Annotated[str, Parameter(required=False)] = "1",
+    per_page: Annotated[str, Parameter(required=False)] = "",
+) -> Tasks:
+    """The tasks of the agent, newest first, of any status or kind."""
+    return await page_of_tasks(
+        session,
+        caller,
+        status,
+        kind,
+        _number(page, 1),
+        _number(per_page, limits.TASKS_PER_PAGE),
+        clock.now(),
+    )
+
+
+def _number(given: str, otherwise: int) -> int:
+    return int(given[:18]) if given.isascii() and given.isdigit() else otherwise
+
+
+@post("/tasks/claim", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+async def claim_tasks(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: ClaimRequest | None = None,
+) -> ClaimedTasks:
+    """Take tasks in hand: new stock first, then what a person asked for, then retries.
+
+    A claim that is not ended in time is offered again.
+    """
+    asked = data or ClaimRequest()
+    kinds = [kind for kind in KINDS if kind in asked.kinds] if asked.kinds else None
+    said = asked.capabilities
+    can = named_kinds([said] if isinstance(said, str) else said)
+    now = clock.now()
+    return await claims.claim(database, caller, kinds, can, asked.limit, now, settings)
+
+
+@patch(
+    "/tasks/{task_id:int}",
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.ClaimExpired),
+)
+async def end_task(
+    caller: Caller,
+    session: AsyncSession,
+    task_id: int,
+    data: TaskOutcome,
+) -> Task:
+    """Report the outcome of a claimed task; a repeated report gets the same answer."""
+    now = clock.now()
+    error = {"code": data.error.code, "message": data.error.message} if data.error else None
+    if data.result is not None and len(msgspec.json.encode(data.result)) > limits.TASK_RESULT_BYTES:
+        raise errors.InvalidPayload(f"result: is longer than {limits.TASK_RESULT_BYTES:,} bytes")
+    outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
+    task = await claims.end_claim(session, caller, task_id, outcome, now)
+    if task.kind == "quick_add_listing":
+        await settle_result(session, caller, data.result, now)
+    return task_body(task, now)
+
+
+router = Router(
+    path="",
+    route_handlers=[request_task, list_tasks, claim_tasks, end_task],
+    tags=["agent work"],
+)

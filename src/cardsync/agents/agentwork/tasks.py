@@ -1,0 +1,363 @@
+"""Queues and cancels work for a seller's agent, and decides what the heartbeat announces.
+
+A task waits while it is pending, and again once its claim has run out. The seller's state row,
+which every heartbeat reads anyway, holds since when some task waits: each change of tasks locks
+that row first and ends with `note_due`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import or_, select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import PriceTasks
+from cardsync.agents.agentwork.models import AgentTask
+from cardsync.agents.agentwork.task_kinds import (
+    ATTEMPTS,
+    BEHIND_A_ROLLBACK,
+    KINDS,
+    PRICE_TASKS,
+    REQUESTED,
+    ROUTINE,
+    handed_out,
+    priority_of,
+)
+from cardsync.agents.seller_state.state import locked
+from cardsync.platform import limits
+from cardsync.platform.work.jobs import mark_due_by
+
+# The stream of work that prepares rollbacks and ends those that are over.
+ROLLBACKS = "rollback"
+LISTINGS = "quick_add_listing"
+# A listings task that failed for good is offered again after so long.
+LISTINGS_REST = timedelta(minutes=30)
+
+# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that
+# ends. Tasks held back by a rollback are due when it is over. Price pushes are not, because they
+# may be cancelled meanwhile.
+_DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
+_NOTE_DUE = f"""
+    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
+      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[]))
+        AND can) AS other,
+                   min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
+              FROM (SELECT t.kind,
+                           greatest(CASE WHEN t.status = 'pending' THEN t.created_at
+                                         ELSE t.claim_expires_at END,
+                                    CASE WHEN t.kind IN ({", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)})
+                                         THEN s.rollback_until END) AS at,
+                           {{kinds}} IS NULL OR t.kind = ANY ({{kinds}}) AS can
+                      FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
+                     WHERE t.seller_id = :seller AND s.seller_id = :seller
+                       AND t.status IN ('pending', 'claimed')) AS open) AS due
+     WHERE seller_id = :seller
+"""
+NOTE_DUE = _NOTE_DUE.format(kinds="s.agent_kinds", also="")
+# This one also keeps the kinds that the agent reports now (`:said`).
+NOTE_DUE_AND_KINDS = _NOTE_DUE.format(
+    kinds="CAST(:said AS text[])", also=", agent_kinds = CAST(:said AS text[])"
+)
+
+
+def advertised(
+    tasks_due_at: datetime | None,
+    price_tasks_due_at: datetime | None,
+    agent_kinds: Collection[str] | None,
+    price_tasks: PriceTasks,
+    rollback_until: datetime | None,
+    now: datetime,
+) -> bool:
+    """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
+
+    `tasks_due_at` knows only of kinds that the agent can do, and of what a rollback holds back.
+    """
+    pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
+    held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
+    return waits(tasks_due_at, now) or (pushes and not held and waits(price_tasks_due_at, now))
+
+
+def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
+    """Whether a rollback's file is served in place of what other tasks are for. Pure."""
+    return rollback_until is not None and rollback_until > now
+
+
+def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
+    """Do price tasks wait that this account may not keep? Pure."""
+    return price_tasks == "cancelled" and waits(price_tasks_due_at, now)
+
+
+def waits(due_at: datetime | None, now: datetime) -> bool:
+    return due_at is not None and due_at <= now
+
+
+def has_run_out(task: AgentTask, now: datetime) -> bool:
+    """Whether the task's claim is over, even if no request has taken it back yet. Pure."""
+    return (
+        task.status == "claimed"
+        and task.claim_expires_at is not None
+        and task.claim_expires_at <= now
+    )
+
+
+_FOR_THE_UNPAID = """
+    SELECT EXISTS (
+        SELECT FROM agent_task
+         WHERE seller_id = :seller AND kind = ANY(CAST(:kinds AS text[]))
+           AND ((status = 'pending' AND created_at <= :now)
+                OR (status = 'claimed' AND claim_expires_at <= :now)))
+"""
+
+
+async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
+    """Whether anything waits that an unpaid account may have: its published listings wait for the
+    entitlement, and `tasks_due_at` cannot show which tasks wait.
+    """
+    state = caller.state
+    kinds = handed_out(
+        None,
+        state.agent_kinds,
+        prices_held=True,
+        rollback_waits=rollback_waits(state.rollback_until, now),
+        paid=False,
+    )
+    values = {"seller": caller.seller_id, "kinds": kinds, "now": now}
+    return bool(await session.scalar(text(_FOR_THE_UNPAID), values))
+
+
+async def enqueue_task(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
+    *,
+    priority: int | None = None,
+) -> int:
+    """In the transaction that makes the work; returns the task's id.
+
+    Without a priority it is the kind's own.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is no kind of agent task")
+    await locked(session, seller_id)
+    task = AgentTask(
+        seller_id=seller_id,
+        kind=kind,
+        payload=payload,
+        created_at=now,
+        priority=priority_of(kind) if priority is None else priority,
+    )
+    session.add(task)
+    await session.flush()
+    await note_due(session, seller_id)
+    return task.id
+
+
+async def waiting_task(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    now: datetime,
+) -> AgentTask | None:
+    """The oldest task of a kind that waits, also with an expired claim; the last attempt
+    does not come back.
+    """
+    back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)
+    found: AgentTask | None = await session.scalar(
+        select(AgentTask)
+        .where(
+            AgentTask.seller_id == seller_id,
+            AgentTask.kind == kind,
+            or_(AgentTask.status == "pending", (AgentTask.status == "claimed") & back),
+        )
+        .order_by(AgentTask.id)
+        .limit(1)
+    )
+    return found
+
+
+async def enqueue_routine(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
+) -> int:
+    """The same for work that comes by itself: of a kind at most one such task waits, and that one
+    is taken.
+    """
+    await locked(session, seller_id)
+    waiting = await waiting_task(session, seller_id, kind, now)
+    if waiting is not None:
+        return waiting.id
+    return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
+
+
+_LISTED = """
+    SELECT id FROM quick_add
+     WHERE seller_id = :seller AND status = 'published'
+       AND NOT EXISTS (SELECT FROM agent_task
+                        WHERE seller_id = :seller AND kind = :kind
+                          AND status IN ('pending', 'claimed'))
+     ORDER BY id LIMIT :most
+"""
+
+
+async def offer_listings_again(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A listings task failed for good. While entries are published and no other such task is open,
+    one waits that is due after a rest. The state row is locked.
+    """
+    values = {
+        "seller": seller_id,
+        "kind": LISTINGS,
+        "most": limits.QUICK_ADD_ROWS,
+    }
+    ids = list(await session.scalars(text(_LISTED), values))
+    if ids:
+        await enqueue_task(
+            session,
+            seller_id,
+            LISTINGS,
+            {"quick_add_ids": ids},
+            now + LISTINGS_REST,
+        )
+
+
+async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A rollback whose task failed for good is ended by its own stream of work."""
+    await mark_due_by(session, seller_id, ROLLBACKS, now)
+
+
+async def request_task(
+    session: AsyncSession,
+    caller: Caller,
+    kind: str,
+    now: datetime,
+) -> tuple[AgentTask, bool]:
+    """The task that the seller asked for, and whether it is new: a waiting one is returned again.
+
+    Raises OwnerRequired.
+    """
+    caller.must_be_owner()
+    await locked(session, caller.seller_id)
+    waiting = await waiting_task(session, caller.seller_id, kind, now)
+    if waiting is not None:
+        # A person wants now what would have come by itself.
+        waiting.priority = min(waiting.priority, REQUESTED)
+        await session.flush()
+        return waiting, False
+    task_id = await enqueue_task(session, caller.seller_id, kind, {}, now, priority=REQUESTED)
+    note(session, caller, "task.requested", f"task {task_id}: {kind}", now)
+    query = select(AgentTask).where(
+        AgentTask.seller_id == caller.seller_id, AgentTask.id == task_id
+    )
+    return (await session.scalars(query)).one(), True
+
+
+async def remember_kinds(session: AsyncSession, caller: Caller, kinds: list[str] | None) -> None:
+    """Write down what the agent says it can do, where it says anything new; what waits for it is
+    counted by that.
+    """
+    if kinds is None or kinds == caller.state.agent_kinds:
+        return
+    state = await locked(session, caller.seller_id)
+    state.agent_kinds = kinds
+    await session.flush()
+    await note_due(session, caller.seller_id)
+
+
+async def end_tasks(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    status: str,
+    now: datetime,
+    *,
+    rollback_id: int | None = None,
+    error: dict[str, Any] | None = None,
+) -> int:
+    """End what is open of a kind, of one rollback where that is named. Returns how many.
+
+    What an agent has in hand is not cancelled: it may be done with it.
+    """
+    await locked(session, seller_id)
+    ended = await session.execute(
+        update(AgentTask)
+        .where(
+            AgentTask.seller_id == seller_id,
+            AgentTask.kind == kind,
+            AgentTask.status.in_(("pending", "claimed")),
+            *(
+                [AgentTask.payload["rollback_id"].as_integer() == rollback_id]
+                if rollback_id is not None
+                else []
+            ),
+            *(
+                [or_(AgentTask.status == "pending", AgentTask.claim_expires_at <= now)]
+                if status == "cancelled"
+                else []
+            ),
+        )
+        .values(
+            status=status,
+            finished_at=now,
+            **({} if error is None else {"error": error}),
+        )
+        .returning(AgentTask.id)
+    )
+    await note_due(session, seller_id)
+    return len(ended.all())
+
+
+async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
+    """The work of a kind was done otherwise: what waits is completed, and what an agent has in hand
+    it may finish. The state row is locked.
+    """
+    await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = :kind AND status IN ('pending', 'claimed')
+               AND (status = 'pending' OR claim_expires_at <= :now)
+        """),
+        {"seller": seller_id, "kind": kind, "now": now},
+    )
+    await note_due(session, seller_id)
+
+
+async def end_unclaimed_rollbacks(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+) -> datetime | None:
+    """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the
+    next claim on such a one runs out.
+    """
+    await locked(session, seller_id)
+    over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed')
+          AND NOT EXISTS (
+        SELECT FROM price_rollback r WHERE r.seller_id = :seller
+            AND r.id = (t.payload ->> 'rollback_id')::bigint
+           AND r.state IN ('requested', 'ready', 'served'))"""
+    await session.execute(
+        text(f"""
+            UPDATE agent_task t SET status = 'cancelled', finished_at = :now
+             WHERE {over} AND (status = 'pending' OR claim_expires_at <= :now)
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    await note_due(session, seller_id)
+    ends: datetime | None = await session.scalar(
+        text(f"SELECT min(claim_expires_at) FROM agent_task t WHERE {over}"), {"seller": seller_id}
+    )
+    return ends
+
+
+async def note_due(session: AsyncSession, seller_id: int) -> None:
+    """Write that on the state row, which the caller has locked."""
+    await session.execute(text(NOTE_DUE), {"seller": seller_id, "price_tasks": list(PRICE_TASKS)})

@@ -1,0 +1,156 @@
+"""Keeps the releases and kills that this process has read, so that offers need no statement. The
+process reads them once, and again on a notice and at a slow pace.
+
+`offer.choose` decides on `shelf(product)`. While the database is away the last state that was read
+is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+from packaging.version import Version
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.releases.models import Release, ReleaseKill
+from cardsync.agents.releases.offer import (
+    PRODUCTS,
+    Published,
+    Shelf,
+    read_version,
+    same_platform,
+    shelve,
+)
+from cardsync.platform import clock, errors
+from cardsync.platform.concurrency import beside
+from cardsync.platform.database.session import Database
+
+log = structlog.get_logger(__name__)
+
+TOPIC = "releases"
+READ_SECONDS = 5.0
+RETRY_SECONDS = 2.0
+# A download that this process does not find may be newer than its last reading, but strangers'
+# guesses are no reason to read again.
+MISS_SECONDS = 1.0
+
+
+async def read_shelves(session: AsyncSession) -> dict[str, Shelf]:
+    published = [published_of(row) for row in await session.scalars(select(Release))]
+    kills = list(await session.execute(select(ReleaseKill.product, ReleaseKill.version)))
+    return {
+        product: shelve(
+            [release for release in published if release.product == product],
+            {version for of, version in kills if of == product},
+        )
+        for product in PRODUCTS
+    }
+
+
+def published_of(row: Release) -> Published:
+    return Published(
+        product=row.product,
+        version=Version(row.version),
+        platform=row.platform,
+        channel=row.channel,
+        percentage=row.percentage,
+        min_from=Version(row.min_from) if row.min_from else None,
+        expires_at=row.expires_at,
+        storage_key=row.storage_key,
+        size=row.size,
+        sha256=row.sha256,
+        signature=row.signature,
+        record=row.record,
+        record_signature=row.record_signature,
+    )
+
+
+class KnownReleases:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._shelves = {product: Shelf() for product in PRODUCTS}
+        self._changed = asyncio.Event()
+        self._read_at = -MISS_SECONDS
+        # One reading runs after the other: a slow older one must not replace the result of a newer
+        # one.
+        self._reading = asyncio.Lock()
+
+    def shelf(self, product: str) -> Shelf:
+        return self._shelves[product]
+
+    def invalidate(self, _payload: str = "") -> None:
+        """Read again soon, because a notice came. Many notices at once cause one reading."""
+        self._changed.set()
+
+    async def read(self) -> None:
+        async with self._reading:
+            self._read_at = clock.monotonic()
+            async with self._database.shared() as session:
+                self._shelves = await read_shelves(session)
+
+    async def artifact(
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
+    ) -> Published | None:
+        """Return the artifact that a download address names; a killed release is no longer
+        served.
+        """
+        found = self._find(product, version, platform, file_name)
+        if found is None and clock.monotonic() - self._read_at >= MISS_SECONDS:
+            await self.read()
+            found = self._find(product, version, platform, file_name)
+        return found
+
+    async def published(self, product: str, version: str, path: str) -> Published:
+        """Return the artifact of an address whose `path` is the platform, which may hold slashes,
+        and the file's name. Raises NotFound.
+        """
+        platform, _, file_name = path.strip("/").rpartition("/")
+        release = await self.artifact(product, version, platform, file_name)
+        if release is None:
+            raise errors.NotFound("there is no such release")
+        return release
+
+    def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
+        shelf = self._shelves.get(product, Shelf())
+        wanted = (read_version(version), file_name, same_platform(platform))
+        for release in shelf.releases:
+            if (release.version, release.file_name, same_platform(release.platform)) == wanted:
+                return None if shelf.has_killed(release.version) else release
+        return None
+
+    @asynccontextmanager
+    async def kept_fresh(self, every: float) -> AsyncIterator[None]:
+        """Read before the first request, if the database answers; from then on read again in the
+        background.
+        """
+        await self._try_to_read()
+        async with beside(self._keep_fresh(every)):
+            yield
+
+    async def _keep_fresh(self, every: float) -> None:
+        pause = every
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), pause)
+            self._changed.clear()
+            # A kill may be among the rows that could not be read, so the next try comes sooner than
+            # the slow pace.
+            pause = every if await self._try_to_read() else min(every, RETRY_SECONDS)
+
+    async def _try_to_read(self) -> bool:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                await self.read()
+        except Exception as e:
+            log.warning("releases_not_read", kind=type(e).__name__)
+            return False
+        return True

@@ -1,0 +1,117 @@
+"""Tables of repairs of the agent's workflows: what each seller asked for and verified
+(`workflow_heal`, `workflow_correction`, both tenant), and what holds for all (`shared_repair`,
+which names no seller, and `shared_repair_vote`, which says who verified or refused what, by a
+hash).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    Double,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment
+
+State = Literal["proposed", "verified", "disabled"]
+
+
+class WorkflowCorrection(Base):
+    """One selector in place of another: `state` is proposed, verified or disabled.
+
+    `lookup` is the SHA-256 of workflow, step and old selector, `digest` that of the new one too.
+    `seen` is what the element looked like in the snippet, null where it was not seen.
+    """
+
+    __tablename__ = "workflow_correction"
+    __table_args__ = (
+        Index("uq_workflow_correction_digest", "seller_id", "digest", unique=True),
+        Index("ix_workflow_correction_lookup", "seller_id", "lookup"),
+        Index("ix_workflow_correction_step", "seller_id", "workflow", "step_name"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    lookup: Mapped[bytes] = mapped_column(LargeBinary)
+    workflow: Mapped[str] = mapped_column(Text)
+    step_name: Mapped[str] = mapped_column(Text)
+    old_selector: Mapped[str] = mapped_column(Text)
+    selector: Mapped[str] = mapped_column(Text)
+    confidence: Mapped[float] = mapped_column(Double)
+    state: Mapped[State] = mapped_column(Text)
+    failures: Mapped[int] = mapped_column(server_default="0")
+    last_error: Mapped[str | None] = mapped_column(Text)
+    seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    verified_at: Mapped[datetime | None] = mapped_column(Moment)
+    disabled_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class WorkflowHeal(Base):
+    """One request of an agent: `outcome` is cached, proposed or gone. The snippet is not kept."""
+
+    __tablename__ = "workflow_heal"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "correction_id"],
+            ["workflow_correction.seller_id", "workflow_correction.id"],
+        ),
+        Index("ix_workflow_heal_received", "seller_id", "received_at"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    workflow: Mapped[str] = mapped_column(Text)
+    step_name: Mapped[str] = mapped_column(Text)
+    selector: Mapped[str] = mapped_column(Text)
+    page_url: Mapped[str] = mapped_column(Text)
+    snippet_bytes: Mapped[int]
+    outcome: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str | None] = mapped_column(Text)
+    margin: Mapped[float | None] = mapped_column(Double)
+    correction_id: Mapped[int | None] = mapped_column(BigInteger)
+    screenshot_key: Mapped[str | None] = mapped_column(Text)
+    screenshot_bytes: Mapped[int | None]
+    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class SharedRepair(Base):
+    """Its texts are null until enough sellers have verified the same: then nothing in them is one
+    seller's own.
+    """
+
+    __tablename__ = "shared_repair"
+    __table_args__ = (
+        Index("ix_shared_repair_lookup", "lookup", postgresql_where=text("shared_at IS NOT NULL")),
+    )
+    digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    lookup: Mapped[bytes] = mapped_column(LargeBinary)
+    selector: Mapped[str | None] = mapped_column(Text)
+    confidence: Mapped[float | None] = mapped_column(Double)
+    shared_at: Mapped[datetime | None] = mapped_column(Moment)
+    disabled_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class SharedRepairVote(Base):
+    """Global: which sellers verified a repair, and for which of them it failed."""
+
+    __tablename__ = "shared_repair_vote"
+    digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        index=True,
+    )
+    verified_at: Mapped[datetime | None] = mapped_column(Moment)
+    failed_at: Mapped[datetime | None] = mapped_column(Moment)

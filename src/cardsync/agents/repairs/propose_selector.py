@@ -1,0 +1,196 @@
+"""Proposes a selector for a step that lost its element, with a confidence, or gives the reason why
+there is none. Pure.
+
+A wrong element is worse than none: "gone" is the answer where nothing is near enough, and where two
+are equally near.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from cardsync.agents.repairs import snippet
+from cardsync.agents.repairs.likeness import Comparison, Likeness
+from cardsync.agents.repairs.lost_element import HEADINGS, Wanted, identifies, seen_of, wanted
+from cardsync.agents.repairs.new_selector import selector_of
+from cardsync.agents.repairs.snippet import Element, Page
+
+LEAST_MARGIN = 0.08
+_FIGURE = re.compile(r"\W{0,3}\d[\d.,]*\W{0,3}")
+_WHOLE_MARGIN = 0.15
+_FULL_MARGIN, _EQUAL, _MOST_NEXT = 0.3, 0.05, 20
+# What only names another element.
+_NAMING = frozenset({"dt", "th", "label", "legend", "caption"})
+# Elements selected by a failed repair are left out. Slow selectors are compared as text only.
+_MOST_COMBINED = 3
+
+
+@dataclass(frozen=True)
+class Lost:
+    """`seen` is what was remembered of the element when its selector was verified; `refused` are
+    selectors that failed for this step; `page_url` is the page's address, empty if not known.
+    """
+
+    selector: str
+    step_name: str
+    seen: dict[str, Any] | None = None
+    refused: frozenset[str] = frozenset()
+    workflow: str = ""
+    page_url: str = ""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    selector: str
+    confidence: float
+    margin: float
+    seen: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Gone:
+    reason: str
+
+
+_FAR = Gone("no element in the snippet is close enough to the one the step used")
+
+
+def propose(markup: str, lost: Lost) -> Proposal | Gone:
+    """CPU work: call it in a thread."""
+    try:
+        page = snippet.read(markup)
+    except snippet.TooManyElements:
+        return Gone(f"the snippet has more than {snippet.MOST_ELEMENTS:,} elements")
+    sought = wanted(lost.selector, lost.step_name, lost.seen, lost.workflow)
+    comparison = Comparison(page, sought)
+    if not comparison.says_something():
+        return Gone("neither the selector nor the step's name says what the element is")
+    left_out = {at for selector in lost.refused for at in _selected(page, selector)}
+    left_out |= _leading_here(page, sought, lost.page_url)
+    found = [(comparison.of(at), at) for at in _candidates(page, sought) if at not in left_out]
+    found.sort(key=lambda pair: pair[0].score, reverse=True)
+    return _decided(page, found, lost)
+
+
+def _decided(page: Page, found: list[tuple[Likeness, int]], lost: Lost) -> Proposal | Gone:
+    if not found:
+        return _FAR
+    best, at = _innermost(page, found, figure=_is_figure(lost))
+    second = next((other for other, a in found[1:] if not _nested(page, a, at)), None)
+    if not best.near_enough(second):
+        return _FAR
+    margin = best.score - (second.score if second else 0.0)
+    if margin < LEAST_MARGIN and (whole := _alone_whole(found)) is not None:
+        (best, at), margin = whole, LEAST_MARGIN
+    if margin < LEAST_MARGIN:
+        return Gone("two elements in the snippet are equally close to the one the step used")
+    refused = lost.refused | {lost.selector}
+    if (selector := selector_of(page, at, refused)) is None:
+        return Gone("no selector selects only the nearest element of the snippet")
+    confidence = best.score * (0.85 + 0.15 * min(1.0, margin / _FULL_MARGIN))
+    return Proposal(selector, round(min(confidence, 0.99), 2), round(margin, 2), seen_of(page, at))
+
+
+def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | None:
+    """Return, of those equally near, the one that alone has much more of every text by which the
+    lost one was known: of the buttons "View" the one whose id names the card.
+    """
+    near = [pair for pair in found if found[0][0].score - pair[0].score < LEAST_MARGIN]
+    near.sort(key=lambda pair: pair[0].whole, reverse=True)
+    apart = near[0][0].whole - near[1][0].whole >= _WHOLE_MARGIN
+    return near[0] if apart and near[0][0].near_enough(near[1][0]) else None
+
+
+def _innermost(
+    page: Page, found: list[tuple[Likeness, int]], *, figure: bool
+) -> tuple[Likeness, int]:
+    """The best one; of a text the smallest element that has all of it, and of a text with a figure
+    the element of the figure, if that was lost and there is one.
+    """
+    best, at = found[0]
+    if page.elements[at].kind is None:
+        for other, inner in found[1:_MOST_NEXT]:
+            if inner > at and other.identity >= best.identity - _EQUAL and _nested(page, inner, at):
+                best, at = other, inner
+        if figure and not _FIGURE.fullmatch(page.label(at)):
+            inside = [i for i in page.elements[at].inside if isinstance(i, int)]
+            figures = [i for i in inside if _FIGURE.fullmatch(page.label(i))]
+            at = figures[0] if len(figures) == 1 else at
+    return best, at
+
+
+def _is_figure(lost: Lost) -> bool:
+    """Whether what was lost showed a number alone."""
+    return _FIGURE.fullmatch(wanted(lost.selector, lost.step_name, lost.seen).label) is not None
+
+
+def _candidates(page: Page, sought: Wanted) -> Iterable[int]:
+    """Where nothing says what one does with the lost element: all that one presses or fills, and
+    texts, if the step only looks or the lost one was an element of that tag. Only texts where it
+    was one.
+    """
+    only_shows = sought.only_shows()
+    unlike = _NAMING - {sought.tag}
+    if only_shows and not sought.is_heading():
+        unlike |= HEADINGS
+    for at, element in enumerate(page.elements):
+        if element.hidden or element.tag in ("html", "body"):
+            continue
+        if sought.kinds:
+            fits = element.kind in sought.kinds
+        elif only_shows or (sought.only_reads and element.kind == "press"):
+            fits = element.kind is None and element.within < 0 and _shows(element)
+        elif not (fits := element.kind is not None) and sought.tag in (None, element.tag):
+            fits = (sought.reads or sought.tag is not None) and _speaks(element)
+        if fits and element.tag not in unlike:
+            yield at
+
+
+def _leading_here(page: Page, sought: Wanted, page_url: str) -> set[int]:
+    """The links to the page that one is on, which do nothing; but one that was lost may be such."""
+    here = urlsplit(page_url)
+    if not here.path or _leads_to(sought.attributes.get("href", ""), page_url):
+        return set()
+    return {
+        at
+        for at, element in enumerate(page.elements)
+        if element.tag == "a" and _leads_to(element.attributes.get("href", ""), page_url)
+    }
+
+
+def _leads_to(href: str, page_url: str) -> bool:
+    if not href or "?" in href or "#" in href:
+        return False
+    try:
+        there, here = urlsplit(urljoin(page_url, href)), urlsplit(page_url)
+    except ValueError:
+        return False
+    return (there.netloc, there.path) == (here.netloc, here.path)
+
+
+def _speaks(element: Element) -> bool:
+    """Whether an element that one neither presses nor fills says something by itself."""
+    return element.within < 0 and (
+        _shows(element) or any(identifies(name) for name in element.attributes)
+    )
+
+
+def _shows(element: Element) -> bool:
+    return any(isinstance(part, str) and part.strip() for part in element.inside)
+
+
+def _nested(page: Page, one: int, other: int) -> bool:
+    """Whether one of the two is inside the other: a click on the inner one reaches both."""
+    inner, outer = max(one, other), min(one, other)
+    while inner > outer:
+        inner = page.elements[inner].parent
+    return inner == outer
+
+
+def _selected(page: Page, selector: str) -> list[int]:
+    combined = sum(selector.count(sign) for sign in " >+~")
+    return page.selected(selector) if combined <= _MOST_COMBINED and ":" not in selector else []

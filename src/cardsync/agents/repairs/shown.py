@@ -1,0 +1,51 @@
+"""The JSON structs of a repair."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cardsync.agents.repairs.models import State
+
+
+class RepairedSelector(msgspec.Struct):
+    id: int
+    selector: str
+    """The selector that finds the element now"""
+    confidence: float
+    """How sure the repair is, from 0 to 1"""
+
+
+class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
+    """It was verified before, by this seller or by three others."""
+
+    correction: RepairedSelector
+
+
+class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
+    """`id` is the heal's; confirm with it, or with the correction's, once the step worked."""
+
+    id: int
+    correction: RepairedSelector
+
+
+class NoRepair(msgspec.Struct, tag_field="status", tag="gone"):
+    """No element of the snippet is near enough, or two are equally near."""
+
+    id: int
+    reason: str
+
+
+Healed = CachedRepair | ProposedRepair | NoRepair
+
+
+class ConfirmedRepair(msgspec.Struct):
+    id: int
+
+
+class FailedRepair(msgspec.Struct):
+    """`status` is disabled from the third failure on."""
+
+    id: int
+    status: State
+    """disabled from the third failure on"""
+    failures: int

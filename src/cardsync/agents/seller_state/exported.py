@@ -1,0 +1,138 @@
+"""The condition for a card to be in the export, in SQL and on frames, and the fingerprint of the
+exported set, which each end of a pricing stores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.platform.derived.kept_figures import OF_PRICES, mark
+
+# The marketplace takes a price for these cards, and their product lines are switched on. It
+# refuses a file that names an id twice: an id that a custom listing shares with another active
+# card is left out.
+IMPORTABLE = """
+    NOT c.gone AND c.contribution IS NULL
+    AND c.product_line = ANY (CAST(
+        (SELECT a.product_lines FROM account a WHERE a.seller_id = {seller_id}) AS text[]))
+    AND c.listing_id NOT IN (
+        SELECT c.listing_id
+          FROM card c JOIN card d
+            ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
+         WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone
+         UNION ALL
+        SELECT listing_id FROM card WHERE seller_id = {seller_id} AND custom AND NOT gone
+         GROUP BY listing_id HAVING count(*) > 1)
+"""
+
+
+# The marketplace itself has no price of a card whose price is My Store Price.
+ASKED = "(c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)"
+EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND {ASKED} AND {IMPORTABLE}"
+
+
+# PostgreSQL returns the lines as one value: a row for each of them would cost more than the query
+# itself.
+FINGERPRINT_SQL = """
+    SELECT string_agg(listing_id || ',' || target_price || chr(10), '' ORDER BY listing_id)
+      FROM card c WHERE {exported}
+"""
+
+
+def fingerprint_of(asked: bytes) -> str:
+    """Hash the set of (id, target) that the export holds, given as lines `id,target` sorted by
+    id.
+    """
+    return hashlib.blake2b(asked, digest_size=12).hexdigest()
+
+
+NOTHING: Final = fingerprint_of(b"")
+_CHANGED: Final = f"""
+    SELECT coalesce(bool_or({EXPORTED}), false) AS exported,
+           string_agg(c.id || ',' || coalesce(c.target_price::text, ''), ' ' ORDER BY c.id) AS asked
+      FROM card c WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+async def end_pricing(
+    session: AsyncSession, state: SyncState, exported: str, *, marks: bool = True
+) -> None:
+    """End whatever wrote prices or targets of cards, in its last transaction: the export has this
+    fingerprint, and the figures of prices are out of date. `state` is the seller's row, locked.
+    """
+    state.export_fingerprint = exported
+    await session.flush()
+    if marks:
+        await mark(session, state.seller_id, *OF_PRICES)
+
+
+async def fingerprint(session: AsyncSession, seller_id: int) -> str:
+    """Return the fingerprint read from the cards; a run that has the cards at hand takes
+    `inventory.diff.exported` instead.
+
+    It counts the targets of all sales; it is valid until `SyncState.export_until`.
+    """
+    return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
+
+
+async def fingerprint_after(
+    session: AsyncSession,
+    seller_id: int,
+    known: str | None,
+    card_ids: Sequence[int],
+) -> str:
+    """Return a fingerprint for a set that differs from the `known` one by these cards at most, in
+    time that counts with them and not with the shop: another set has another one, though the same
+    set may have two.
+    """
+    query = text(_CHANGED.format(seller_id=int(seller_id)))
+    cards = (await session.execute(query, {"seller": seller_id, "ids": [*card_ids]})).one()
+    if known is None or not cards.exported:
+        # Perhaps no card is exported any more.
+        return await fingerprint(session, seller_id)
+    return fingerprint_of(f"{known} {cards.asked}".encode())
+
+
+async def fingerprint_served(session: AsyncSession, which: str) -> str:
+    """Return the fingerprint of the cards that a condition of `served` selects."""
+    query = FINGERPRINT_SQL.format(exported=which)
+    return fingerprint_of((await session.scalar(text(query)) or "").encode())
+
+
+# No lower price is exported; it is in ten-thousandths.
+MIN_TARGET = 100
+
+
+def asks() -> pl.Expr:
+    """Whether a target asks for another price than the marketplace's, as ASKED does; false without
+    a target.
+    """
+    target = pl.col("target_price")
+    differs = target.ne_missing(pl.col("price")) | pl.col("my_store_priced")
+    return target.is_not_null() & differs
+
+
+def importable(active: pl.DataFrame) -> pl.DataFrame:
+    """Apply IMPORTABLE to a frame of all active cards, with marketplace_id, listing_id, price,
+    my_store_priced and target_price.
+    """
+    custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
+    shared = pl.concat(
+        [
+            custom.filter(custom.is_duplicated()),
+            custom.filter(custom.is_in(active["marketplace_id"].implode())),
+        ]
+    )
+    asked = pl.col("target_price").ge(MIN_TARGET) & asks()
+    return (
+        active.filter(asked & ~pl.col("listing_id").is_in(shared.implode()))
+        .select("listing_id", "target_price")
+        .sort("listing_id")
+    )

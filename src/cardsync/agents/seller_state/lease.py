@@ -1,0 +1,108 @@
+"""Keeps the lease of a worker: it renews it beside long steps, checks it between them, or takes it
+for one reading.
+
+A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary;
+until then it writes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.state import (
+    Lease,
+    hold_lease,
+    locked,
+    own_state,
+    release_lease,
+    take_lease,
+)
+from cardsync.platform import clock
+from cardsync.platform.concurrency import beside
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
+    """Keep the lease alive while long steps run between slabs."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(lease.seconds / 3)
+            try:
+                await boundary(database, lease)
+            except (LeaseLost, CancelRequested):
+                return  # the next slab finds out by itself
+            except Exception as e:
+                log.warning("lease_not_renewed", kind=type(e).__name__)
+
+    async with beside(renew()):
+        yield
+
+
+@dataclass(frozen=True)
+class UnderLease:
+    """The hold with which `platform/work/runner.py` takes a piece of work that writes prices."""
+
+    holder: str
+
+    async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Lease | None:
+        return await take_lease(
+            session,
+            piece.seller_id,
+            self.holder,
+            clock.now(),
+            settings.lease_seconds,
+        )
+
+    async def release(self, session: AsyncSession, hold: Lease) -> None:
+        await own_state(session, hold)
+        await release_lease(session, hold)
+
+    def kept(self, database: Database, hold: Lease) -> AbstractAsyncContextManager[None]:
+        return renewing(database, hold)
+
+
+@asynccontextmanager
+async def held_to_read(
+    database: Database,
+    seller_id: int,
+    holder: str,
+    seconds: float,
+) -> AsyncIterator[None]:
+    """Keep others from changing prices during one reading. Where another holder writes already, or
+    left a lease behind, this takes no lease: the reader's snapshot has to do.
+    """
+    async with database.tenant(seller_id) as session:
+        is_free = (await locked(session, seller_id)).lease_token is None
+        lease = (
+            await take_lease(session, seller_id, holder, clock.now(), seconds) if is_free else None
+        )
+    if lease is None:
+        yield
+        return
+    try:
+        async with renewing(database, lease):
+            yield
+    finally:
+        async with database.tenant(seller_id) as session:
+            await release_lease(session, lease)
+
+
+async def boundary(database: Database, lease: Lease) -> None:
+    """Renew the lease at a boundary between two long steps that write nothing.
+
+    Raises LeaseLost or CancelRequested.
+    """
+    async with database.tenant(lease.seller_id) as session:
+        await hold_lease(session, lease, clock.now())

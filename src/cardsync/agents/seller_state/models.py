@@ -1,0 +1,72 @@
+"""The table `sync_state`: one row a seller with lock, lease and request."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, Base, Moment
+
+
+class SyncState(Base):
+    __tablename__ = "sync_state"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # The seller's request, while no cycle has taken it.
+    requested_kind: Mapped[str | None] = mapped_column(Text)
+    requested_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The sync-in-progress lock; held while lock_kind is set.
+    lock_kind: Mapped[str | None] = mapped_column(Text)
+    lock_trigger: Mapped[str | None] = mapped_column(Text)
+    lock_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
+    lock_agent_id: Mapped[str | None] = mapped_column(Text)
+    lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
+    lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The cycle uploaded inventory; and orders or what belongs to them.
+    lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
+    lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The plan that went with the lock, for a holder that polls again.
+    lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    # The newest cycle handed out, stored past its lock until its log arrives.
+    cycle_trigger: Mapped[str | None] = mapped_column(Text)
+    cycle_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The price-mutation lease; live while lease_expires_at is ahead.
+    lease_holder: Mapped[str | None] = mapped_column(Text)
+    lease_token: Mapped[str | None] = mapped_column(UUID(as_uuid=False))
+    lease_expires_at: Mapped[datetime | None] = mapped_column(Moment)
+    cancel_requested_at: Mapped[datetime | None] = mapped_column(Moment)
+    work_phase: Mapped[str | None] = mapped_column(Text)
+    work_done: Mapped[int] = mapped_column(server_default="0")
+    work_total: Mapped[int] = mapped_column(server_default="0")
+    # Accepted inventory uploads that are not finished, and the one that waits for the seller's
+    # answer.
+    uploads_open: Mapped[int] = mapped_column(server_default="0")
+    review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
+    # Results.
+    last_sync_at: Mapped[datetime | None] = mapped_column(Moment)
+    last_pricing_at: Mapped[datetime | None] = mapped_column(Moment)
+    history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
+    scheduled_failures: Mapped[int] = mapped_column(server_default="0")
+    last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The time from which the agent's open tasks wait for it, and the price tasks among them:
+    # agentwork/tasks.py writes both, the heartbeat reads them.
+    tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
+    price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The kinds of task that the agent last said it can do; null means that it never said any.
+    agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    # Hash of the set of (id, target) that the export would send; null while a run is changing it.
+    export_fingerprint: Mapped[str | None] = mapped_column(Text)
+    # The time until which the export serves a rollback instead; null when none is ready or served.
+    rollback_until: Mapped[datetime | None] = mapped_column(Moment)
+    # The time until which the export is held back because a rollback is being prepared.
+    rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
+    # Whether quick-add entries are published or pending: the export looks for them only then.
+    quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The time from which the fingerprint is out of date: then a sale ends whose prices the cards
+    # have.
+    export_until: Mapped[datetime | None] = mapped_column(Moment)
+    # The sales that were active when a run was last begun because one started or ended.
+    sales_in_force: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default="{}")

@@ -1,0 +1,265 @@
+"""Cancels a sync on the seller's request: the lock is cleared at once, or a cancellation is
+recorded for the worker that writes.
+
+The worker finds it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
+died meanwhile, the next process that notices ends it: poll, heartbeat, the next cancel or upload,
+another worker. No worker resumes a cancelled import.
+
+Once the server has priced an upload the lock is gone, and an agent with a browser brings the prices
+to the marketplace. Its cycle can still be cancelled: it sees that before its next batch.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import Select, and_, exists, func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note, note_by
+from cardsync.access.caller import Caller, SellerState
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.seller_state.exported import end_pricing, fingerprint
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.agents.sync.models import AgentSeen, SyncCycle
+from cardsync.platform import clock, errors
+from cardsync.platform.work.jobs import Work
+from cardsync.platform.work.metrics import UPLOADS
+from cardsync.platform.work.models import Upload
+
+# The seller's cancellation stops the runs of these holders: an import, and a pricing of the stored
+# cards, whether it follows an import or was requested.
+REPRICE = "reprice"
+_WORKERS = ("sync", REPRICE)
+# An agent gives up a cycle that is older.
+_AGENT_WORKS = timedelta(hours=24)
+
+
+def is_left(state: SellerState | SyncState, now: datetime) -> bool:
+    """Whether a cancellation was recorded and the lease is free: its worker died before it could
+    end it.
+    """
+    return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
+
+
+async def cancel_sync(
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
+) -> Literal["cancelled", "cancelling"]:
+    """Return `cancelled` when all is done, `cancelling` while a worker is on its way to its next
+    boundary. Raises NoSyncInProgress.
+    """
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes
+    # at once.
+    working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
+    if state.lock_kind is None and state.cancel_requested_at is None and not working:
+        await _cancel_at_agent(session, caller, now)
+        return "cancelled"
+    if state.cancel_requested_at is None:
+        note(session, caller, "sync.cancel_requested", "sync cancellation requested", now)
+    if working:
+        state.cancel_requested_at = state.cancel_requested_at or now
+        return "cancelling"
+    await end(session, state, now)
+    return "cancelled"
+
+
+async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """Whether an agent is at work with a cycle whose upload is priced, and that is not cancelled."""
+    return await session.scalar(_at_agent(seller_id, now)) is not None
+
+
+async def is_cycle_cancelled(
+    session: AsyncSession, seller_id: int, sync_cycle_id: str | None
+) -> bool:
+    """Whether the seller cancelled the cycle of an agent."""
+    query = select(SyncCycle.status).where(
+        SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id
+    )
+    return await session.scalar(query) == "cancelled"
+
+
+async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime) -> None:
+    """Raises NoSyncInProgress."""
+    cycle = (await session.scalars(_at_agent(caller.seller_id, now))).first()
+    if cycle is None:
+        raise errors.NoSyncInProgress
+    cycle.status = "cancelled"
+    text_of_it = "the sync was canceled; the sync app stops before its next batch of prices"
+    note(session, caller, "sync.cancelled", text_of_it, now)
+
+
+def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
+    """Return the query for the cycle of the newest upload, if that is done and its agent, which
+    drives a browser, has not logged the cycle yet.
+    """
+    newest = select(func.max(Upload.id)).where(
+        Upload.seller_id == seller_id, Upload.stream == "inventory"
+    )
+    return (
+        select(SyncCycle)
+        .join(
+            Upload,
+            and_(
+                Upload.seller_id == SyncCycle.seller_id,
+                Upload.sync_cycle_id == SyncCycle.sync_cycle_id,
+            ),
+        )
+        .where(
+            Upload.seller_id == seller_id,
+            Upload.id == newest.scalar_subquery(),
+            Upload.state == "done",
+            Upload.received_at > now - _AGENT_WORKS,
+            SyncCycle.placeholder,
+            SyncCycle.status != "cancelled",
+            # A person who carries the files does not ask before each batch.
+            exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
+        )
+    )
+
+
+async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """End the cancelled work that a dead worker left.
+
+    Return whether there was any.
+    """
+    state = await sync_state.locked(session, seller_id)
+    if not is_left(state, now):
+        return False
+    await end(session, state, now)
+    return True
+
+
+async def end_held(work: Work, lease: sync_state.Lease) -> None:
+    """End the work that the seller cancelled while this worker wrote; slabs already committed stay.
+
+    Raises LeaseLost.
+    """
+    async with work.database.tenant(lease.seller_id) as session:
+        await end(session, await sync_state.own_state(session, lease), clock.now())
+
+
+async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """Cancel all unfinished work, release lock and lease, write the cancelled cycle. The row is
+    locked, and no other worker is writing.
+
+    Committed slabs stay, and so does a waiting request: the cancelled cycle's own request was
+    consumed when the cycle took it.
+    """
+    if state.lease_holder == REPRICE:
+        await _cancel_reprice(session, state.seller_id, now)
+    if _is_of_a_sync(state):
+        await _end_sync(session, state, now)
+    state.cancel_requested_at = None
+    if state.lease_holder in _WORKERS or not sync_state.lease_is_live(state, now):
+        # Without the token, a worker that only seemed dead cannot commit another slab.
+        state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
+        if state.export_fingerprint is None:
+            await end_pricing(session, state, await fingerprint(session, state.seller_id))
+
+
+def _is_of_a_sync(state: SyncState) -> bool:
+    """Whether the lock belongs to the cancelled work. A pricing on demand has no lock; a lock that
+    was taken since its cancellation belongs to other work.
+    """
+    if state.lease_holder != REPRICE or state.cancel_requested_at is None:
+        return True
+    return state.lock_taken_at is not None and state.lock_taken_at <= state.cancel_requested_at
+
+
+async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    cancelled = await _cancel_uploads(session, state.seller_id, now)
+    if state.review_upload_id in cancelled:
+        state.review_upload_id = None
+    await _write_cycle(
+        session,
+        state,
+        [cycle for cycle in cancelled.values() if cycle is not None],
+        now,
+    )
+    sync_state.drop_cancelled_lock(state, now)
+    summary = f"sync canceled, with {len(cancelled)} unfinished uploads"
+    note_by(session, state.seller_id, "sync", "sync.cancelled", summary, now)
+
+
+async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Return the run for which the lease was taken: the oldest open one."""
+    run_id = await session.scalar(
+        text("""
+            UPDATE price_run
+               SET state = 'cancelled', finished_at = :now,
+                   summary = jsonb_set(summary, '{changed}', (
+                       SELECT CAST(CAST(count(*) AS text) AS jsonb) FROM price_change c
+                        WHERE c.seller_id = :seller AND c.run_id = price_run.id))
+             WHERE seller_id = :seller AND id = (SELECT min(id) FROM price_run
+                                                  WHERE seller_id = :seller AND state = 'running'
+                                                    AND upload_id IS NULL)
+            RETURNING id
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    if run_id is not None:
+        summary = f"pricing run {run_id} canceled"
+        note_by(session, seller_id, "pricing", "pricing.cancelled", summary, now)
+
+
+async def _cancel_uploads(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+) -> dict[int, str | None]:
+    """Cancel every open inventory upload and its pricing run; return the uploads' ids with their
+    cycles.
+    """
+    ended = await session.execute(
+        text("""
+            WITH ended AS (
+                UPDATE upload SET state = 'cancelled', finished_at = :now
+                 WHERE seller_id = :seller AND stream = 'inventory'
+                   AND state IN ('queued', 'processing')
+                RETURNING id, sync_cycle_id
+            ), runs AS (
+                UPDATE price_run SET state = 'cancelled', finished_at = :now
+                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM ended)
+            )
+            SELECT id, sync_cycle_id FROM ended
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    cancelled: dict[int, str | None] = {row.id: row.sync_cycle_id for row in ended}
+    UPLOADS.labels("cancelled").inc(len(cancelled))
+    return cancelled
+
+
+async def _write_cycle(
+    session: AsyncSession,
+    state: SyncState,
+    cycles: list[str],
+    now: datetime,
+) -> None:
+    """Write the rows of the cycles that the uploads named; a cycle that none of them named gets a
+    row of its own.
+    """
+    known = await session.scalars(
+        text("""
+            UPDATE sync_cycle SET status = 'cancelled', logged_at = :now
+             WHERE seller_id = :seller AND sync_cycle_id = ANY(:cycles) RETURNING id
+        """),
+        {"seller": state.seller_id, "cycles": cycles, "now": now},
+    )
+    if not known.all():
+        began = state.lock_taken_at or now
+        trigger = state.lock_trigger or state.cycle_trigger
+        session.add(
+            SyncCycle(
+                seller_id=state.seller_id,
+                status="cancelled",
+                trigger_source=trigger,
+                started_at=began,
+                logged_at=now,
+            )
+        )

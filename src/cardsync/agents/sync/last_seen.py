@@ -1,0 +1,162 @@
+"""Keeps the times when agents last called, and what they wait for their people for: each heartbeat
+notes it in memory, and one set-wise statement a second writes it.
+
+A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.sync.models import AgentSeen
+from cardsync.agents.sync.persons_turn import Turn, read_turn
+from cardsync.platform.concurrency import flushing
+from cardsync.platform.database.session import Database
+
+log = structlog.get_logger(__name__)
+# An agent calls every 30 seconds; one that missed a few calls is offline.
+OFFLINE: Final = timedelta(minutes=2)
+
+# A report that leaves a text out keeps the one before; an empty one ends it. A turn begins when its
+# kind changes.
+FLUSH_SQL = text("""
+    INSERT INTO agent_seen (seller_id, last_seen_at, version, platform,
+           your_turn, your_turn_host, your_turn_since)
+    SELECT noted.*, noted.last_seen_at
+      FROM unnest(CAST(:sellers AS bigint[]), CAST(:moments AS timestamptz[]),
+                  CAST(:versions AS text[]), CAST(:platforms AS text[]),
+                  CAST(:turns AS text[]), CAST(:hosts AS text[]))
+           AS noted (seller_id, last_seen_at, version, platform, your_turn, your_turn_host)
+      JOIN seller ON seller.id = noted.seller_id  -- one that was erased meanwhile does not come back
+     ORDER BY noted.seller_id
+    ON CONFLICT (seller_id) DO UPDATE
+       SET last_seen_at = excluded.last_seen_at,
+           version = coalesce(excluded.version, agent_seen.version),
+           platform = coalesce(excluded.platform, agent_seen.platform),
+           your_turn = coalesce(excluded.your_turn, agent_seen.your_turn),
+           your_turn_host = coalesce(excluded.your_turn_host, agent_seen.your_turn_host),
+           your_turn_since = CASE
+               WHEN excluded.your_turn IS NULL OR excluded.your_turn = agent_seen.your_turn
+               THEN agent_seen.your_turn_since ELSE excluded.your_turn_since END
+     WHERE agent_seen.last_seen_at < excluded.last_seen_at
+""")
+
+
+def is_offline(seen_at: datetime | None, now: datetime) -> bool:
+    """Whether an agent does not call at present; one that never called does not either. Pure."""
+    return seen_at is None or now - seen_at > OFFLINE
+
+
+class Noted(NamedTuple):
+    """One report of an agent. A text that is None was left out; an empty turn ends the last one."""
+
+    at: datetime
+    version: str | None = None
+    platform: str | None = None
+    turn: str | None = None
+    host: str | None = None
+
+
+class Agent(NamedTuple):
+    """The agent as it called last; version and platform are those of its last report."""
+
+    last_seen_at: datetime
+    version: str | None
+    platform: str | None
+    turn: Turn | None = None
+
+
+class LastSeen:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._noted: dict[int, Noted] = {}
+        self._in_writing: dict[int, Noted] = {}
+        self._writing = asyncio.Lock()
+
+    def note(self, seller_id: int, noted: Noted) -> None:
+        before = self._noted.get(seller_id)
+        if before is not None and noted.turn is None:
+            # Another agent of the account, which drives no browser, does not end the turn.
+            noted = noted._replace(turn=before.turn, host=before.host)
+        self._noted[seller_id] = noted
+
+    async def flush(self) -> None:
+        # An older report that is written after a newer one would be left out, and its turn with it.
+        async with self._writing:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        if not self._noted:
+            return
+        noted = self._noted
+        self._noted = {}
+        self._in_writing = noted
+        try:
+            await self._write(noted)
+        except BaseException:
+            # A time that was noted meanwhile is newer.
+            self._noted = noted | self._noted
+            raise
+        finally:
+            self._in_writing = {}
+
+    async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
+        """Return the newest of the stored time and the one that is not written yet."""
+        agent = await self.agent(session, caller)
+        return agent.last_seen_at if agent else None
+
+    async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
+        """Return the newest of what is stored and what is not written yet; None before the first
+        call.
+        """
+        columns = select(
+            AgentSeen.last_seen_at,
+            AgentSeen.version,
+            AgentSeen.platform,
+            AgentSeen.your_turn,
+            AgentSeen.your_turn_host,
+            AgentSeen.your_turn_since,
+        )
+        row = (
+            await session.execute(columns.where(AgentSeen.seller_id == caller.seller_id))
+        ).one_or_none()
+        stored = Agent(*row[:3], read_turn(*row[3:])) if row else None
+        noted = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
+        return _newest(stored, noted)
+
+    async def _write(self, noted: dict[int, Noted]) -> None:
+        moments, versions, platforms, turns, hosts = zip(*noted.values(), strict=True)
+        async with self._database.shared() as session:
+            await session.execute(
+                FLUSH_SQL,
+                {
+                    "sellers": list(noted),
+                    "moments": list(moments),
+                    "versions": list(versions),
+                    "platforms": list(platforms),
+                    "turns": list(turns),
+                    "hosts": list(hosts),
+                },
+            )
+
+    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
+        return flushing(self.flush, every, "last_seen_flush_failed")
+
+
+def _newest(stored: Agent | None, noted: Noted | None) -> Agent | None:
+    """Return the agent as the flush will store it. Pure."""
+    if noted is None or (stored and stored.last_seen_at >= noted.at):
+        return stored
+    before = stored or Agent(noted.at, None, None)
+    turn = before.turn if noted.turn is None else read_turn(noted.turn, noted.host, noted.at)
+    if turn and before.turn and turn.kind == before.turn.kind:
+        turn = turn._replace(since=before.turn.since)
+    return Agent(noted.at, noted.version or before.version, noted.platform or before.platform, turn)

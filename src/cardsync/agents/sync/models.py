@@ -1,0 +1,97 @@
+"""Tables of the sync protocol: `sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global
+`agent_seen`, which web processes flush set-wise across sellers.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+
+CycleStatus = Literal["success", "partial", "failed", "cancelled"]
+
+
+class SyncCycle(Base):
+    """One agent cycle as the agent reported it.
+
+    `trigger_source` is ours and is never shown to clients.
+    """
+
+    __tablename__ = "sync_cycle"
+    __table_args__ = (
+        Index(
+            "uq_sync_cycle_client_id",
+            "seller_id",
+            "sync_cycle_id",
+            unique=True,
+            postgresql_where=text("sync_cycle_id IS NOT NULL"),
+        ),
+        Index("ix_sync_cycle_recent", "seller_id", text("started_at DESC")),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
+    status: Mapped[CycleStatus] = mapped_column(Text)
+    placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
+    trigger_source: Mapped[str | None] = mapped_column(Text)
+    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    # Reports about files of prices that the cycle imported or could not import.
+    price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    agent_version: Mapped[str | None] = mapped_column(Text)
+    platform: Mapped[str | None] = mapped_column(Text)
+    duration_ms: Mapped[int | None] = mapped_column(BigInteger)
+    started_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    logged_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class SyncStep(Base):
+    """The time when each step of the agent's registry last succeeded, as cycle logs reported it."""
+
+    __tablename__ = "sync_step"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
+    # True if that was in a cycle handed out with first_sync: such a step fetches the whole history.
+    in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
+
+
+class DebugScreenshot(Base):
+    """A picture of the agent's browser, for the seller's members; the PNG itself is in the object
+    store.
+    """
+
+    __tablename__ = "debug_screenshot"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "cycle_id"], ["sync_cycle.seller_id", "sync_cycle.id"]),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    cycle_id: Mapped[int] = mapped_column(BigInteger)
+    step_name: Mapped[str | None] = mapped_column(Text)
+    page_url: Mapped[str | None] = mapped_column(Text)
+    storage_key: Mapped[str] = mapped_column(Text)
+    size: Mapped[int]
+    captured_at: Mapped[datetime | None] = mapped_column(Moment)
+    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class AgentSeen(Base):
+    """Global: the time when a seller's agent last called, and what it waits for its person for; an
+    empty `your_turn` is an agent that waits for nobody.
+
+    One statement a second writes many sellers' rows.
+    """
+
+    __tablename__ = "agent_seen"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    last_seen_at: Mapped[datetime] = mapped_column(Moment)
+    version: Mapped[str | None] = mapped_column(Text)
+    platform: Mapped[str | None] = mapped_column(Text)
+    your_turn: Mapped[str | None] = mapped_column(Text)
+    your_turn_host: Mapped[str | None] = mapped_column(Text)
+    your_turn_since: Mapped[datetime | None] = mapped_column(Moment)

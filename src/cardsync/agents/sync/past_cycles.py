@@ -1,0 +1,73 @@
+"""Reads a seller's cycles, as the agents logged them, with their screenshots: newest first,
+or one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.sync.models import DebugScreenshot, SyncCycle
+from cardsync.platform import errors
+from cardsync.platform.storage import ObjectMissing, Store
+
+
+async def page_of_cycles(
+    session: AsyncSession,
+    caller: Caller,
+    page: int,
+    per_page: int,
+) -> tuple[list[SyncCycle], int]:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    own = SyncCycle.seller_id == caller.seller_id
+    total = await session.scalar(select(func.count()).select_from(SyncCycle).where(own))
+    query = select(SyncCycle).where(own).order_by(SyncCycle.id.desc())
+    rows = await session.scalars(query.limit(per_page).offset((page - 1) * per_page))
+    return list(rows), total or 0
+
+
+async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:
+    """Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    query = select(SyncCycle).where(
+        SyncCycle.seller_id == caller.seller_id, SyncCycle.id == cycle_id
+    )
+    row = (await session.scalars(query)).one_or_none()
+    if row is None:
+        raise errors.NotFound(f"there is no sync {cycle_id}")
+    return row
+
+
+async def screenshots_of(
+    session: AsyncSession,
+    caller: Caller,
+    cycle_ids: Sequence[int],
+) -> dict[int, list[DebugScreenshot]]:
+    """Return the cycles' screenshots that are still kept, oldest first."""
+    query = select(DebugScreenshot).where(
+        DebugScreenshot.seller_id == caller.seller_id, DebugScreenshot.cycle_id.in_(cycle_ids)
+    )
+    found: dict[int, list[DebugScreenshot]] = {}
+    for row in await session.scalars(query.order_by(DebugScreenshot.id)):
+        found.setdefault(row.cycle_id, []).append(row)
+    return found
+
+
+async def picture(session: AsyncSession, caller: Caller, store: Store, screenshot_id: int) -> bytes:
+    """Return a screenshot's PNG. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    key = await session.scalar(
+        select(DebugScreenshot.storage_key).where(
+            DebugScreenshot.seller_id == caller.seller_id, DebugScreenshot.id == screenshot_id
+        )
+    )
+    try:
+        if key is not None:
+            return await store.read(key)
+    except ObjectMissing:
+        pass
+    raise errors.NotFound(f"there is no screenshot {screenshot_id}")

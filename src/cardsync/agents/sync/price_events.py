@@ -1,0 +1,41 @@
+"""Writes a cycle's price events on its row: the agents' reports of price files that they imported,
+or could not.
+
+Event and log may arrive in either order, so each of them writes down all events of the cycle; the
+seller's state row is locked, and the second of two sees what the first one did.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform import clock
+
+_EVENTS = """
+    SELECT id, outcome, row_count, imported_at, step, error, rejected, paused
+      FROM repricing_event
+     WHERE seller_id = :seller AND sync_cycle_id = :cycle ORDER BY id
+"""
+_NOTE = """
+    UPDATE sync_cycle SET price_events = CAST(:events AS jsonb)
+     WHERE seller_id = :seller AND sync_cycle_id = :cycle
+"""
+
+
+async def note_price_events(
+    session: AsyncSession,
+    seller_id: int,
+    sync_cycle_id: str | None,
+) -> None:
+    """No-op for a cycle without a log, or without a name."""
+    if sync_cycle_id is None:
+        return
+    which = {"seller": seller_id, "cycle": sync_cycle_id}
+    events = [
+        dict(row) | {"imported_at": clock.rfc3339(row["imported_at"])}
+        for row in (await session.execute(text(_EVENTS), which)).mappings()
+    ]
+    if events:
+        await session.execute(text(_NOTE), which | {"events": msgspec.json.encode(events).decode()})

@@ -1,0 +1,39 @@
+"""HTTP route of workflow packs: an agent asks for one that is newer than its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Router, get
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.workflows.offered_pack import offered_pack
+from cardsync.agents.workflows.shown import OfferedPack
+from cardsync.platform import errors, limits
+from cardsync.web.request import FOR_AGENTS, problems, storable
+
+
+@get(
+    "/workflow/packs/{marketplace:str}",
+    responses=problems(*FOR_AGENTS, errors.NotFound, errors.InvalidPayload),
+)
+async def workflow_pack(
+    session: AsyncSession,
+    marketplace: str,
+    locale: Annotated[
+        str, Parameter(required=False, description="The language of the marketplace's pages")
+    ] = "en",
+    have: Annotated[
+        int, Parameter(required=False, description="The agent's own version; 0: it has none")
+    ] = 0,
+) -> OfferedPack:
+    """Offer the newest workflow pack of a marketplace that is not withdrawn, signed, and say which
+    versions are. An agent that has it gets neither pack nor signature.
+    """
+    if not 0 <= have <= limits.LARGEST_ID:
+        raise errors.InvalidPayload("have: must be a version, or 0")
+    return await offered_pack(session, storable(marketplace), storable(locale), have)
+
+
+router = Router(path="", route_handlers=[workflow_pack], tags=["workflows"])

@@ -1,0 +1,132 @@
+"""Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
+`market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
+clocks, `market_sales_look` the earlier looks at sales, `market_newest` what the newest looks
+showed, and `market_cell` the conditions, printings and languages that occur. `network_cell` has
+what each exposed seller of the network offers and sold, `network_look` when that was read.
+
+Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import Base, Moment
+
+
+class MarketCell(Base):
+    """A condition, printing and language together, because observations are many and these few."""
+
+    __tablename__ = "market_cell"
+    __table_args__ = (Index("uq_market_cell", "condition", "printing", "language", unique=True),)
+    id: Mapped[int] = mapped_column(SmallInteger, Identity(always=True), primary_key=True)
+    condition: Mapped[str] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+
+
+class MarketLook(Base):
+    """The newest time at which a product's sales and listings were looked at. `fell` says whether
+    the supply of some cell fell lately by then; it is null where what was seen is deleted.
+    """
+
+    __tablename__ = "market_look"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sales_at: Mapped[datetime | None] = mapped_column(Moment)
+    listings_at: Mapped[datetime | None] = mapped_column(Moment)
+    fell: Mapped[bool | None]
+
+
+class MarketSalesLook(Base):
+    """A time at which a product's sales were looked at, the last one of its hour. A backtest takes
+    sales as they were known at the newest look up to a day. The looks at listings are their rows.
+    """
+
+    __tablename__ = "market_sales_look"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    looked_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+
+
+class MarketSale(Base):
+    """One sale; the whole row is its key, so a sale that is seen again counts once."""
+
+    __tablename__ = "market_sale"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sold_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    price: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
+class MarketNewest(Base):
+    """One cell's market at its product's newest look: the listings and their lowest price, and of
+    the sales of thirty days how many, their median and the newest.
+
+    An import writes it beside the observations (`catalog/market/newest.py`), so that a run over all cards
+    sums nothing.
+    """
+
+    __tablename__ = "market_newest"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    low: Mapped[int | None] = mapped_column(BigInteger)
+    listings: Mapped[int]
+    median: Mapped[int | None] = mapped_column(BigInteger)
+    sales: Mapped[int]
+    sales_week: Mapped[int]
+    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class MarketListing(Base):
+    """The listings of one cell at one moment. A product's rows of one moment are its snapshot: a
+    cell that has no row in it was not on offer.
+    """
+
+    __tablename__ = "market_listing"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    listings: Mapped[int]
+    copies: Mapped[int]
+    low: Mapped[int] = mapped_column(BigInteger)
+
+
+class MarketPrice(Base):
+    """A price that a source gave for one moment, usually once a day."""
+
+    __tablename__ = "market_price"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    printing: Mapped[str] = mapped_column(Text, primary_key=True)
+    source: Mapped[str] = mapped_column(Text, primary_key=True)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    market: Mapped[int | None] = mapped_column(BigInteger)
+    low: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class NetworkCell(Base):
+    """One exposed seller's listings and sales of thirty days in one cell; `low` and `median` are
+    its lowest price and the median of its sales.
+    """
+
+    __tablename__ = "network_cell"
+    __table_args__ = (Index("ix_network_cell_seller", "seller_id"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    listings: Mapped[int] = mapped_column(Integer)
+    low: Mapped[int | None] = mapped_column(BigInteger)
+    sales: Mapped[int] = mapped_column(Integer)
+    sales_week: Mapped[int] = mapped_column(Integer)
+    median: Mapped[int | None] = mapped_column(BigInteger)
+    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class NetworkLook(Base):
+    """When an exposed seller's stock and sales were read the last time."""
+
+    __tablename__ = "network_look"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(Moment)

@@ -1,0 +1,398 @@
+"""Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
+frame.
+
+An import kept a product's market (`catalog/market/newest.py`), and the few cells are read as numbers.
+Tables of the market are read by product ids and joined with no card. Where no fresh observation was
+imported, the network's evidence is used; it never shows a buy-out, because a change of the source
+would look like one. What carries a time in the future is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.market import newest, sums
+from cardsync.catalog.market.stored_evidence import recent_supply
+from cardsync.catalog.market.verdicts import (
+    LISTINGS_FRESH,
+    SALES_FETCHED,
+    SUPPLY_SINCE,
+    Cell,
+    buy_out,
+)
+from cardsync.platform.clock import microseconds
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.packed_integers import integer_columns
+
+TIME: Final = pl.Datetime("us", "UTC")
+# Each figure of the network needs this number of sellers besides the reader.
+SELLERS: Final = 3
+# A shop with so large a part of all products reads the whole table: to name them costs more.
+_MANY: Final = 5_000
+_PART: Final = 4
+_SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
+# Each seller counts once: the lowest price of all, and the median of the sellers' medians. A seller
+# that was not read for a day counts no more, and neither does a hidden one.
+_NETWORK: Final = f"""
+    SELECT n.product_id, n.cell,
+           CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
+           CASE WHEN count(n.low) >= :sellers THEN sum(n.listings)::bigint END,
+           CASE WHEN count(n.low) >= :sellers
+                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.low > 0) END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY n.median) + 0.5)::bigint END,
+           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales)::bigint END,
+           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales_week)::bigint END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN {newest.microseconds("max(n.newest_sold_at)")} END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.median > 0) END
+      FROM network_cell n
+      JOIN network_seller s ON s.seller_id = n.seller_id
+      JOIN network_look l ON l.seller_id = n.seller_id
+     WHERE n.product_id = ANY (CAST(:products AS bigint[]))
+       AND n.cell = ANY (CAST(:cells AS smallint[]))
+       AND n.seller_id <> :reader AND s.exposed AND NOT s.suspended
+       AND (s.paid_until IS NULL OR s.paid_until > :now)
+       AND l.seen_at BETWEEN :looked_since AND :now
+     GROUP BY n.product_id, n.cell
+    HAVING count(n.low) >= :sellers OR count(n.median) >= :sellers
+"""
+_OF_NETWORK: Final = (
+    "network_low",
+    "network_listings",
+    "network_listed_at",
+    "network_median",
+    "network_sales",
+    "network_week",
+    "network_newest_at",
+    "network_fetched_at",
+)
+NO_NETWORK: Final = pl.DataFrame(schema=dict.fromkeys((*sums.CELL, *_OF_NETWORK), pl.Int64))
+_ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
+COLUMNS: Final[dict[str, Any]] = {
+    "sales_median": pl.Int64(),
+    "sales_count": pl.Int64(),
+    "sales_newest_at": TIME,
+    "sales_week": pl.Int64(),
+    "sales_fetched_at": TIME,
+    "listings_low": pl.Int64(),
+    "listings_count": pl.Int64(),
+    "listings_observed_at": TIME,
+    "buy_out_detected_at": TIME,
+    # These two say that the figure is the network's.
+    "sales_of_network": pl.Boolean(),
+    "listings_of_network": pl.Boolean(),
+}
+
+
+def _or_zero(columns: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"coalesce({column}, 0)::bigint" for name, column in columns.items()}
+
+
+# The columns that are read, as integers that are never null.
+_CLOCKS: Final = ("sales_fetched_at", "listings_observed_at")
+_ABSENT_AS_ZERO: Final = ("listings_low", "sales_median", "sales_newest_at")
+_LOOKS: Final = (
+    _or_zero(
+        {
+            sums.PRODUCT: "product_id",
+            "sales_fetched_at": newest.microseconds("sales_at"),
+            "listings_observed_at": newest.microseconds("listings_at"),
+            "fell": "fell::integer",
+        }
+    ),
+    "market_look WHERE fell IS NOT NULL",
+)
+_FIGURES: Final = (
+    _or_zero(
+        {
+            **{evidence: held for held, evidence in newest.HELD.items()},
+            "sales_newest_at": newest.microseconds("newest_sold_at"),
+        }
+    ),
+    "market_newest WHERE true",
+)
+
+# The columns of a card's product and cell, where the market is read: 0 where there is none.
+KEYS: Final = ("market_product", "market_cell")
+
+
+@dataclass(frozen=True)
+class Market:
+    """Whether anything was imported and whether the network has anything; the cells that occur."""
+
+    imported: bool
+    network: bool
+    cells: dict[Cell, int] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.imported and not self.network
+
+    @property
+    def columns(self) -> str:
+        """Return the expressions of KEYS over the joins."""
+        return (
+            "coalesce(market_p.marketplace_product_id, market_q.marketplace_product_id, 0)"
+            " AS market_product, coalesce(market_k.id, 0)::integer AS market_cell"
+        )
+
+    @property
+    def joins(self) -> str:
+        """Return the joins that bring KEYS to `card c`. The few cells come as values, so that a
+        seller's cards are joined with no table of the market.
+        """
+        return """
+            LEFT JOIN product market_p ON market_p.id = c.product_id
+            LEFT JOIN product market_q ON market_q.id = market_p.adopted_by
+            LEFT JOIN unnest(CAST(:market_ids AS bigint[]), CAST(:market_conditions AS text[]),
+                             CAST(:market_printings AS text[]), CAST(:market_languages AS text[]))
+                   AS market_k (id, condition, printing, language)
+              ON market_k.condition = c.condition AND market_k.printing = c.printing
+             AND market_k.language = c.language
+        """
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            "market_ids": list(self.cells.values()),
+            "market_conditions": [cell.condition for cell in self.cells],
+            "market_printings": [cell.printing for cell in self.cells],
+            "market_languages": [cell.language for cell in self.cells],
+        }
+
+
+NO_MARKET: Final = Market(imported=False, network=False)
+
+
+async def the_market(session: AsyncSession) -> Market:
+    imported, network = (await session.execute(text(_ANY))).one()
+    if not imported and not network:
+        return NO_MARKET
+    rows = await session.execute(text("SELECT id, condition, printing, language FROM market_cell"))
+    cells = {Cell(*texts): number for number, *texts in rows}
+    return Market(imported=imported, network=network, cells=cells)
+
+
+async def market_of(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    only: str,
+) -> pl.DataFrame:
+    """Return `id` and COLUMNS of the cards of whose products anything was observed; `only` is a
+    condition over `card c` without values.
+    """
+    market = await the_market(session)
+    if market.is_empty:
+        return pl.DataFrame(schema={"id": pl.Int64(), **COLUMNS})
+    source = (
+        f"(SELECT c.id, {market.columns} FROM card c {market.joins}"
+        f" WHERE c.seller_id = :seller AND {only}) keys"
+    )
+    read = await integer_columns(
+        session,
+        {name: name for name in ("id", *KEYS)},
+        await with_values(session, source, market.values | {"seller": seller_id}),
+        "id",
+    )
+    keys = pl.DataFrame(read)
+    seen = await evidence_of(session, market, keys, seller_id, now)
+    return keys.select("id").hstack(seen).filter(pl.col("sales_of_network").is_not_null())
+
+
+async def evidence_of(
+    session: AsyncSession,
+    market: Market,
+    keys: pl.DataFrame,
+    seller_id: int,
+    now: datetime,
+) -> pl.DataFrame:
+    """Return COLUMNS of each row of KEYS, in their order; all are null where nothing was observed
+    of the product.
+    """
+    cards = keys.select(product_id="market_product", cell="market_cell")
+    products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
+    looks, figures = await _newest(session, products, now)
+    bought = await buy_outs_of(
+        session,
+        market,
+        looks.join(products.to_frame(), on="product_id", how="semi"),
+        now,
+    )
+    others = NO_NETWORK
+    if market.network and (lacking := _without_fresh(products, looks, now)):
+        others = await _of_network(session, lacking, cards, seller_id, now)
+    return await asyncio.to_thread(joined, cards, looks, figures, bought, others, now)
+
+
+async def _newest(
+    session: AsyncSession,
+    products: pl.Series,
+    now: datetime,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the looks and the figures of at least these products."""
+    source, planned = "", None
+    count = len(products)
+    if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
+        named = " AND product_id = ANY (CAST(:ids AS bigint[]))"
+        source, planned = await with_values(session, named, {"ids": products.to_list()}), ""
+    looks, figures = [
+        await integer_columns(session, columns, table + source, sums.PRODUCT, planned=planned)
+        for columns, table in (_LOOKS, _FIGURES)
+    ]
+    return await asyncio.to_thread(_known, looks, figures, now)
+
+
+def _known(
+    looks: Mapping[str, Any], figures: Mapping[str, Any], now: datetime
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Zero means none; a look that carries a time in the future is unknown."""
+    past = pl.lit(now, TIME).cast(pl.Int64)
+    known = [pl.when(pl.col(name).is_between(1, past)).then(name).alias(name) for name in _CLOCKS]
+    given = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in _ABSENT_AS_ZERO]
+    return (
+        pl.DataFrame(looks).with_columns(*known, pl.col("fell") != 0),
+        pl.DataFrame(figures).with_columns(given),
+    )
+
+
+async def _of_network(
+    session: AsyncSession,
+    products: list[int],
+    cards: pl.DataFrame,
+    seller_id: int,
+    now: datetime,
+) -> pl.DataFrame:
+    values = {
+        "products": products,
+        "cells": cards["cell"].unique().to_list(),
+        "now": now,
+        "sellers": SELLERS,
+        "reader": seller_id,
+        "looked_since": now - LISTINGS_FRESH,
+    }
+    data = await copy_chunks(session, await with_values(session, _NETWORK, values))
+    return await asyncio.to_thread(frame_of, data, NO_NETWORK.schema)
+
+
+def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:
+    """Return the products of which not both sales and listings were imported lately."""
+    fresh = looks.filter(
+        (pl.col("sales_fetched_at") >= pl.lit(now - SALES_FETCHED, TIME).cast(pl.Int64))
+        & (pl.col("listings_observed_at") >= pl.lit(now - LISTINGS_FRESH, TIME).cast(pl.Int64))
+    )
+    return products.to_frame().join(fresh, on="product_id", how="anti")["product_id"].to_list()
+
+
+async def buy_outs_of(
+    session: AsyncSession,
+    market: Market,
+    looks: pl.DataFrame,
+    now: datetime,
+) -> pl.DataFrame:
+    """Return (product_id, cell, buy_out_detected_at) among the products whose supply fell. A sale
+    counts that was there at the product's look.
+    """
+    recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
+    fallen = looks.filter("fell", recent)
+    until = dict(fallen.select("product_id", "sales_fetched_at").iter_rows())
+    supplied = await recent_supply(session, until, now)
+
+    def found() -> Iterator[tuple[int, int, datetime]]:
+        for product_id, of in supplied.items():
+            for cell in of.cells:
+                sold = of.sold(cell)
+                if (looked := until[product_id]) is not None:
+                    sold = [sale for sale in sold if microseconds(sale.sold_at) <= looked]
+                verdict = buy_out(of.of(cell), sold, now)
+                if verdict.detected_at is not None:
+                    yield product_id, market.cells[cell], verdict.detected_at
+
+    schema: dict[str, Any] = {**dict.fromkeys(sums.CELL, pl.Int64), "buy_out_detected_at": TIME}
+    return pl.DataFrame(list(found()), schema=schema, orient="row")
+
+
+def joined(
+    cards: pl.DataFrame,
+    looks: pl.DataFrame,
+    figures: pl.DataFrame,
+    bought: pl.DataFrame,
+    others: pl.DataFrame,
+    now: datetime,
+) -> pl.DataFrame:
+    """Return COLUMNS of each of the cards' (product_id, cell). `looks` has the clocks of products,
+    `figures` those of cells, and `others` the network's.
+    """
+    known = cards.join(looks, on="product_id", how="left", maintain_order="left")
+    for frame in (figures, bought):
+        known = known.join(frame, on=sums.CELL, how="left", maintain_order="left")
+    # An observation without any row of this cell says that there is none.
+    seen_sales = pl.col("sales_fetched_at").is_not_null()
+    seen_listings = pl.col("listings_observed_at").is_not_null()
+    evidence = known.with_columns(
+        sales_count=pl.when(seen_sales).then(pl.col("sales_count").fill_null(0)),
+        sales_week=pl.when(seen_sales).then(pl.col("sales_week").fill_null(0)),
+        sales_median=pl.when(seen_sales).then("sales_median"),
+        sales_newest_at=pl.when(seen_sales).then("sales_newest_at"),
+        listings_count=pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)),
+        listings_low=pl.when(seen_listings).then("listings_low"),
+    )
+    if others.is_empty():
+        own = pl.lit(False)
+        evidence = evidence.with_columns(sales_of_network=own, listings_of_network=own)
+    else:
+        evidence = _with_network(evidence, others, now)
+    anything = (
+        pl.col("sales_fetched_at").is_not_null() | pl.col("listings_observed_at").is_not_null()
+    )
+    flags = ("sales_of_network", "listings_of_network")
+    evidence = evidence.with_columns(pl.when(anything).then(name).alias(name) for name in flags)
+    return evidence.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
+
+
+# The figures that the network's take the place of, by the flag that says so.
+_BY_NETWORK: Final = {
+    "listings_of_network": {
+        "listings_low": "network_low",
+        "listings_count": "network_listings",
+        "listings_observed_at": "network_listed_at",
+    },
+    "sales_of_network": {
+        "sales_median": "network_median",
+        "sales_count": "network_sales",
+        "sales_week": "network_week",
+        "sales_newest_at": "network_newest_at",
+        "sales_fetched_at": "network_fetched_at",
+    },
+}
+
+
+def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
+    """Use the network's figures where no fresh one was imported."""
+    sold = _network_is_taken("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
+    listed = _network_is_taken("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
+    joined = evidence.join(others, on=sums.CELL, how="left", maintain_order="left").with_columns(
+        sales_of_network=sold,
+        listings_of_network=listed,
+    )
+    return joined.with_columns(
+        pl.when(flag).then(other).otherwise(own).alias(own)
+        for flag, pairs in _BY_NETWORK.items()
+        for own, other in pairs.items()
+    )
+
+
+def _network_is_taken(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
+    """Return whether the network's figure is taken: it is known, and no fresh one was imported."""
+    old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
+    return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

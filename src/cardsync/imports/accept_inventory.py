@@ -1,0 +1,345 @@
+"""Accepts an inventory upload, as bytes or as an object's key, and makes its row and a nudge for
+the worker.
+
+Before the 202 the bytes are in the object store under a private key and the row is committed; the
+worker does everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.sync import cancel
+from cardsync.agents.sync.cycle_logs import place_cycle
+from cardsync.imports.csv_header import accept_check
+from cardsync.imports.drain import drain_inventory
+from cardsync.imports.models import RequestedUpload
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import ObjectMissing, Store, spool_body
+from cardsync.platform.work.jobs import enqueue, mark_due
+from cardsync.platform.work.models import Upload
+from cardsync.platform.work.streams import private_key
+from cardsync.web import bodies
+
+OBJECT_KEY = re.compile(
+    r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"
+)
+# This part of a file is large enough for any sensible header and its first rows.
+HEAD_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The facts that came along with the bytes."""
+
+    product_line: str | None
+    sync_cycle_id: str | None
+    exported_at: datetime
+    # The upload whose rejected rows were mended in this one.
+    mends: int | None = None
+
+
+def arrival(
+    caller: Caller,
+    product_line: str | None,
+    sync_cycle_id: str | None,
+    exported_at: str | None,
+    now: datetime,
+) -> Arrival:
+    """Check the request's fields. Raises InvalidProductLine.
+
+    An `exported_at` that cannot be read or is in the future counts as absent.
+    """
+    _refuse_line(caller, product_line)
+    moment = clock.read_moment(exported_at)
+    return Arrival(product_line, sync_cycle_id, moment if moment and moment <= now else now)
+
+
+def _need_pipeline(caller: Caller) -> None:
+    if not caller.account.object_store_pipeline_enabled:
+        raise errors.ObjectStorePipelineDisabled
+
+
+def _refuse_line(caller: Caller, product_line: str | None) -> None:
+    lines = caller.account.product_lines
+    if product_line is not None and product_line not in lines:
+        raise errors.InvalidProductLine(
+            f"product_line {product_line!r} is not one of this account's: {', '.join(lines)}"
+        )
+
+
+class Slot(NamedTuple):
+    """The answer to a request for an address. `url` takes one PUT of the object; if the object goes
+    to our own store, it begins with a slash.
+    """
+
+    url: str
+    key: str
+    expires_at: datetime
+
+
+async def new_slot(
+    session: AsyncSession,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    product_line: str | None,
+    now: datetime,
+) -> Slot:
+    """Mint an address that takes one upload. Raises ObjectStorePipelineDisabled,
+    InvalidProductLine.
+    """
+    _need_pipeline(caller)
+    key = await new_object_key(session, caller, product_line, now, settings)
+    await sync_state.refresh_lock(session, caller.seller_id, now)
+    expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
+    return Slot(store.presign_put(key, expires_at), key, expires_at)
+
+
+async def new_object_key(
+    session: AsyncSession,
+    caller: Caller,
+    product_line: str | None,
+    now: datetime,
+    settings: Settings,
+) -> str:
+    """Mint an unused key; its product line is stored for POST /sync. Raises InvalidProductLine."""
+    _refuse_line(caller, product_line)
+    key = f"syncs/u{caller.seller_id}/{uuid.uuid4()}.csv"
+    if product_line is not None:
+        # The row lives as long as the object itself would while no sync has named it.
+        past = now - timedelta(days=settings.unclaimed_retention_days)
+        of_seller = RequestedUpload.seller_id == caller.seller_id
+        await session.execute(
+            delete(RequestedUpload).where(of_seller, RequestedUpload.requested_at < past)
+        )
+        session.add(
+            RequestedUpload(
+                seller_id=caller.seller_id,
+                key=key,
+                product_line=product_line,
+                requested_at=now,
+            )
+        )
+    return key
+
+
+def check_file(path: Path, content_type: str) -> None:
+    """Read the spooled body through once and check it: whole gzip or plain, within the cap, with a
+    usable header and a row. Blocking.
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if bodies.is_gzip(head):
+        try:
+            head, _ = bodies.check_gzip(path, limits.BODY_INFLATED_BYTES, HEAD_BYTES)
+        except bodies.BadGzip as e:
+            if content_type == "application/gzip":
+                raise errors.InvalidGzip(
+                    f"this file is damaged; export it again (gzip: {e})"
+                ) from e
+            raise errors.InvalidCsv(f"the body is damaged gzip: {e}") from e
+    elif content_type == "application/gzip":
+        raise errors.InvalidGzip(
+            "Content-Type is application/gzip but the body does not begin with 1f 8b"
+        )
+    accept_check(head)
+
+
+class NamedObject(msgspec.Struct):
+    """An object that was PUT before, as POST /sync names it in JSON."""
+
+    key: Any = None
+    product_line: str | None = None
+    sync_cycle_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    exported_at: str | None = None
+
+
+async def accept_bytes(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    body: AsyncIterable[bytes],
+    content_type: str,
+    arrived: Arrival,
+    plain_most: int = limits.BODY_WIRE_BYTES,
+) -> int:
+    """Accept the raw form of POST /sync. Returns the upload's id, committed."""
+    with store.spool() as (path, file):
+        await spool_body(file, body, plain_most, limits.BODY_WIRE_BYTES)
+        file.flush()
+        await asyncio.to_thread(check_file, path, content_type)
+        key = private_key(caller.seller_id, "csv")
+        await store.write(key, path)
+    async with database.tenant(caller.seller_id) as session:
+        return await _accept(session, caller, settings, arrived, source_key=None, storage_key=key)
+
+
+async def accept_named(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    named: NamedObject,
+    now: datetime,
+) -> int:
+    """Accept the key form of POST /sync.
+
+    Raises ObjectStorePipelineDisabled, InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
+    """
+    _need_pipeline(caller)
+    arrived = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
+    return await accept_key(database, caller, store, settings, named.key, arrived)
+
+
+async def accept_key(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    key: Any,
+    arrived: Arrival,
+) -> int:
+    """Find the upload that the same key made before, whatever its cycle."""
+    match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
+    if match is None or int(match[1]) != caller.seller_id:
+        raise errors.InvalidObjectKey
+    async with database.tenant(caller.seller_id) as session:
+        if (known := await _upload_of(session, caller.seller_id, key)) is not None:
+            return known
+        if arrived.product_line is None:
+            arrived = replace(arrived, product_line=await _line_of(session, caller.seller_id, key))
+            _refuse_line(caller, arrived.product_line)
+    copy = private_key(caller.seller_id, "csv")
+    try:
+        await store.copy(key, copy)
+        # The copy must fit, because the URL may still change the original.
+        await _check_size(store, copy)
+    except ObjectMissing:
+        raise errors.InvalidObjectKey from None
+    except errors.PayloadTooLarge:
+        await store.delete(copy)
+        raise
+    async with database.tenant(caller.seller_id) as session:
+        await sync_state.locked(session, caller.seller_id)
+        if (known := await _upload_of(session, caller.seller_id, key)) is not None:
+            return known
+        await session.execute(
+            delete(RequestedUpload).where(
+                RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
+            )
+        )
+        return await _accept(session, caller, settings, arrived, source_key=key, storage_key=copy)
+
+
+async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
+    """Return the product line with which the key was minted."""
+    query = select(RequestedUpload.product_line)
+    return await session.scalar(
+        query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key)
+    )
+
+
+async def _check_size(store: Store, key: str) -> None:
+    size = await store.size(key)
+    compressed = size > 1 and bodies.is_gzip(await store.head(key, 2))
+    cap = limits.PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
+    if size > cap:
+        raise errors.PayloadTooLarge(f"the object is larger than {cap:,} bytes")
+
+
+async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | None:
+    return await session.scalar(
+        select(Upload.id).where(Upload.seller_id == seller_id, Upload.source_key == key)
+    )
+
+
+async def _accept(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    arrived: Arrival,
+    *,
+    source_key: str | None,
+    storage_key: str,
+) -> int:
+    now = clock.now()
+    # A cancelled cycle ends before this cycle's upload is stored; otherwise its end would cancel
+    # this upload too.
+    await cancel.end_left(session, caller.seller_id, now)
+    # The statement takes the seller's row lock first, so ids commit in the order of acceptance.
+    trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
+    await place_cycle(session, caller.seller_id, arrived.sync_cycle_id, trigger, now)
+    upload = Upload(
+        seller_id=caller.seller_id,
+        stream="inventory",
+        source_key=source_key,
+        storage_key=storage_key,
+        product_line=arrived.product_line,
+        sync_cycle_id=arrived.sync_cycle_id,
+        exported_at=arrived.exported_at,
+        received_at=now,
+    )
+    session.add(upload)
+    await session.flush()
+    if arrived.mends is None:
+        summary = f"upload {upload.id}: inventory"
+        note(session, caller, "upload.accepted", summary, now)
+    else:
+        summary = f"upload {upload.id}: the rejected rows of upload {arrived.mends}, corrected"
+        note(session, caller, "upload.mended", summary, now)
+    await mark_due(session, caller.seller_id, "inventory")
+    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
+    return upload.id
+
+
+async def upload_of(
+    session: AsyncSession,
+    seller_id: int,
+    upload_id: int,
+    *,
+    lock: bool = False,
+) -> Upload:
+    """Lock an upload. Raises NotFound for an unknown id or another seller's."""
+    statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
+    if lock:
+        # The row is read again: another caller may have settled it while this one waited for the
+        # lock.
+        statement = statement.with_for_update().execution_options(populate_existing=True)
+    upload = (await session.execute(statement)).scalar_one_or_none()
+    if upload is None:
+        raise errors.NotFound(f"there is no upload {upload_id}")
+    return upload
+
+
+async def watched(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    now: datetime,
+) -> Upload:
+    """Read an upload for its agent or its owner. Raises NotFound."""
+    caller.must_be_owner()
+    # A reading agent is alive, and its lock is renewed; an open page is no sign of that. Beside
+    # open work no lock goes stale, so that a report that is read often waits for no import.
+    state = caller.state
+    if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
+        await sync_state.refresh_lock(session, caller.seller_id, now)
+    return await upload_of(session, caller.seller_id, upload_id)

@@ -1,0 +1,164 @@
+"""Corrects an upload: a person downloads its rejected rows as a CSV, corrects them and sends them
+back, which makes a new upload of the whole file.
+
+The whole file is sent again because an upload of a few rows would count all other cards as absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.imports import accept_inventory, rejected_rows
+from cardsync.imports.parse import ProductLines, Rejected, every_rejected
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import ObjectMissing, Store, open_store
+from cardsync.platform.work.models import Upload
+from cardsync.web import bodies
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import begun, making, sent
+
+# All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
+_PIECE = 1 << 16
+_NEVER_READ = ("failed", "cancelled", "discarded")
+
+
+async def page_of_uploads(
+    session: AsyncSession,
+    caller: Caller,
+    page: int,
+    per_page: int,
+) -> tuple[list[Upload], int]:
+    """Return uploads of every stream, newest first, and their number. Raises OwnerRequired."""
+    caller.must_be_owner()
+    own = Upload.seller_id == caller.seller_id
+    total = await session.scalar(select(func.count()).select_from(Upload).where(own))
+    query = select(Upload).where(own).order_by(Upload.id.desc())
+    rows = await session.scalars(query.limit(per_page).offset((page - 1) * per_page))
+    return list(rows), total or 0
+
+
+async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
+    """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
+    return await begun(heavy, caller, _parts(heavy, caller, upload_id))
+
+
+async def _parts(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
+    # However few cards the shop has, the file may be large.
+    path = await heavy.read_apart(rejected_file, caller, Work.FILE, clock.now(), upload_id)
+    async for chunk in sent(path):
+        yield chunk
+
+
+async def rejected_file(
+    database: Database, caller: Caller, settings: Settings, now: datetime, upload_id: int
+) -> Path:
+    upload = await _upload(database, caller, upload_id)
+    data = await _content(open_store(settings), upload)
+    with making() as (path, file):
+        await asyncio.to_thread(
+            file.writelines, rejected_rows.rejected_csv(data, _rejected(upload, data))
+        )
+    return path
+
+
+def _rejected(upload: Upload, data: bytes) -> Iterable[Rejected]:
+    """Return all rejected rows: as the report lists them, or where it lists only the first, as the
+    file is read again by the same product lines.
+    """
+    lines = upload.report.get("read_as")
+    if lines is None:
+        return [Rejected(**row) for row in upload.report["rejected"]]
+    read_as = ProductLines(
+        NAME_BY_LABEL,
+        tuple(lines["enabled"]),
+        lines["allow_unknown"],
+        tuple(lines["disabled"]),
+    )
+    pieces = (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+    return every_rejected(pieces, read_as, upload.product_line)
+
+
+async def mend(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    heavy: HeavyWork,
+    upload_id: int,
+    mended: bytes,
+) -> int:
+    """Accept the upload's file with the mended rows in it; return the new upload's id. Raises
+    OwnerRequired, NotFound, NotTheNewest, InvalidCsv, DecompressedTooLarge.
+    """
+    upload = await _upload(database, caller, upload_id)
+    async with database.tenant(caller.seller_id) as session:
+        newest = await session.scalar(
+            select(func.max(Upload.id)).where(
+                Upload.seller_id == caller.seller_id,
+                Upload.stream == "inventory",
+                Upload.state.not_in(_NEVER_READ),
+            )
+        )
+    if newest is not None and newest > upload_id:
+        raise errors.NotTheNewest(f"upload {newest} is newer than upload {upload_id}")
+    now = clock.now()
+    whole = await heavy.read_apart(mended_file, caller, Work.FILE, now, upload_id, mended)
+    moment = clock.rfc3339(upload.exported_at)
+    arrived = accept_inventory.arrival(caller, upload.product_line, None, moment, now)
+    return await accept_inventory.accept_bytes(
+        database,
+        caller,
+        store,
+        settings,
+        sent(whole),
+        "text/csv",
+        replace(arrived, mends=upload_id),
+        limits.PRESIGNED_PLAIN_BYTES,
+    )
+
+
+async def mended_file(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    upload_id: int,
+    mended: bytes,
+) -> Path:
+    """Make the upload's file with the mended rows in it. Raises InvalidCsv."""
+    upload = await _upload(database, caller, upload_id)
+    data = await _content(open_store(settings), upload)
+    rows = _rejected(upload, data)
+    whole = await asyncio.to_thread(rejected_rows.merged, data, rows, mended)
+    with making() as (path, file):
+        await asyncio.to_thread(file.write, whole)
+    return path
+
+
+async def _upload(database: Database, caller: Caller, upload_id: int) -> Upload:
+    caller.must_be_owner()
+    async with database.tenant(caller.seller_id) as session:
+        upload = await accept_inventory.upload_of(session, caller.seller_id, upload_id)
+    if upload.stream != "inventory" or not upload.report.get("rejected"):
+        raise errors.NotFound(f"upload {upload_id} has no rejected rows")
+    return upload
+
+
+async def _content(store: Store, upload: Upload) -> bytes:
+    try:
+        data = await store.read(upload.storage_key)
+    except ObjectMissing:
+        raise errors.NotFound(f"the file of upload {upload.id} is no longer stored") from None
+    return await asyncio.to_thread(bodies.plain, data, limits.BODY_INFLATED_BYTES)

@@ -1,0 +1,276 @@
+"""Reads the marketplace's pricing CSV into a header and blocks of text cells. Pure.
+
+Reading rests on one definition. A line that is by itself a well-formed record of the header's width
+is *certain*: it is a record whatever surrounds it. The certain lines (nearly all of any file) go to
+polars in one piece; only the lines between them are read record by record with the csv module, so
+that a quote that never closes cannot swallow a good row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, compress
+from typing import NamedTuple
+
+import polars as pl
+
+from cardsync.imports.csv_header import Header, begin
+from cardsync.imports.uncertain_records import MAX_LINE_BYTES, Fault, Uncertain
+from cardsync.platform import limits
+from cardsync.platform.table_text import text_of_line
+
+MAX_CERTAIN_BYTES = 4_000
+# No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
+# by one takes a minute.
+MAX_UNCERTAIN = 500_000
+# What a person does not see.
+WHITE = " \t\r\0\x1a\ufeff\u00a0"
+# A cell whose text a spreadsheet is kept from reading as a number, with its quotes doubled.
+_AS_TEXT = '^="([^"]*)"$'
+
+
+class Block(NamedTuple):
+    """Consecutive records: `line` and one String column per known column of the header, and the
+    faults between them.
+
+    `faults` lists the first ones, as many as the reader asked for; `tried` counts the records that
+    were not certain; `named` are the ids at the beginning of unreadable records; `unnamed` counts
+    the records whose id cannot be read. `shaped` says that every cell has the requested shape.
+    """
+
+    frame: pl.DataFrame
+    faults: list[Fault]
+    fault_count: int
+    tried: int
+    named: list[int]
+    unnamed: int
+    shaped: bool
+
+
+def read(
+    pieces: Iterable[bytes],
+    *,
+    shapes: Callable[[str], Mapping[str, str]] = lambda decimal: {},
+    fast: bool = True,
+    listed: int = limits.REJECTED_LISTED,
+) -> tuple[Header, Iterator[Block]]:
+    """Return a file's header, and its records behind it, in file order, each block as soon as its
+    bytes are there.
+
+    `shapes` gives the pattern that cells of a field usually have, by the sign before decimals.
+    `fast=False` leaves polars out and gives the same cells. A block lists at most `listed` faults.
+    """
+    header, rest, others = begin(pieces)
+    return header, _read_blocks(
+        chain([rest], others),
+        header,
+        _Patterns(header, shapes(header.form.decimal)),
+        fast=fast,
+        listed=listed,
+    )
+
+
+def _read_blocks(
+    pieces: Iterable[bytes],
+    header: Header,
+    patterns: _Patterns,
+    *,
+    fast: bool,
+    listed: int,
+) -> Iterator[Block]:
+    line = header.form.before + 2
+    budget = MAX_UNCERTAIN
+    # This open run of uncertain lines is read again together with the lines after it.
+    opened = b""
+    for text, final in _in_lines(pieces):
+        text = opened + text
+        if not text:
+            continue
+        block, lines, used = _read_block(
+            _utf8(text),
+            header,
+            patterns,
+            line,
+            final=final,
+            fast=fast,
+            budget=budget,
+            listed=listed,
+        )
+        yield block
+        budget -= block.tried
+        opened = b"" if used == lines else b"\n".join(text.split(b"\n")[used:])
+        line += used
+
+
+def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Cut the pieces behind line ends; say of each whether it is the last."""
+    begun = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield begun + piece[:end], False
+            begun = piece[end:]
+        else:
+            # The line is too long to be read anyway: one line may be a whole 40 MB file.
+            begun = (begun + piece)[: 2 * MAX_LINE_BYTES]
+    yield begun, True
+
+
+def _utf8(block: bytes) -> bytes:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return b"\n".join(text_of_line(line).encode() for line in block.split(b"\n"))
+    return block
+
+
+def _read_block(
+    text: bytes,
+    header: Header,
+    patterns: _Patterns,
+    line: int,
+    *,
+    final: bool,
+    fast: bool,
+    budget: int,
+    listed: int,
+) -> tuple[Block, int, int]:
+    """Return the block, its number of lines, and how many of them were used."""
+    lines = pl.read_lines(text).with_row_index("index")
+    shaped = bool(_certain(lines, patterns.shaped).all())
+    certain = (
+        pl.repeat(True, lines.height, eager=True) if shaped else _certain(lines, patterns.certain)
+    )
+    if certain.all():
+        frame = _read_certain(text, header, lines.height, fast=fast)
+        return (
+            Block(
+                _numbered(_as_seen(frame, text), lines["index"], line),
+                [],
+                0,
+                0,
+                [],
+                0,
+                shaped,
+            ),
+            lines.height,
+            lines.height,
+        )
+    lines = _classified(lines.with_columns(certain=certain), header)
+    raw = text.split(b"\n")[: lines.height]
+    others = Uncertain(raw, header, line, budget, listed)
+    others.read(lines, final=final)
+    frame = _read_certain(
+        b"\n".join(compress(raw, certain)),
+        header,
+        int(certain.sum()),
+        fast=fast,
+    )
+    frame = pl.concat(
+        [_numbered(frame, lines.filter("certain")["index"], line), others.frame()],
+    ).sort("line")
+    block = Block(
+        _as_seen(frame, text),
+        others.faults,
+        others.fault_count,
+        others.tried,
+        others.named,
+        others.unnamed,
+        shaped=False,
+    )
+    return block, lines.height, others.used
+
+
+def _as_seen(frame: pl.DataFrame, text: bytes) -> pl.DataFrame:
+    """Return the cells without what keeps a spreadsheet from reading them as numbers."""
+    if b'="' not in text:
+        return frame
+    return frame.with_columns(pl.col(pl.String).str.replace(_AS_TEXT, "${1}"))
+
+
+def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
+    return frame.insert_column(0, (index + line).cast(pl.UInt32).alias("line"))
+
+
+class _Patterns:
+    """Build the pattern of a certain line: any cells, or cells that have their field's shape."""
+
+    def __init__(self, header: Header, shapes: Mapping[str, str]) -> None:
+        between = re.escape(header.form.delimiter)
+        cell = rf'(?:(?:"[^"\x00]*")+|[^"{between}\r\n\x00]*)'
+        cells = [cell] * len(header.names)
+        self.certain = f"^{between.join(cells)}$"
+        for field in shapes.keys() & header.positions.keys():
+            cells[header.positions[field]] = f'(?:"{shapes[field]}"|{shapes[field]})'
+        self.shaped = f"^{between.join(cells)}$"
+
+
+def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
+    line = pl.col("line")
+    certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(pattern)
+    # The streaming engine uses every core for one column; the other engine uses a single one.
+    return lines.lazy().select(certain).collect(engine="streaming").to_series()
+
+
+def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
+    """Return for each line: its index; whether it is certain, blank, or hopeless (cannot begin a
+    record); its cells; the next line that ends any record.
+    """
+    line = pl.col("line")
+    delimiter = header.form.delimiter
+    cells = line.str.count_matches(delimiter, literal=True) + 1
+    ends_blank = line.str.strip_chars_end(" \r").str.ends_with(delimiter)
+    too_many = (cells > len(header.names)) & ~ends_blank
+    return lines.select(
+        "index",
+        "certain",
+        cells=cells,
+        blank=line.str.strip_chars(f"{WHITE}{delimiter}") == "",
+        hopeless=~pl.col("certain")
+        & ~line.str.contains('"', literal=True)
+        & ((cells < header.needed) | too_many),
+        next_barrier=pl.when(pl.col("certain") | (line.str.len_bytes() > MAX_LINE_BYTES))
+        .then("index")
+        .shift(-1)
+        .backward_fill()
+        .fill_null(lines.height),
+    )
+
+
+def _read_certain(
+    text: bytes,
+    header: Header,
+    count: int,
+    *,
+    fast: bool,
+) -> pl.DataFrame:
+    """Split certain lines into cells."""
+    schema = dict.fromkeys(header.positions, pl.String)
+    if fast and count:
+        try:
+            frame = pl.read_csv(
+                text,
+                has_header=False,
+                separator=header.form.delimiter,
+                infer_schema=False,
+                empty_string_is_null=False,
+            )
+        except pl.exceptions.PolarsError:
+            frame = pl.DataFrame()
+        if frame.shape == (count, len(header.names)):
+            return frame.select(
+                frame.to_series(at).alias(field) for field, at in header.positions.items()
+            )
+    # Certain lines should hold only cells that polars can read; if one does not, the csv module
+    # decides.
+    records = csv.reader(
+        io.StringIO(text.decode(), newline=""), delimiter=header.form.delimiter, strict=True
+    )
+    return pl.DataFrame(
+        [[cells[at] for at in header.positions.values()] for cells in records],
+        schema=schema,
+        orient="row",
+    )

@@ -1,0 +1,319 @@
+"""Ends an import as finished, failed or cancelled, in one transaction under the seller's row, which
+also ends the lease.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note_by
+from cardsync.access.models import Account
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.seller_state.exported import NOTHING, end_pricing, fingerprint
+from cardsync.agents.seller_state.state import Lease, hold_lease, own_state
+from cardsync.agents.sync import cancel as sync_cancel
+from cardsync.imports.judge_upload import Verdict
+from cardsync.imports.outcome import Outcome
+from cardsync.platform import clock
+from cardsync.platform.database.session import run
+from cardsync.platform.work.jobs import Work
+from cardsync.platform.work.metrics import UPLOAD_SECONDS, UPLOADS
+from cardsync.platform.work.models import State, Upload
+from cardsync.platform.work.piece import CancelRequested
+from cardsync.prices.models import PriceRun
+from cardsync.prices.runs.ended import Ended, settle
+from cardsync.prices.runs.reprice import begin
+from cardsync.prices.runs.run_reads import count_changes
+from cardsync.prices.runs.sale_runs import begun_since
+from cardsync.stock.cards.chosen_match import keep_settled
+from cardsync.stock.cards.write import Slab, Writer, bury
+from cardsync.stock.contributions.promote import promote
+from cardsync.stock.pictures.ask import ask_for_pictures
+from cardsync.stock.quick_add.shown_by_import import note_shown
+
+log = structlog.get_logger(__name__)
+
+
+async def finish(
+    writer: Writer,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+    gone: list[Slab],
+    *,
+    reprice: bool,
+    pictures: bool,
+) -> None:
+    """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
+    lease together.
+
+    With `reprice`, a run over the stored cards follows, since rules have queries. With `pictures`,
+    those of new cards are looked for.
+    """
+    now = clock.now()
+    seller_id, in_review = upload.seller_id, bool(verdict.review)
+    end: State = "awaiting_review" if in_review else "done"
+    async with writer.database.tenant(seller_id) as session:
+        await bury(session, writer, gone)
+        state = await own_state(session, writer.lease)
+        row = await _settled(session, upload, end, now)
+        row.report = outcome.report
+        await _end_run(session, upload, verdict, outcome, now)
+        await _supersede_reviews(session, upload)
+        await settle(session, state, _ended(upload, outcome, in_review, reprice), now)
+        if outcome.sold is not None:
+            await begun_since(session, state, upload.begun_at or upload.received_at, now)
+        await keep_settled(session, seller_id)
+        await promote(session, seller_id)
+        await note_shown(session, seller_id, now)
+        state.review_upload_id = upload.id if in_review else None
+        await _keep_names(session, upload, verdict, outcome)
+        _note(session, upload, outcome.report, now)
+        if reprice:
+            await begin(session, seller_id, "sync", now, upload_id=upload.id)
+        if pictures:
+            await ask_for_pictures(session, seller_id)
+        outcome_word = "in_review" if in_review else "completed"
+        await sync_state.upload_finished(session, seller_id, outcome_word, now)
+        await hold_lease(session, writer.lease, now)
+        await sync_state.release_lease(session, writer.lease)
+    _count(upload, end, now)
+    log.info(
+        "upload_imported",
+        seller_id=seller_id,
+        upload_id=upload.id,
+        **{name: outcome.report[name] for name in COUNTS},
+    )
+
+
+async def _end_run(
+    session: AsyncSession,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+    now: datetime,
+) -> None:
+    """End the pricing run of the upload with its counts."""
+    report = outcome.report
+    counts = {
+        "priced": report["priced"],
+        "blocked": report["blocked"],
+        **outcome.moves,
+        "changed": await count_changes(session, upload.seller_id, verdict.run_id),
+        "cards": report["applied"],
+        "receipts": outcome.receipts,
+        "reviewed": outcome.reviews.waiting.height if outcome.reviews else 0,
+    }
+    state = "awaiting_review" if verdict.review else "completed"
+    await session.execute(
+        update(PriceRun)
+        .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
+        .values(state=state, finished_at=now, summary=counts)
+    )
+
+
+def _ended(
+    upload: Upload,
+    outcome: Outcome,
+    in_review: bool,
+    reprice: bool,
+) -> Ended:
+    """Return the findings of the upload's pricing; a run after it leaves the agent's task."""
+    changed = bool(outcome.report["changed"])
+    return Ended(
+        outcome.fingerprint,
+        completed=not in_review and not reprice,
+        pushes=changed and not reprice,
+        withdraws=outcome.fingerprint == NOTHING and not reprice,
+        cycle=upload.sync_cycle_id,
+        limited=outcome.limited,
+        lines=outcome.lines,
+        sold=outcome.sold,
+        reviews=outcome.reviews,
+        confirmed=outcome.confirmed,
+        followed=reprice,
+    )
+
+
+async def settle_and_release(work: Work, lease: Lease) -> None:
+    """Settle the export after a run that did not end by itself: store its fingerprint if the run
+    changed it, then release the lease.
+
+    Raises LeaseLost.
+    """
+    try:
+        async with work.database.tenant(lease.seller_id) as session:
+            own = await own_state(session, lease)
+            await hold_lease(session, lease, clock.now())
+            if own.export_fingerprint is None:
+                await end_pricing(session, own, await fingerprint(session, lease.seller_id))
+            await sync_state.release_lease(session, lease)
+    except CancelRequested:
+        await sync_cancel.end_held(work, lease)
+
+
+COUNTS = (
+    "rows",
+    "applied",
+    "rejected_count",
+    "matched",
+    "provisional",
+    "ambiguous",
+    "gone",
+    "priced",
+    "changed",
+)
+
+
+async def _settled(
+    session: AsyncSession,
+    upload: Upload,
+    state: State,
+    now: datetime,
+) -> Upload:
+    statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+    row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+    row.state = state
+    row.finished_at = now
+    return row
+
+
+async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
+    """Discard the earlier uploads that waited for the seller's answer, or that the seller confirmed
+    just now: a newer upload was imported.
+    """
+    ids = {
+        "now": clock.now(),
+        "seller": upload.seller_id,
+        "id": upload.id,
+    }
+    await session.execute(
+        text("""
+            WITH older AS (
+                SELECT id, state FROM upload
+                 WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
+                   AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
+            ), counted AS (
+                UPDATE sync_state SET uploads_open = greatest(
+                    uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
+                 WHERE seller_id = :seller
+            ), runs AS (
+                UPDATE price_run SET state = 'discarded', finished_at = :now
+                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
+            )
+            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller
+                AND id IN (SELECT id FROM older)
+        """),
+        ids,
+    )
+
+
+async def _keep_names(
+    session: AsyncSession,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+) -> None:
+    """Keep which product lines and sets the upload showed."""
+    if verdict.believable:
+        await _snapshot_lines(session, upload, outcome.lines)
+    if outcome.new_lines:
+        await _enable_lines(session, upload.seller_id, outcome.new_lines)
+    await _keep_sets(session, upload.seller_id, outcome.sets)
+
+
+async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str]) -> None:
+    await session.execute(
+        text("""
+            INSERT INTO line_snapshot (seller_id, product_line, upload_id, observed_at)
+            SELECT :seller, line, :upload, :observed_at FROM unnest(CAST(:lines AS text[])) line
+            ON CONFLICT (seller_id, product_line) DO UPDATE
+               SET upload_id = excluded.upload_id, observed_at = excluded.observed_at
+        """),
+        {
+            "seller": upload.seller_id,
+            "upload": upload.id,
+            "observed_at": upload.exported_at,
+            "lines": lines,
+        },
+    )
+
+
+async def _keep_sets(session: AsyncSession, seller_id: int, sets: list[str]) -> None:
+    """Keep the names of the sets in stock, which completing a search reads."""
+    await run(session, _SETS, {"seller": seller_id, "sets": sets})
+
+
+_SETS = """
+    INSERT INTO seller_set (seller_id, set_name)
+    SELECT :seller, named FROM unnest(CAST(:sets AS text[])) AS named
+    ON CONFLICT (seller_id, set_name) DO NOTHING
+"""
+
+
+async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
+    """Add lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    account = await session.get_one(Account, seller_id, with_for_update=True)
+    new = [line for line in lines if line not in account.disabled_lines]
+    account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
+
+
+def _note(
+    session: AsyncSession,
+    upload: Upload,
+    report: dict[str, Any],
+    now: datetime,
+) -> None:
+    summary = (
+        f"upload {upload.id}: {report['applied']} cards, {report['changed']} new prices,"
+        f" {report['gone']} sold out"
+    )
+    note_by(session, upload.seller_id, "sync", "inventory.imported", summary, now)
+
+
+async def fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str,
+    message: str,
+) -> None:
+    """Close an upload that cannot be imported to the end; slabs already committed stay."""
+    now = clock.now()
+    async with work.database.tenant(upload.seller_id) as session:
+        own = await own_state(session, lease)
+        known = await session.scalar(
+            select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+        )
+        if known != "processing":
+            # The failure came after the upload's last commit, so its end stays as stored.
+            await sync_state.release_lease(session, lease)
+            return
+        row = await _settled(session, upload, "failed", now)
+        row.error_code = code
+        row.error_message = message
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+            .values(state="failed", finished_at=now)
+        )
+        if own.review_upload_id == upload.id:
+            own.review_upload_id = None
+        await end_pricing(session, own, await fingerprint(session, upload.seller_id))
+        if own.cancel_requested_at is not None:
+            await session.flush()
+            await sync_cancel.end(session, own, now)
+        else:
+            await sync_state.upload_finished(session, upload.seller_id, "failed", now)
+            await sync_state.release_lease(session, lease)
+    _count(upload, "failed", now)
+
+
+def _count(upload: Upload, state: str, now: datetime) -> None:
+    UPLOADS.labels(state).inc()
+    UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())

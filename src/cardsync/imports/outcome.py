@@ -1,0 +1,161 @@
+"""Puts together what the last transaction of an import keeps: report, run and figures. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from cardsync.agents.seller_state.exported import asks, fingerprint_of
+from cardsync.catalog.printings import PRINTINGS
+from cardsync.imports import diff
+from cardsync.imports.judge_upload import Verdict
+from cardsync.imports.parse import Parsed
+from cardsync.imports.price import Prices
+from cardsync.platform import limits
+from cardsync.prices.decisions import on_sale
+from cardsync.prices.decisions.found_in_run import Found
+from cardsync.stock.cards import write
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a run that its last transaction stores: the report, what the export holds from
+    now on, the lines that were seen, those that are new to the account, the sets in stock, and the
+    counts and values of the moves.
+    """
+
+    report: dict[str, Any]
+    fingerprint: str
+    lines: list[str]
+    new_lines: list[str]
+    sets: list[str]
+    moves: dict[str, int]
+    # Where the run's receipts are, and whose prices a cap limits.
+    receipts: str | None = None
+    limited: pl.DataFrame | None = None
+    # The leaps that the seller said yes to, where that is why the upload waited.
+    confirmed: pl.DataFrame | None = None
+    # The priced cards, if targets were set, and which of them are a sale's.
+    sold: on_sale.OnSale | None = None
+    reviews: Found | None = None
+
+
+def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the notes on rows that were kept: conditions that can't be read, ids that a custom
+    listing shares with another card.
+    """
+    shared = pl.col("custom") & pl.col("listing_id").is_duplicated()
+    column = pl.when(shared).then(pl.lit("TCGplayer Id")).otherwise(pl.lit("Condition"))
+    code = pl.when(shared).then(pl.lit("shared_id")).otherwise(pl.lit("unreadable_condition"))
+    message = (
+        pl.when(shared)
+        .then(
+            pl.format(
+                "TCGplayer Id {} is shared by several listings: their prices are not exported",
+                "listing_id",
+            )
+        )
+        .otherwise(
+            pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60)),
+        )
+    )
+    evidence_rows = rows.select(
+        "line", "custom", "listing_id", "condition", "condition_label"
+    ).filter(shared | pl.col("condition").is_null())
+    return evidence_rows.select("line", column=column, code=code, message=message)
+
+
+def _new_printings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a note for each printing that no table has, at the first of its `len` rows. A label
+    that says no printing has the empty one.
+    """
+    new = rows.select("line", "printing").filter(~pl.col("printing").is_in(["", *PRINTINGS]))
+    found = new.group_by("printing").agg(pl.col("line").min(), pl.len())
+    message = pl.format("New printing '{}': it is kept as this text in {} rows", "printing", "len")
+    return found.select(
+        "line", "len", column=pl.lit("Condition"), code=pl.lit("new_printing"), message=message
+    )
+
+
+def _report_of(
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    blocked: dict[str, int],
+    verdict: Verdict,
+) -> dict[str, Any]:
+    """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
+    new = _new_printings(rows)
+    notes = pl.concat([_notes_on(rows), new.drop("len")]).sort("line", maintain_order=True)
+    matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
+    return {
+        **_read_as(parsed),
+        "rows": parsed.rows,
+        "applied": rows.height,
+        "new": verdict.new,
+        "skipped": parsed.rejected_count,
+        "duplicates": parsed.duplicates,
+        "rejected_count": parsed.rejected_count,
+        "rejected": [asdict(row) for row in parsed.rejected],
+        "noted_count": parsed.noted_count + notes.height,
+        "noted": [asdict(row) for row in parsed.noted]
+        + notes.head(limits.REJECTED_LISTED - len(parsed.noted)).to_dicts(),
+        "matched": matches.get("matched", 0),
+        "provisional": matches.get("provisional", 0),
+        "ambiguous": matches.get("ambiguous", 0),
+        "new_printing": int(new["len"].sum()),
+        "gone": verdict.gone,
+        "priced": 0
+        if verdict.review
+        else rows.select(pl.col("target_price").is_not_null().sum()).item(),
+        "changed": 0 if verdict.review else rows.select((asks() & ~pl.col("gone")).sum()).item(),
+        "blocked": blocked,
+        "review": verdict.review,
+        "product_lines": rows["product_line"].unique().sort().to_list(),
+    }
+
+
+def _read_as(parsed: Parsed) -> dict[str, Any]:
+    """Return the product lines by which the file was read, if not all rejected rows are listed: the
+    others are found again in the file.
+    """
+    if parsed.rejected_count == len(parsed.rejected):
+        return {}
+    lines = parsed.read_as
+    return {
+        "read_as": {
+            "enabled": lines.enabled,
+            "disabled": lines.disabled,
+            "allow_unknown": lines.allow_unknown,
+        }
+    }
+
+
+def _sets_of(rows: pl.DataFrame) -> list[str]:
+    named = rows.select("set_name", "gone").filter(~pl.col("gone") & (pl.col("set_name") != ""))
+    return named["set_name"].unique().sort().to_list()
+
+
+def outcome_of(
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    stored: pl.DataFrame,
+    absent: pl.DataFrame,
+    prices: Prices,
+    verdict: Verdict,
+) -> Outcome:
+    """Return what the last transaction keeps, but for the receipts and the new cards' matches."""
+    exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
+    return Outcome(
+        _report_of(parsed, rows, prices.blocked, verdict),
+        fingerprint_of(exported.write_csv(include_header=False).encode()),
+        rows["product_line"].unique().to_list(),
+        list(parsed.new_lines),
+        _sets_of(rows),
+        prices.moves,
+        limited=prices.limited,
+        confirmed=prices.confirmed,
+        sold=prices.sold,
+        reviews=prices.reviews,
+    )

@@ -1,0 +1,343 @@
+"""Parses an inventory upload into a typed frame and its faults, by the account's product lines.
+Pure.
+
+Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
+columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and its
+row stays; any other bad cell leaves its row out. Where TCG Marketplace Price is blank, My Store
+Price is the price.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from cardsync.catalog.marketplace_columns import COLUMNS
+from cardsync.imports import csv_format, csv_header
+from cardsync.imports.csv_format import WHITE, Block
+from cardsync.imports.csv_header import Header
+from cardsync.imports.typed_cells import PRICES, codes_of, mapped, numbers_of, plain_of
+from cardsync.platform import limits
+from cardsync.platform.errors import InvalidCsv
+from cardsync.platform.work.prefetch import ahead
+
+TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
+FRAME_COLUMNS = (
+    "line", "listing_id", "product_line", "product_line_label", *TEXTS,
+    "market", "direct_low", "low_with_shipping", "low", "price", "my_store_priced", "quantity", "custom",
+)  # fmt: skip
+MAX_LABEL_CHARS = 100
+# No file has as many rows.
+_EVERY = 1 << 31
+
+
+@dataclass(frozen=True)
+class Rejected:
+    line: int
+    column: str | None
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ProductLines:
+    """`by_label` maps the case-folded label of every known line to its internal name.
+
+    `enabled` holds the account's lines, the default first; `disabled` those that the seller
+    switched off.
+    """
+
+    by_label: Mapping[str, str]
+    enabled: tuple[str, ...]
+    allow_unknown: bool = False
+    disabled: tuple[str, ...] = ()
+
+    def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
+        """Return the internal name that a cell means, or the code of the reason why it cannot be
+        used.
+        """
+        label = label.strip()
+        if not label:
+            name = when_blank or next(iter(self.enabled), None)
+        else:
+            folded = label.casefold()
+            name = self.by_label.get(folded, folded if folded in self._names else None)
+        if name is None and self.allow_unknown and len(label) <= MAX_LABEL_CHARS:
+            name = re.sub(r"\W+", "_", label.casefold()).strip("_") or None
+            if name is not None and name not in self._names:
+                return name, None
+        if name is None:
+            return None, "unknown_product_line"
+        return (name, None) if name in self.enabled else (None, "product_line_not_enabled")
+
+    @property
+    def _names(self) -> set[str]:
+        return {
+            *self.by_label.values(),
+            *self.enabled,
+            *self.disabled,
+        }
+
+
+@dataclass
+class Parsed:
+    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that a
+    later row replaced.
+    """
+
+    frame: pl.DataFrame
+    read_as: ProductLines
+    # The report lists at most this number of rejected rows.
+    listed: int = limits.REJECTED_LISTED
+    rows: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    rejected_count: int = 0
+    duplicates: int = 0
+    noted: list[Rejected] = field(default_factory=list)
+    noted_count: int = 0
+    lines: list[str] = field(default_factory=list)
+    new_lines: dict[str, str] = field(default_factory=dict)
+    # The file names these listings in rows that were left out: their cards are neither updated nor
+    # gone.
+    rejected_ids: list[int] = field(default_factory=list)
+    # Rows that were left out and whose listing cannot be read.
+    unnamed: int = 0
+
+    def note(self, code: str, message: str, line: int = 1) -> None:
+        """Note something about the whole file, at the line of its header."""
+        self.noted_count += 1
+        self.noted = [Rejected(line, None, code, message), *self.noted][: limits.REJECTED_LISTED]
+
+
+def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
+    """Parse a file's bytes, which come in pieces. Raises InvalidCsv when there is no usable header
+    or no data row, and whatever the pieces raise; nothing else, whatever the bytes.
+    """
+    pieces = iter(pieces)
+    try:
+        header, blocks = csv_format.read(pieces, shapes=plain_of)
+    except InvalidCsv:
+        # A fault of the body is reported before a fault of its text: a bomb is not reported as a
+        # file without a header.
+        deque(pieces, maxlen=0)
+        raise
+    parsed = Parsed(pl.DataFrame(), lines)
+    labels = _Labels(lines, product_line)
+    frames = [_typed(block, header, labels, parsed) for block in ahead(blocks)]
+    if not parsed.rows:
+        raise csv_header.no_data_row(header)
+    if said := header.form.said():
+        parsed.note("read_as", f"the file was read as {said}", header.form.before + 1)
+    parsed.frame, parsed.duplicates = _last_of_each(frames)
+    parsed.lines = sorted(parsed.frame["product_line"].unique())
+    parsed.new_lines = {name: label for name, label in labels.new.items() if name in parsed.lines}
+    return parsed
+
+
+def every_rejected(
+    pieces: Iterable[bytes],
+    lines: ProductLines,
+    product_line: str | None,
+) -> Iterator[Rejected]:
+    """Yield all the rows that `parse` rejects of the same bytes, in the order of the file, without
+    storing more than those of one piece.
+    """
+    header, blocks = csv_format.read(pieces, shapes=plain_of, listed=_EVERY)
+    labels = _Labels(lines, product_line)
+    for block in blocks:
+        parsed = Parsed(pl.DataFrame(), lines, _EVERY)
+        _typed(block, header, labels, parsed)
+        yield from parsed.rejected
+
+
+class _Labels:
+    """The product line labels of one file. Each is resolved once."""
+
+    def __init__(self, lines: ProductLines, when_blank: str | None) -> None:
+        self.lines = lines
+        self.when_blank = when_blank
+        self.seen: dict[str, tuple[str | None, str | None]] = {}
+        self.new: dict[str, str] = {}
+
+    def columns(self, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """Return for each label the internal name, and the code of the reason where it has none."""
+        unique = labels.unique().to_list()
+        for label in unique:
+            if label not in self.seen:
+                self.seen[label] = name, _ = self.lines.resolve(label, self.when_blank)
+                if name is not None and name not in self.lines.enabled:
+                    self.new.setdefault(name, label.strip())
+        names, codes = (
+            zip(*(self.seen[label] for label in unique), strict=True) if unique else ((), ())
+        )
+        return mapped(labels, unique, names, pl.String), mapped(labels, unique, codes, pl.String)
+
+
+def _typed(
+    block: Block,
+    header: Header,
+    labels: _Labels,
+    parsed: Parsed,
+) -> pl.DataFrame:
+    """Return a block's good rows; the other rows and the bad prices are reported in `parsed`."""
+    texts = block.frame
+    texts = texts.with_columns(
+        pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns
+    )
+    prices = [name for name in PRICES if name in header.positions]
+    names, line_codes = labels.columns(texts["product_line_label"])
+    numbers, bad = numbers_of(texts, prices, header.form.decimal, shaped=block.shaped)
+    frame = texts.with_columns(
+        *numbers,
+        product_line=names,
+        custom=(pl.col("photo_url").str.strip_chars() != "")
+        & (pl.col("title").str.strip_chars() != ""),
+    )
+    frame = frame.with_columns(
+        pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions
+    )
+    frame = frame.with_columns(
+        price=pl.coalesce("price", "my_store_price"),
+        my_store_priced=pl.col("price").is_null() & pl.col("my_store_price").is_not_null(),
+    )
+    code = codes_of(texts, bad, line_codes)
+    good = code.is_null()
+    if not good.all():
+        said = ~_says_nothing(texts, header) | good
+        if not said.all():
+            texts, frame = texts.filter(said), frame.filter(said)
+            code, good = code.filter(said), good.filter(said)
+            bad = {name: flags.filter(said) for name, flags in bad.items()}
+            block = block._replace(frame=block.frame.filter(said))
+    parsed.rows += texts.height + block.fault_count
+    parsed.rejected_ids += [*block.named, *frame["listing_id"].filter(~good).drop_nulls()]
+    parsed.unnamed += block.unnamed + int((~good & (frame["listing_id"].fill_null(0) == 0)).sum())
+    _report_rejected(block, code, header, parsed)
+    _report_noted(
+        texts,
+        {name: flags & good for name, flags in bad.items() if name in prices},
+        header,
+        parsed,
+    )
+    frame = frame.select(FRAME_COLUMNS)
+    # Most blocks have no row to leave out, and a filter copies everything.
+    return frame if good.all() else frame.filter(good)
+
+
+def _says_nothing(texts: pl.DataFrame, header: Header) -> pl.Series:
+    """Return which rows are of blank cells alone, which spreadsheets leave behind, and which repeat
+    the header, because a person has joined several files.
+    """
+    cells = {name: pl.col(name).str.strip_chars(WHITE) for name in header.positions}
+    return texts.select(
+        pl.all_horizontal(cell == "" for cell in cells.values())
+        | pl.all_horizontal(
+            cell == header.names[header.positions[name]] for name, cell in cells.items()
+        )
+    ).to_series()
+
+
+# Each code's column, and the sentence about its cell.
+_SAYS = {
+    "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
+    "missing_name": ("product_name", "{column} is blank"),
+    "text_too_long": ("set_name", "{column} is longer than 500 characters: {text!r}"),
+    "unknown_product_line": (
+        "product_line_label",
+        "cardsync doesn't price {text!r}, so this row was skipped",
+    ),
+    "product_line_not_enabled": (
+        "product_line_label",
+        "{text!r} is turned off in your settings, so this row was skipped",
+    ),
+    "bad_quantity": ("quantity", "{column} is {text!r}, not a whole number from 0 to 2147483647"),
+    "bad_price": ("price", "{column} {text!r} isn't a price"),
+}
+
+
+def _says(
+    line: int,
+    code: str,
+    text: str,
+    header: Header,
+    name: str | None = None,
+) -> Rejected:
+    own, words = _SAYS[code]
+    column = header.name_of(name or own)
+    text = text if len(text) <= 60 else f"{text[:59]}…"
+    return Rejected(
+        line,
+        column,
+        code,
+        words.format(column=column, text=text),
+    )
+
+
+def _report_rejected(
+    block: Block,
+    code: pl.Series,
+    header: Header,
+    parsed: Parsed,
+) -> None:
+    wrong = block.frame.with_columns(code).filter(pl.col("code").is_not_null())
+    parsed.rejected_count += wrong.height + block.fault_count
+    room = parsed.listed - len(parsed.rejected)
+    said = [
+        _says(
+            row["line"],
+            row["code"],
+            row[_SAYS[row["code"]][0]],
+            header,
+        )
+        for row in wrong.head(room).iter_rows(named=True)
+    ]
+    said += [Rejected(*fault) for fault in block.faults]
+    parsed.rejected += sorted(said, key=lambda row: row.line)[:room]
+
+
+def _report_noted(
+    texts: pl.DataFrame,
+    bad: dict[str, pl.Series],
+    header: Header,
+    parsed: Parsed,
+) -> None:
+    parsed.noted_count += sum(int(flags.sum()) for flags in bad.values())
+    room = limits.REJECTED_LISTED - len(parsed.noted)
+    said = [
+        _says(line, "bad_price", text, header, name)
+        for name, flags in bad.items()
+        for line, text in texts.filter(flags).select("line", name).head(room).iter_rows()
+    ]
+    parsed.noted += sorted(said, key=lambda row: row.line)[:room]
+
+
+def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
+    """Return the last row of each listing. Custom listings share their id; their titles distinguish
+    them.
+    """
+    keys = pl.concat(
+        frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))
+        for frame in frames
+    )
+    # Few ids come twice, and only those are worth comparing together with their titles.
+    keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
+    replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]
+    if replaced.is_empty():
+        return _one(frames), 0
+    start = 0
+    for index, frame in enumerate(frames):
+        # The blocks are taken one after the other, so that there are never two copies of all rows.
+        at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
+        frames[index] = frame.filter(~at.is_in(replaced.implode()))
+        start += frame.height
+    return _one(frames), replaced.len()
+
+
+def _one(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    # The frame becomes one piece. Otherwise the next column that is added would copy all others
+    # beside the parsed ones.
+    return pl.concat(frames, rechunk=True)

@@ -1,0 +1,36 @@
+"""Takes an upload to a presigned address into the local store.
+
+Every other store takes such uploads itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable
+
+from cardsync.platform import errors, limits
+from cardsync.platform.storage import LocalStore, ObjectExists, Store, spool_body
+
+
+def local(store: Store) -> LocalStore:
+    """Return the local store. Raises NotFound where the object store takes uploads itself."""
+    if not isinstance(store, LocalStore):
+        raise errors.NotFound("uploads go directly to the object store")
+    return store
+
+
+async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
+    """Store the body; an address takes one upload. Raises AlreadyUsed, PayloadTooLarge."""
+    if await store.exists(key):
+        raise errors.AlreadyUsed
+    with store.spool() as (path, file):
+        await spool_body(
+            file,
+            body,
+            limits.PRESIGNED_PLAIN_BYTES,
+            limits.PRESIGNED_COMPRESSED_BYTES,
+        )
+        file.flush()
+        try:
+            await store.write(key, path)
+        except ObjectExists:
+            raise errors.AlreadyUsed from None

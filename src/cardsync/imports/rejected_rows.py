@@ -1,0 +1,175 @@
+"""Writes the rejected rows of an upload as a CSV for people to correct, and the whole file with the
+corrected rows in their place. Pure.
+
+The rows keep the file's own columns; `Line` says which line each one was, and `Reason` why it was
+rejected. A rejected row that is not in the corrected file stays as it was, so that its card is
+kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+from cardsync.imports.csv_header import Header, read_whole
+from cardsync.imports.parse import Rejected
+from cardsync.imports.uncertain_records import MAX_RECORD_LINES
+from cardsync.platform.errors import InvalidCsv
+from cardsync.platform.table_text import NotATable, read_table, text_of_line, typed_whole, unwrapped
+from cardsync.web.csv_parts import PART
+from cardsync.web.safe_texts import as_it_was, encoded
+
+LINE, REASON = "Line", "Reason"
+
+
+class _Lines:
+    """The lines of a file, by their numbers from 1 on, only forwards."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._line = 1
+        self._at = 0
+
+    def start(self, line: int) -> int | None:
+        """Return where the line begins, None behind the last."""
+        while self._line < line:
+            end = self._data.find(b"\n", self._at)
+            if end < 0:
+                return None
+            self._at = end + 1
+            self._line += 1
+        return self._at
+
+    def near(self) -> Iterator[bytes]:
+        """Yield the line that was asked for, and as many behind it as a record may have."""
+        at = self._at
+        for _ in range(MAX_RECORD_LINES):
+            end = self._data.find(b"\n", at)
+            yield self._data[at:] if end < 0 else self._data[at:end]
+            if end < 0:
+                return
+            at = end + 1
+
+
+def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
+    """Yield the rejected rows of a file, inflated, in the order of its lines."""
+    header, data = read_whole(data)
+    lines = _Lines(data)
+    width = len(header.names)
+    yield encoded([[*header.names, LINE, REASON]])
+    part: list[list[Any]] = []
+    for line, said in groupby(rejected, key=lambda row: row.line):
+        if line < header.form.before + 2 or lines.start(line) is None:
+            continue
+        cells, _ = _record(lines, header)
+        whole = [*cells[:width], *[""] * (width - len(cells))]
+        reasons = "; ".join(row.message for row in said)
+        # Surplus cells are put after the reason, where they cannot be taken for others.
+        part.append([*whole, line, reasons, *cells[width:]])
+        if len(part) == PART:
+            yield encoded(part)
+            part = []
+    if part:
+        yield encoded(part)
+
+
+def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
+    """Return the file with the mended rows instead of those that were rejected. Raises InvalidCsv
+    if the mended file has other columns, or rows that are no rejected ones.
+    """
+    header, data = read_whole(data)
+    rows = _mended_rows(mended, header)
+    known = {row.line for row in rejected if row.line in rows}
+    if strange := [row for line, row in rows.items() if line not in known]:
+        row = min(strange)
+        raise InvalidCsv(
+            f"row {row.number} of the corrected file: {row.given[:20]!r} is not a rejected line"
+        )
+    lines = _Lines(data)
+    parts: list[bytes] = []
+    at = 0
+    for line in sorted(rows):
+        start = lines.start(line)
+        if start is None:
+            break
+        _, span = _record(lines, header)
+        out = io.StringIO()
+        csv.writer(
+            out, delimiter=header.form.delimiter, lineterminator="", quoting=csv.QUOTE_ALL
+        ).writerow(rows[line].cells)
+        # The lines of a record stay as many as they were, so that later numbers still hold.
+        parts += [data[at:start], out.getvalue().encode(), b"\n" * (span - 1)]
+        at = start + sum(map(len, islice(lines.near(), span))) + span - 1
+    return b"".join([*parts, data[at:]])
+
+
+class _Mended(NamedTuple):
+    """A row of the mended file: its number there, the line that it names, and its cells."""
+
+    number: int
+    given: str
+    cells: list[str]
+
+
+def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
+    """Return the rows by the lines that they name; 0 is no line."""
+    try:
+        table = read_table(mended, lambda cells: LINE in cells)
+    except NotATable as e:
+        raise InvalidCsv(f"the corrected file cannot be read: {e}") from e
+    names = [as_it_was(name).strip() for name in table.header]
+    if missing := [name for name in (*header.names, LINE) if name not in names]:
+        raise InvalidCsv(
+            f"line 1 of the corrected file lacks the columns {', '.join(missing)[:200]}"
+        )
+    # Columns may have the same name; the first ones of a name match the first of the file.
+    left = list(enumerate(names))
+    places = []
+    for name in header.names:
+        place = next((place for place in left if place[1] == name), None)
+        if place is None:
+            raise InvalidCsv(f"line 1 of the corrected file has too few {name[:60]!r} columns")
+        left.remove(place)
+        places.append(place[0])
+    at = next(place for place, name in reversed(list(enumerate(names))) if name == LINE)
+    found: dict[int, _Mended] = {}
+    for number, cells, fault in table.rows:
+        if fault:
+            raise InvalidCsv(f"line {number} of the corrected file cannot be read: {fault}")
+        given = cells[at].strip() if at < len(cells) else ""
+        try:
+            line = typed_whole(given, table.form.decimal)
+        except ValueError:
+            line = 0
+        own = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
+        found[line] = _Mended(number, given, own)
+    if not found:
+        raise InvalidCsv(
+            "line 2 of the corrected file is missing: there is no row after the header"
+        )
+    return found
+
+
+def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
+    """Return the cells of the record that begins at the line that was asked for, and how many lines
+    it has.
+    """
+    width = len(header.names)
+    delimiter = header.form.delimiter
+    near = (text_of_line(part) + "\n" for part in lines.near())
+    reader = csv.reader(near, delimiter=delimiter, strict=True)
+    try:
+        cells = unwrapped(next(reader), delimiter)
+    except (csv.Error, StopIteration):
+        cells = []
+    swallowed = any("\n" in cell and cell.count(delimiter) >= width - 1 for cell in cells)
+    if len(cells) == width and not (reader.line_num > 1 and swallowed):
+        return cells, reader.line_num
+    first = text_of_line(next(lines.near())).rstrip("\r")
+    try:
+        return unwrapped(next(csv.reader([first], delimiter=delimiter)), delimiter), 1
+    except (csv.Error, StopIteration):
+        return [first], 1

@@ -1,0 +1,141 @@
+"""Settles an upload or a pricing run that needs review, by the seller's answer.
+
+An upload that waits has a run of its own, and a run that waits may follow a done upload: the route
+of either settles both. A second caller, by either route, finds that no review waits any more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Literal
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.sync import cancel
+from cardsync.imports.accept_inventory import upload_of
+from cardsync.imports.drain import drain_inventory
+from cardsync.platform import errors
+from cardsync.platform.work.jobs import enqueue, mark_due
+from cardsync.platform.work.models import Upload
+from cardsync.prices.models import PriceRun
+from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.writer import Waiting, Writer, write
+from cardsync.prices.runs import reprice, run_reads
+
+Word = Literal["confirmed", "discarded"]
+
+_SET_RUN = """
+    UPDATE price_run SET state = :state, finished_at = :finished_at
+     WHERE seller_id = :seller AND upload_id = :id
+"""
+
+
+async def settle_upload(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    word: Word,
+    now: datetime,
+) -> Upload:
+    """Settle the upload, or the run that followed it. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
+    upload = await upload_of(session, caller.seller_id, upload_id)
+    if upload.state == "done":
+        behind = await reprice.following(session, caller.seller_id, [upload_id])
+        if upload_id in behind:
+            await reprice.settle_review(session, caller, behind[upload_id].id, word, now)
+            return upload
+    return await _SETTLE[word](session, caller, upload_id, now)
+
+
+async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
+    """Settle a run; a key or a token confirms only prices within the loss limits. Raises what
+    `_settle_run` raises, NeedsReview and RefusedByGrant.
+    """
+    do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
+    if word == "discarded":
+        await mode_of_write(writer.session, writer.caller, "pricing.change_set")
+        return await do()
+    waiting = Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True)
+    return await write(writer._replace(confirmed=True), waiting, do)
+
+
+async def _settle_run(
+    session: AsyncSession,
+    caller: Caller,
+    run_id: int,
+    word: Word,
+    now: datetime,
+) -> PriceRun:
+    """Settle the run, or the upload that it belongs to. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
+    run = await run_reads.run_of(session, caller, run_id)
+    if run.upload_id is None:
+        return await reprice.settle_review(session, caller, run_id, word, now)
+    await _SETTLE[word](session, caller, run.upload_id, now)
+    await session.refresh(run)
+    return run
+
+
+async def _confirm(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    now: datetime,
+) -> Upload:
+    """Accept the surprising upload: it runs again and holds nothing back."""
+    await cancel.end_left(session, caller.seller_id, now)
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state = "queued"
+    upload.confirmed = True
+    upload.finished_at = None
+    upload.begun_at = None
+    upload.attempts = 0
+    upload.failures = 0
+    # review_upload_id stays until the run ends: the export holds back until then.
+    state.uploads_open += 1
+    await _set_run(session, upload, "running", None)
+    note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
+    await mark_due(session, caller.seller_id, "inventory")
+    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
+    return upload
+
+
+async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+    """Leave the rows that came as they are, and tombstone and reprice nothing."""
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state = "discarded"
+    upload.finished_at = now
+    state.review_upload_id = None
+    await _set_run(session, upload, "discarded", now)
+    note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
+    return upload
+
+
+async def _set_run(
+    session: AsyncSession,
+    upload: Upload,
+    state: str,
+    finished_at: datetime | None,
+) -> None:
+    ids = {"seller": upload.seller_id, "id": upload.id}
+    await session.execute(text(_SET_RUN), ids | {"state": state, "finished_at": finished_at})
+
+
+_SETTLE = {"confirmed": _confirm, "discarded": _discard}
+
+
+async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> Upload:
+    upload = await upload_of(session, seller_id, upload_id, lock=True)
+    if upload.state != "awaiting_review":
+        raise errors.NotAwaitingReview(
+            f"upload {upload_id} is {upload.state}, not waiting for review"
+        )
+    return upload

@@ -1,0 +1,83 @@
+"""Reports the progress of uploads, with the queue or the pricing run behind each.
+
+Rules with queries price an upload once its rows are written; until that run has ended the upload
+counts as processing, and if the seller discards it, as discarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.sync.cancel import is_cycle_cancelled
+from cardsync.catalog.models import CatalogImport
+from cardsync.imports.shown import (
+    InventoryReport,
+    ListedUpload,
+    QueueBody,
+    UploadReport,
+    listed_report,
+    report_of,
+)
+from cardsync.platform import clock
+from cardsync.platform.work.models import Upload
+from cardsync.platform.work.streams import queue_of
+from cardsync.prices.models import PriceRun
+from cardsync.prices.runs import reprice
+
+Report: TypeAlias = InventoryReport | UploadReport
+_CATALOG: Final = select(select(CatalogImport.id).exists())
+
+
+async def report_on(
+    session: AsyncSession,
+    caller: Caller,
+    upload: Upload,
+    now: datetime,
+) -> Report:
+    report = report_of(upload)
+    if upload.stream != "inventory" and not caller.sees_buyers:
+        # A cell of a row whose columns have shifted may hold a buyer's name or address.
+        for row in report.rejected:
+            row.message = f"{row.column} cannot be read"
+    if isinstance(report, InventoryReport):
+        report.catalog_loaded = bool(await session.scalar(_CATALOG))
+        cycle = upload.sync_cycle_id
+        if report.state == "done" and await is_cycle_cancelled(session, caller.seller_id, cycle):
+            report.cycle_cancelled = True
+    if report.state == "queued":
+        queue = await queue_of(session, upload, now)
+        return msgspec.structs.replace(report, queue=QueueBody(*queue))
+    run = (await _runs_behind(session, [upload])).get(upload.id)
+    return report if run is None else _with_run(report, run)
+
+
+async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:
+    runs = await _runs_behind(session, uploads)
+    reports = [report_of(upload) for upload in uploads]
+    return [
+        listed_report(_with_run(report, runs[report.id]) if report.id in runs else report)
+        for report in reports
+    ]
+
+
+async def _runs_behind(session: AsyncSession, uploads: Sequence[Upload]) -> dict[int, PriceRun]:
+    done = [upload for upload in uploads if upload.state == "done" and upload.stream == "inventory"]
+    if not done:
+        return {}
+    return await reprice.following(session, done[0].seller_id, [upload.id for upload in done])
+
+
+def _with_run(report: Report, run: PriceRun) -> Report:
+    if run.state == "running":
+        return msgspec.structs.replace(report, state="processing", finished_at=None)
+    changes: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
+    if run.state == "discarded" and run.finished_at is not None:
+        changes["finished_at"] = clock.rfc3339(run.finished_at)
+    return msgspec.structs.replace(report, **changes)

@@ -1,0 +1,162 @@
+"""Reads the offers of resolved printings, the printings near a miss, and the known words near a
+mistyped one, in one round trip for all references.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from rapidfuzz.distance import OSA
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.typos import deletes, distance_of, near
+from cardsync.network.resolve import EXPOSED, Printing
+from cardsync.platform import limits
+
+# The number of words tried for a mistyped one, the nearest first.
+_WORDS_TRIED = 8
+
+_OFFERS = f"""
+SELECT 'offer' AS kind, w.id AS of, a.least, a.copies, a.as_of, a.callers,
+       o.price, o.quantity, o.store_name, o.listing_url_template, p.marketplace_product_id,
+       CAST(NULL AS text) AS product_name, CAST(NULL AS text) AS set_name,
+       CAST(NULL AS text) AS set_code, CAST(NULL AS text) AS number, CAST(NULL AS text) AS finish,
+       CAST(NULL AS bigint) AS id, a.hidden
+  FROM unnest(CAST(:ids AS bigint[])) AS w (id)
+  JOIN product p ON p.id = w.id
+ CROSS JOIN LATERAL (
+       SELECT min(o.price) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS least,
+              sum(o.quantity) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS copies,
+              min(s.refreshed_at) FILTER (WHERE {EXPOSED} AND o.price IS NOT NULL) AS as_of,
+              coalesce(bool_or(o.seller_id = :caller AND {EXPOSED} AND o.price IS NOT NULL), false)
+                  AS callers,
+              coalesce(bool_or(o.seller_id <> :caller AND NOT s.exposed AND NOT s.suspended
+                  AND (s.paid_until IS NULL OR s.paid_until > :now)), false) AS hidden
+         FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+        WHERE o.product_id = w.id) AS a
+  LEFT JOIN LATERAL (
+       SELECT min(o.price) AS price, CAST(sum(o.quantity) AS integer) AS quantity,
+              s.store_name, s.listing_url_template
+         FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+        WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED}
+        GROUP BY s.seller_id
+        ORDER BY min(o.price), s.store_name, s.seller_id LIMIT {limits.OFFERS_SHOWN}) AS o ON true
+"""
+_NEARBY = f"""
+SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.product_name,
+       n.set_name, n.set_code, n.number, n.finish, n.id, NULL
+  FROM unnest(CAST(:ids AS bigint[])) AS w (id)
+  JOIN product p ON p.id = w.id
+ CROSS JOIN LATERAL (
+       SELECT q.id, q.product_name, q.set_name, q.set_code, q.number, q.finish
+         FROM product q
+        WHERE q.game = p.game AND q.name_key = p.name_key AND q.id <> p.id AND NOT q.provisional
+        ORDER BY q.set_key IS NOT DISTINCT FROM p.set_key DESC,
+                 q.number_key IS NOT DISTINCT FROM p.number_key DESC, q.set_name, q.number_key,
+                 q.finish_key, q.id
+        LIMIT {limits.NEARBY}) AS n
+ WHERE NOT EXISTS (
+       SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+        WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED})
+"""
+_WORDS = """
+SELECT DISTINCT 'word' AS kind, CAST(NULL AS bigint) AS of, CAST(NULL AS numeric) AS least,
+       CAST(NULL AS bigint) AS copies, CAST(NULL AS timestamptz) AS as_of,
+       CAST(NULL AS boolean) AS callers, CAST(NULL AS numeric) AS price,
+       CAST(NULL AS integer) AS quantity, CAST(NULL AS text) AS store_name,
+       CAST(NULL AS text) AS listing_url_template,
+       CAST(NULL AS bigint) AS marketplace_product_id, d.typed AS product_name,
+       c.word AS set_name, CAST(NULL AS text) AS set_code, CAST(NULL AS text) AS number,
+       CAST(NULL AS text) AS finish, CAST(NULL AS bigint) AS id, CAST(NULL AS boolean) AS hidden
+  FROM unnest(CAST(:typed AS text[]), CAST(:deleted AS text[])) AS d (typed, deleted)
+  JOIN catalog_typo c ON c.deleted = d.deleted
+"""
+
+
+class Offer(NamedTuple):
+    price: Decimal
+    quantity: int
+    store_name: str | None
+    listing_url_template: str | None
+
+
+class Availability(NamedTuple):
+    """Offers of one product; `least` is None where no exposed seller offers it."""
+
+    least: Decimal | None
+    copies: int
+    as_of: datetime | None
+    callers: bool
+    hidden: bool
+    marketplace_product_id: int | None
+    offers: list[Offer]
+
+
+class Answers(NamedTuple):
+    """Availability and near printings by product; the known words near each mistyped one."""
+
+    available: dict[int, Availability]
+    nearby: dict[int, list[Printing]]
+    words: dict[str, list[str]]
+
+
+async def look_up(
+    session: AsyncSession,
+    caller_id: int,
+    ids: Sequence[int],
+    mistyped: Iterable[str],
+    now: datetime,
+) -> Answers:
+    """Ask for everything that resolved references and mistyped words still need."""
+    values: dict[str, Any] = {"ids": list(ids), "now": now, "caller": caller_id}
+    parts = [_OFFERS, _NEARBY] if ids else []
+    pairs = [(word, left) for word in sorted(set(mistyped)) for left in sorted(_deletes(word))]
+    if pairs:
+        parts.append(_WORDS)
+        values |= {"typed": [word for word, _ in pairs], "deleted": [left for _, left in pairs]}
+    answers = Answers({}, defaultdict(list), defaultdict(list))
+    if not parts:
+        return answers
+    for row in await session.execute(text(" UNION ALL ".join(parts)), values):
+        if row.kind == "offer":
+            _add_offer(answers.available, row)
+        elif row.kind == "nearby":
+            shown = (row.product_name, row.set_name, row.set_code, row.number, row.finish)
+            answers.nearby[row.of].append(Printing(row.id, *shown, same_name=True, exact=False))
+        elif row.kind == "word" and near(row.product_name, row.set_name):
+            answers.words[row.product_name].append(row.set_name)
+    return answers._replace(
+        words={word: _nearest(word, some) for word, some in answers.words.items()}
+    )
+
+
+def _deletes(word: str) -> set[str]:
+    return deletes(word) if distance_of(word) else set()
+
+
+def _nearest(typed: str, words: list[str]) -> list[str]:
+    return sorted(words, key=lambda word: (OSA.distance(typed, word), word))[:_WORDS_TRIED]
+
+
+def _add_offer(available: dict[int, Availability], row: Any) -> None:
+    known = available.setdefault(
+        row.of,
+        Availability(
+            row.least,
+            int(row.copies or 0),
+            row.as_of,
+            row.callers,
+            row.hidden,
+            row.marketplace_product_id,
+            [],
+        ),
+    )
+    if row.price is not None:
+        known.offers.append(
+            Offer(row.price, row.quantity, row.store_name, row.listing_url_template)
+        )

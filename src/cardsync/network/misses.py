@@ -1,0 +1,107 @@
+"""Counts unmet demand: the products that callers asked for and that no exposed seller offered. Once
+a few callers asked for a product lately, sellers see it with their number.
+
+A miss is noted in memory, and one set-wise statement after another writes them. A caller is kept as
+a keyed hash of the product and the seller, which can be counted, but neither read nor followed from
+one product to another. The table is limited in size and in time.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.network.network_shown import UnmetBody
+from cardsync.network.resolve import EXPOSED
+from cardsync.platform import limits
+from cardsync.platform.concurrency import flushing
+from cardsync.platform.database.session import Database, run
+
+log = structlog.get_logger(__name__)
+
+_PURPOSE: Final = b"cardsync unmet demand\0"
+_WRITE = f"""
+    INSERT INTO network_miss AS m (product_id, caller, asked_on)
+    SELECT noted.product_id, noted.caller, :day
+      FROM unnest(CAST(:products AS bigint[]), CAST(:callers AS bytea[]))
+           AS noted (product_id, caller)
+     WHERE (SELECT count(*) FROM network_miss) < {limits.MISSES}
+     ORDER BY noted.product_id, noted.caller
+    ON CONFLICT (product_id, caller) DO UPDATE SET asked_on = excluded.asked_on
+     WHERE m.asked_on < excluded.asked_on
+"""
+_UNMET = f"""
+    SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, m.callers, m.asked_on,
+           o.quantity IS NOT NULL AS held
+      FROM (SELECT coalesce(a.adopted_by, n.product_id) AS product_id, count(*) AS callers,
+                   max(n.asked_on) AS asked_on
+              FROM network_miss n LEFT JOIN product a ON a.id = n.product_id
+             WHERE n.asked_on > :since GROUP BY 1
+            HAVING count(*) >= {limits.MISS_CALLERS}) AS m
+      JOIN product p ON p.id = m.product_id
+      LEFT JOIN LATERAL (SELECT sum(o.quantity) AS quantity FROM network_offer o
+                          WHERE o.product_id = p.id AND o.seller_id = :seller) AS o ON true
+     WHERE NOT EXISTS (
+           SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+            WHERE o.product_id = m.product_id AND o.price IS NOT NULL AND {EXPOSED})
+     ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {limits.UNMET_SHOWN}
+"""
+
+
+class Misses:
+    """The misses of a web process that are not written yet."""
+
+    def __init__(self, database: Database, key: Callable[[], bytes]) -> None:
+        self._database = database
+        self._key = key
+        self._noted: dict[tuple[int, bytes], datetime] = {}
+
+    def note(self, product_ids: Iterable[int], seller_id: int, now: datetime) -> None:
+        for product_id in product_ids:
+            if len(self._noted) < limits.MISSES_NOTED:
+                self._noted[product_id, self._hashed(product_id, seller_id)] = now
+
+    def _hashed(self, product_id: int, seller_id: int) -> bytes:
+        message = _PURPOSE + b"%d,%d" % (product_id, seller_id)
+        return hmac.digest(self._key(), message, "sha256")[:16]
+
+    async def flush(self) -> None:
+        """Write what was noted. A failure loses it: a guess at demand is not worth keeping more."""
+        noted, self._noted = self._noted, {}
+        if not noted:
+            return
+        async with self._database.shared() as session:
+            await session.execute(
+                text(_WRITE),
+                {
+                    "products": [product_id for product_id, _ in noted],
+                    "callers": [caller for _, caller in noted],
+                    "day": max(noted.values()).date(),
+                },
+            )
+
+    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
+        return flushing(self.flush, every, "network_misses_flush_failed")
+
+
+async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
+    """Return what no exposed seller offers although enough callers asked for it lately."""
+    since = (now - timedelta(days=limits.MISS_DAYS)).date()
+    rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
+    return [UnmetBody(*row) for row in rows]
+
+
+async def drop_old(database: Database, now: datetime) -> int:
+    """Delete the misses that are past their time; return how many."""
+    since = (now - timedelta(days=limits.MISS_DAYS)).date()
+    async with database.shared() as session:
+        return await run(
+            session, "DELETE FROM network_miss WHERE asked_on <= :since", {"since": since}
+        )

@@ -1,0 +1,59 @@
+"""Tables of the network, shared by all sellers: `network_seller` has what a buyer may see of each,
+`network_offer` every seller's cheapest price and quantity by product and condition, `network_miss`
+what nobody had.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, Base, Moment, Money
+
+
+class NetworkSeller(Base):
+    """`exposed` says that both switches are on. An answer also asks for `suspended` and
+    `paid_until` when it is given, so a change holds for the next answer.
+    """
+
+    __tablename__ = "network_seller"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    exposed: Mapped[bool] = mapped_column(server_default=FALSE)
+    suspended: Mapped[bool] = mapped_column(server_default=FALSE)
+    # Null means a plan without an end; a plan that is not paid ended when it was set.
+    paid_until: Mapped[datetime | None] = mapped_column(Moment)
+    store_name: Mapped[str | None] = mapped_column(Text)
+    listing_url_template: Mapped[str | None] = mapped_column(Text)
+    postage_steps: Mapped[str | None] = mapped_column(Text)
+    refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+    # Both count only offers that have a price.
+    printings: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    copies: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+
+
+class NetworkOffer(Base):
+    """A null price says that the seller holds the card and asks no price for it."""
+
+    __tablename__ = "network_offer"
+    __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # The code of the condition, or an empty text where the label could not be read.
+    condition: Mapped[str] = mapped_column(Text, primary_key=True)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    quantity: Mapped[int] = mapped_column(Integer)
+
+
+class NetworkMiss(Base):
+    """A caller asked for a product that no exposed seller offered. `caller` is a keyed hash that
+    differs for each product, so that it names no one and joins nothing.
+    """
+
+    __tablename__ = "network_miss"
+    __table_args__ = (Index("ix_network_miss_asked_on", "asked_on"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    caller: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    asked_on: Mapped[date]

@@ -1,0 +1,94 @@
+"""Renews a seller's offers by product after a sync, and writes only the rows of `network_offer`
+that differ.
+
+Every seller's stock is kept, exposed or not: an answer must be able to say that somebody holds a
+card without saying who. Gone, custom, private and contributed rows make no offer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform import clock
+from cardsync.platform.database.session import run
+from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
+
+# A request for a printing gets no copy in another language.
+IN_LANGUAGE: Final = """
+    language = 'English' OR EXISTS (
+        SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en')
+"""
+# An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
+# without any price it says only that the seller holds the card.
+_HELD: Final = f"""
+    SELECT product_id, coalesce(condition, '') AS condition,
+           min(price) FILTER (WHERE price > 0) AS price,
+           coalesce(sum(quantity) FILTER (WHERE price > 0), sum(quantity)) AS quantity
+      FROM card
+     WHERE seller_id = :seller AND quantity > 0 AND NOT gone AND NOT custom
+       AND contribution IS NULL
+       AND ({IN_LANGUAGE})
+     GROUP BY product_id, coalesce(condition, '')
+"""
+
+
+async def refresh(session: AsyncSession, seller_id: int) -> int:
+    """Write the offers that differ from the seller's cards; return how many rows were written."""
+    await session.execute(
+        text(f"CREATE TEMP TABLE held ON COMMIT DROP AS {_HELD}"), {"seller": seller_id}
+    )
+    await session.execute(text("ANALYZE held"))
+    gone = await run(
+        session,
+        """
+            DELETE FROM network_offer o
+             WHERE o.seller_id = :seller
+               AND NOT EXISTS (SELECT FROM held h WHERE h.product_id = o.product_id
+                                  AND h.condition = o.condition)
+        """,
+        {"seller": seller_id},
+    )
+    changed = await run(
+        session,
+        """
+            INSERT INTO network_offer AS o (product_id, seller_id, condition, price, quantity)
+            SELECT h.product_id, :seller, h.condition, h.price, h.quantity FROM held h
+              LEFT JOIN network_offer f ON f.product_id = h.product_id AND f.seller_id = :seller
+                                       AND f.condition = h.condition
+             WHERE f.product_id IS NULL OR (f.price, f.quantity) IS DISTINCT FROM (h.price,
+             h.quantity) ORDER BY h.product_id, h.condition
+            ON CONFLICT (product_id, seller_id, condition) DO UPDATE
+               SET price = excluded.price, quantity = excluded.quantity
+        """,
+        {"seller": seller_id},
+    )
+    await session.execute(
+        text("""
+            UPDATE network_seller s
+               SET refreshed_at = :now, printings = h.printings, copies = h.copies
+              FROM (SELECT count(DISTINCT product_id) AS printings,
+                           coalesce(sum(quantity), 0) AS copies
+                      FROM held WHERE price IS NOT NULL) AS h
+             WHERE s.seller_id = :seller
+        """),
+        {"seller": seller_id, "now": clock.now()},
+    )
+    return gone + changed
+
+
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    await refresh(session, asked.seller_id)
+    return True
+
+
+OFFERS = Kept[None](
+    Figure.OFFERS,
+    tables=("network_offer",),
+    source="the seller's cards with their prices and quantities",
+    marked_by=PRICING_ENDS,
+    meanwhile="an answer has the offers of the last refresh; `network_seller` says when that was",
+    refresh=_refresh,
+)

@@ -1,0 +1,184 @@
+"""Reads references to cards, as buyers and assistants write them, into comparable parts. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from cardsync.catalog.collector_number import CollectorNumber, read_collector_number
+from cardsync.catalog.one_name import folded, name_parts
+from cardsync.catalog.printings import Meant, printings_meant
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.platform import errors, limits
+from cardsync.platform.read_json import read
+
+GAME: Final = "pokemon"
+FIELDS: Final = ("name", "set", "number", "finish")
+Part = Annotated[str, msgspec.Meta(max_length=300)]
+_Cards = Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
+# Words of so many letters begin few others.
+_LONG_WORD = 4
+# A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
+_BEHIND = re.compile(
+    r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
+)
+# "Front // Back", "Front/Back", "Front / Back" and "Front | Back", with what follows in
+# parentheses.
+_FACES = re.compile(
+    r"^(?P<front>[^/|(（]*[^/|(（\s])\s*(?://?|\|)\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$"
+)
+
+
+class Asked(NamedTuple):
+    """One reference in comparable form; what was not given is empty or None.
+
+    `words` are those of the name; `full` is the name as one text; `sets`, `code` and `finish` are
+    folded; `finishes` are the marketplace's words for the given finish, and what they may mean.
+    """
+
+    query: dict[str, Any]
+    words: tuple[str, ...]
+    full: str
+    sets: str
+    code: str
+    number: str
+    total: str | None
+    finish: str
+    finishes: Meant
+    # For a mistyped name: known words that may be meant in place of each of `words`.
+    meant: tuple[tuple[str, ...], ...] = ()
+    # For a name of two faces: the same reference by the front alone.
+    front: Asked | None = None
+
+    def query_text(self) -> str:
+        """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
+        # A name of punctuation alone has no words: no name has this one.
+        return " & ".join(self._groups()) or _quoted("\\")
+
+    def probe_text(self) -> str:
+        """Return the part of it that the index is asked for: the beginnings of short words are
+        those of thousands, so the names that the long words leave are held against them.
+        """
+        groups = self._groups()
+        long = [at for at, word in enumerate(self.words) if len(word) >= _LONG_WORD]
+        longest = sorted(range(len(groups)), key=lambda at: -len(self.words[at]))[:1]
+        return " & ".join(groups[at] for at in long or longest) or _quoted("\\")
+
+    def _groups(self) -> list[str]:
+        words = self.meant or ((),) * len(self.words)
+        return [
+            "(" + " | ".join((f"{_quoted(word)}:*", *map(_quoted, others))) + ")"
+            for word, others in zip(self.words, words, strict=True)
+        ]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the name alone was given."""
+        return not (self.sets or self.number or self.finish)
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+class Reference(msgspec.Struct):
+    """A card as it is written."""
+
+    name: Part
+    """The card's name, from 2 characters on"""
+    set: Part | None = None
+    number: Part | None = None
+    finish: Part | None = None
+
+
+R = TypeVar("R", bound=Reference)
+
+
+class OneReference(Reference, kw_only=True):
+    """One card, and the game that it is of."""
+
+    game: str = GAME
+
+
+class SeveralReferences(msgspec.Struct):
+    """Up to 25 cards of one game."""
+
+    cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=limits.REFERENCES)]
+    """At most 25 references"""
+    game: str = GAME
+
+
+def references(
+    body: object,
+    shape: type[R],
+    most: int = limits.REFERENCES,
+) -> tuple[str, list[tuple[dict[str, Any], R]]]:
+    """Return the game and the references of a body, as they were sent and as they were read.
+
+    Raises InvalidPayload, NameTooShort, TooManyReferences.
+    """
+    given = read(body, dict[str, Any])
+    game = read(given.get("game", GAME), str, "game")
+    cards = given.get("cards")
+    if (cards is None) == (given.get("name") is None):
+        raise errors.InvalidPayload("send either one reference, with its name, or a list of cards")
+    if cards is None:
+        sent: list[dict[str, Any]] = [{name: given[name] for name in FIELDS if name in given}]
+        found = [read(sent[0], shape)]
+    else:
+        sent = read(cards, _Cards, "cards")
+        if len(sent) > most:
+            raise errors.TooManyReferences(
+                f"a request can have at most {most} references, not {len(sent)}"
+            )
+        found = [read(card, shape, f"cards[{at}]") for at, card in enumerate(sent)]
+    for at, one in enumerate(found):
+        if len(one.name.strip()) < limits.REFERENCE_NAME:
+            raise errors.NameTooShort(
+                f"{'' if cards is None else f'cards[{at}].'}name: must have at least"
+                f" {limits.REFERENCE_NAME} characters"
+            )
+    plain = game.strip().lower()
+    return NAME_BY_LABEL.get(plain, plain), list(zip(sent, found, strict=True))
+
+
+def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[Asked]:
+    """Return the references in comparable form, in their order."""
+    return [_comparable(sent, card) for sent, card in cards]
+
+
+def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
+    name, written = _apart(card)
+    number = read_collector_number(written)
+    given_set, finish = card.set or "", folded(card.finish or "")
+    whole = Asked(
+        sent,
+        *_named(name, number),
+        folded(given_set),
+        given_set.strip().lower(),
+        number.key,
+        number.total,
+        finish,
+        printings_meant(finish),
+    )
+    faces = _FACES.match(name)
+    if faces is None:
+        return whole
+    words, front = _named(" ".join(filter(None, faces.groups())), number)
+    return whole._replace(front=whole._replace(words=words, full=front))
+
+
+def _named(name: str, number: CollectorNumber) -> tuple[tuple[str, ...], str]:
+    full = name_parts(name, number).full()
+    return tuple(dict.fromkeys(full.split())), full
+
+
+def _apart(card: Reference) -> tuple[str, str]:
+    """Return a reference's name and number; the number may follow the name."""
+    name, number = card.name, card.number or ""
+    if not number.strip() and (found := _BEHIND.match(name)):
+        return found["name"], found["number"]
+    return name, number

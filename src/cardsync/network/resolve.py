@@ -1,0 +1,242 @@
+"""Finds the printings that references may mean, best first, how many there are, and whether one of
+them is meant.
+
+All references are looked up in one statement. A name is found by the beginnings of its words; names
+are few beside printings, so they are searched first. A provisional product is only found while an
+exposed seller offers it: no other seller's stock may change an answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.network.reference import Asked
+from cardsync.platform import limits
+
+# A seller whose stock is part of the network's answers.
+EXPOSED = "s.exposed AND NOT s.suspended AND (s.paid_until IS NULL OR s.paid_until > :now)"
+_OFFERED = f"""
+    EXISTS (SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+             WHERE o.product_id = p.id AND o.price IS NOT NULL AND {EXPOSED})
+"""
+_PRODUCT_WORDS = (
+    "array_to_tsvector(array_remove(string_to_array("
+    "concat_ws(' ', p.name_key, p.back_key, p.variant_key), ' '), ''))"
+)
+# A card with two faces is also called by the first one, and by the other where that is no card's.
+_SAME_NAME = """
+    (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
+     OR (p.variant_key = '' AND p.name_key = a.full_name)
+     OR (p.variant_key = '' AND coalesce(p.back_key = a.full_name, false) AND NOT EXISTS (
+            SELECT FROM catalog_name o
+             WHERE o.game = p.game AND o.name_key = a.full_name AND o.printings > 0)))
+"""
+# A pattern may be given as the finish: "Pikachu", "Master Ball Pattern" is the name "Pikachu
+# (Master Ball Pattern)".
+_SAME_PATTERN = """
+    (a.finish <> '' AND p.variant_key <> '' AND
+     concat_ws(' ', p.name_key, p.back_key, p.variant_key) = a.full_name || ' ' || a.finish)
+"""
+_SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
+_LISTED = limits.CANDIDATES + 1
+
+# The index finds names by the probe; the expression keeps the rest of the query out of it.
+_NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
+
+_FIND = f"""
+WITH asked AS MATERIALIZED (
+    SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets,
+      code, number, total, finish,
+           string_to_array(finishes, '|') AS finishes,
+           string_to_array(possible, '|') AS possible, free
+      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]),
+        CAST(:full_name AS text[]),
+                  CAST(:sets AS text[]), CAST(:code AS text[]), CAST(:number AS text[]),
+                  CAST(:total AS text[]), CAST(:finish AS text[]), CAST(:finishes AS text[]),
+                  CAST(:possible AS text[]), CAST(:free AS boolean[]))
+           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes,
+             possible,
+               free)),
+filtered AS (
+    SELECT a.idx, f.* FROM asked a CROSS JOIN LATERAL (
+        SELECT {_SHOWN}, e.name AS same_name,
+               e.name AND e.in_set AND e.number AND e.finish AS exact,
+               count(*) OVER () AS total,
+               row_number() OVER (ORDER BY e.name DESC, e.in_set DESC, e.number DESC,
+                   e.finish DESC, length(p.product_name), p.set_name, p.number_key,
+                   p.finish_key, p.id) AS place
+          FROM catalog_name n
+          JOIN product p ON p.game = n.game AND p.name_key = n.name_key
+         CROSS JOIN LATERAL (
+               SELECT CASE WHEN a.sets <> '' THEN (
+                   SELECT words FROM catalog_set WHERE game = p.game AND set_name = p.set_name)
+                   END AS words) AS w
+         CROSS JOIN LATERAL (
+               SELECT {_SAME_NAME} OR {_SAME_PATTERN} AS name,
+                      a.sets = '' OR coalesce(w.words = a.sets, false)
+                          OR coalesce(lower(p.set_code) = a.code, false) AS in_set,
+                      a.total IS NULL OR coalesce(p.number_total = a.total, false) AS number,
+                      a.finish = '' OR coalesce(p.finish_key = ANY (a.finishes), false)
+                          OR {_SAME_PATTERN} AS finish) AS e
+         WHERE n.game = :game AND {_NAMED}
+           AND (n.own @@ a.query OR {_PRODUCT_WORDS} @@ a.query)
+           AND (a.number = '' OR (p.number_key = a.number
+                AND coalesce(p.number_total = a.total, true)))
+           AND (a.sets = '' OR strpos(w.words, a.sets) > 0 OR lower(p.set_code) = a.code)
+           AND (a.finish = '' OR p.finish_key IS NULL OR p.finish_key = ANY (a.possible)
+                OR strpos(' ' || p.variant_key || ' ', ' ' || a.finish || ' ') > 0)
+           AND (NOT p.provisional OR (p.adopted_by IS NULL AND {_OFFERED}))) AS f
+     WHERE NOT a.free AND f.place <= {_LISTED}),
+free AS (
+    SELECT a.idx, p.* FROM asked a CROSS JOIN LATERAL (
+        SELECT n.name_key, n.own @@ a.query AS own
+          FROM catalog_name n
+         WHERE n.game = :game AND {_NAMED} AND n.printings > 0
+         ORDER BY n.own @@ a.query DESC, n.name_key = a.full_name DESC, length(n.name_key),
+                  n.name_key
+         LIMIT {2 * _LISTED}) AS n
+     CROSS JOIN LATERAL (
+        SELECT {_SHOWN}, {_SAME_NAME} AS same_name, {_SAME_NAME} AS exact,
+               CAST(NULL AS bigint) AS total,
+               row_number() OVER (ORDER BY {_SAME_NAME} DESC, length(p.product_name), p.set_name,
+                   p.number_key, p.finish_key, p.id) AS place
+          FROM product p
+         WHERE p.game = :game AND p.name_key = n.name_key AND NOT p.provisional
+           AND (n.own OR {_PRODUCT_WORDS} @@ a.query)) AS p
+     WHERE a.free AND p.place <= {_LISTED}),
+own_names AS (
+    SELECT a.idx, {_SHOWN}, {_SAME_NAME} AS same_name, {_SAME_NAME} AS exact,
+           CAST(NULL AS bigint) AS total, CAST(0 AS bigint) AS place
+      FROM asked a
+      JOIN catalog_name n ON n.game = :game AND {_NAMED} AND n.provisional
+      JOIN product p ON p.game = n.game AND p.name_key = n.name_key AND p.provisional
+     WHERE a.free AND p.adopted_by IS NULL AND {_PRODUCT_WORDS} @@ a.query AND {_OFFERED}),
+counted AS (
+    SELECT a.idx, CAST(NULL AS bigint) AS id, CAST(NULL AS text) AS product_name,
+           CAST(NULL AS text) AS set_name, CAST(NULL AS text) AS set_code,
+           CAST(NULL AS text) AS number, CAST(NULL AS text) AS finish, false AS same_name,
+           false AS exact, t.total, CAST(0 AS bigint) AS place
+      FROM asked a CROSS JOIN LATERAL (
+        SELECT coalesce(sum(CASE WHEN n.own @@ a.query THEN n.printings ELSE (
+                   SELECT count(*) FROM product p
+                    WHERE p.game = :game AND p.name_key = n.name_key AND NOT p.provisional
+                      AND {_PRODUCT_WORDS} @@ a.query) END), 0) AS total
+          FROM catalog_name n
+         WHERE n.game = :game AND {_NAMED} AND n.printings > 0) AS t
+     WHERE a.free)
+SELECT * FROM filtered UNION ALL SELECT * FROM free UNION ALL SELECT * FROM own_names
+UNION ALL SELECT * FROM counted
+"""
+
+
+class Printing(NamedTuple):
+    """A product as a candidate shows it; `exact` says that the name and every given part agree to
+    the letter.
+    """
+
+    id: int
+    product_name: str
+    set_name: str
+    set_code: str | None
+    number: str | None
+    finish: str | None
+    same_name: bool
+    exact: bool
+
+
+class Resolved(NamedTuple):
+    """The printings that a reference may mean, best first; `meant` is the one that it means."""
+
+    printings: list[Printing]
+    total: int
+    meant: int | None
+
+
+async def resolve(
+    session: AsyncSession,
+    game: str,
+    asked: Sequence[Asked],
+    now: datetime,
+) -> list[Resolved]:
+    """Look all references up in one round trip; the answers have their order. A name of two faces
+    that no printing has as a whole is that of its front.
+    """
+    fronts = [one.front for one in asked if one.front is not None]
+    found = await _resolve(session, game, [*asked, *fronts], now)
+    by_front = iter(found[len(asked) :])
+    return [
+        found[at] if one.front is None else _of_faces(found[at], next(by_front))
+        for at, one in enumerate(asked)
+    ]
+
+
+def _of_faces(whole: Resolved, front: Resolved) -> Resolved:
+    """Choose between what a name and its front have found. Pure."""
+    named = (any(one.same_name for one in found.printings) for found in (whole, front))
+    return front if tuple(named) == (False, True) else whole
+
+
+async def _resolve(
+    session: AsyncSession,
+    game: str,
+    asked: Sequence[Asked],
+    now: datetime,
+) -> list[Resolved]:
+    rows = await session.execute(text(_FIND), _values(game, asked, now))
+    found: dict[int, list[Printing]] = defaultdict(list)
+    totals: dict[int, int] = defaultdict(int)
+    provisional: dict[int, int] = defaultdict(int)
+    for idx, id, *shown, total, place in rows:
+        if id is None:
+            totals[idx] = int(total)
+            continue
+        found[idx].append(Printing(id, *shown))
+        if total is not None:
+            totals[idx] = total
+        elif place == 0:
+            provisional[idx] += 1
+    return [_judged(one, found[at], totals[at] + provisional[at]) for at, one in enumerate(asked)]
+
+
+def _values(game: str, asked: Sequence[Asked], now: datetime) -> dict[str, Any]:
+    return {
+        "game": game,
+        "now": now,
+        "idx": list(range(len(asked))),
+        "query": [one.query_text() for one in asked],
+        "probe": [one.probe_text() for one in asked],
+        "full_name": [one.full for one in asked],
+        "sets": [one.sets for one in asked],
+        "code": [one.code for one in asked],
+        "number": [one.number for one in asked],
+        "total": [one.total for one in asked],
+        "finish": [one.finish for one in asked],
+        "finishes": ["|".join(one.finishes.named) for one in asked],
+        "possible": ["|".join(one.finishes.possible) for one in asked],
+        "free": [one.is_free for one in asked],
+    }
+
+
+def _judged(asked: Asked, found: list[Printing], total: int) -> Resolved:
+    """Decide whether one printing is meant. Pure."""
+    if asked.is_free:
+        found = sorted(
+            found,
+            key=lambda one: (
+                not one.exact,
+                len(one.product_name),
+                one.set_name,
+                one.number or "",
+                one.finish or "",
+                one.id,
+            ),
+        )
+    exact = [one for one in found if one.exact]
+    meant = found[0].id if total == 1 else exact[0].id if len(exact) == 1 else None
+    return Resolved(found, total, meant)

@@ -1,0 +1,114 @@
+"""HTTP routes of discovery: stock of consenting sellers by reference, and the cheapest split of a
+basket.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.datastructures import State
+from litestar.openapi.spec import Example
+from litestar.params import Body
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.admission import A_READING_TOKEN, READS
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import DISCOVERY
+from cardsync.network.availability import find, missed
+from cardsync.network.basket import split_basket
+from cardsync.network.basket_shown import SplitBasket
+from cardsync.network.network_shown import NetworkBody
+from cardsync.network.reference import OneReference, SeveralReferences
+from cardsync.network.seller_network import read_network
+from cardsync.network.shown import Discovery, discovery_body
+from cardsync.network.wishes import BasketAsked
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.described import Like
+from cardsync.platform.settings import Settings
+from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
+
+LOOK_UP: dict[str, Any] = {
+    "status_code": 200,
+    "opt": READS | DISCOVERY,
+    "security": [A_READING_TOKEN],
+    "responses": problems(
+        *FOR_EITHER, *WITH_JSON_BODY, errors.NameTooShort, errors.TooManyReferences
+    ),
+}
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def _exact(answer: Discovery | SplitBasket) -> Response[Any]:
+    """Send amounts as JSON numbers with every digit."""
+    return Response(_ENCODER.encode(answer), media_type="application/json")
+
+
+@post("/availability", **LOOK_UP)
+async def find_availability(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    state: State,
+    data: Annotated[
+        Any,
+        Like(OneReference | SeveralReferences),
+        Body(examples=[Example(value={"name": "Charizard", "number": "4/102"})]),
+    ],
+) -> Response[Discovery]:
+    """Find which consenting sellers have a card. Send one reference (`name`, and `set`, `number`,
+    `finish` where known), or up to 25 as `cards`; `game` is pokemon unless it is given.
+
+    A reference that is not clear gives candidates. Links in the answer are to be shown unchanged.
+    """
+    now = clock.now()
+    game, answers = await find(session, caller, data, now)
+    state.misses.note(missed(answers), caller.seller_id, now)
+    return _exact(discovery_body(game, answers, settings))
+
+
+@post("/basket", **LOOK_UP)
+async def find_basket(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    state: State,
+    data: Annotated[
+        Any,
+        Like(BasketAsked),
+        Body(examples=[Example(value={"cards": [{"name": "Charizard", "quantity": 2}]})]),
+    ],
+) -> Response[SplitBasket]:
+    """Split wanted cards over consenting sellers so that cards and postage cost least. Send up to
+    200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
+
+    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` has the cost by
+    number of sellers. A parcel with `postage_estimated` counts with the postage that the
+    operator expects. Links in the answer are to be shown unchanged.
+    """
+    now = clock.now()
+    split, missed_products = await split_basket(database, caller, data, settings, now)
+    state.misses.note(missed_products, caller.seller_id, now)
+    return _exact(split)
+
+
+@get("/network", responses=problems(*READ_BY_OWNERS))
+async def network(caller: Caller, session: AsyncSession, settings: Settings) -> NetworkBody:
+    """Show the owner whether buyers see the stock, how it looks to them, and what they asked for
+    lately that no visible seller had. `PATCH /api/account` has the switches.
+    """
+    return await read_network(session, caller, settings, clock.now())
+
+
+network_router = Router(
+    path="/",
+    route_handlers=[network],
+    tags=["discovery"],
+)
+router = Router(
+    path="/discovery",
+    route_handlers=[find_availability, find_basket],
+    tags=["discovery"],
+)

@@ -1,0 +1,121 @@
+"""Answers `GET /api/network` for the seller: the network's switches, the shop as a buyer sees it,
+and the cards that nobody in the network had.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import is_paid
+from cardsync.access.models import Account
+from cardsync.network import misses
+from cardsync.network.buyer_links import buy_url
+from cardsync.network.network_shown import (
+    KeptPrivate,
+    NetworkBody,
+    OwnOfferBody,
+    postage_shown,
+)
+from cardsync.network.offers import IN_LANGUAGE
+from cardsync.network.split import Steps, postage_of
+from cardsync.platform import limits
+from cardsync.platform.money import dollars, to_units
+from cardsync.platform.postage import read_steps
+from cardsync.platform.settings import Settings
+
+# A thousand offers are looked at, so that the page stays quick for the largest shop.
+_SHOWN = f"""
+    SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, o.condition, o.price,
+           o.quantity, p.marketplace_product_id
+      FROM (SELECT product_id, condition, price, quantity FROM network_offer
+             WHERE seller_id = :seller AND price IS NOT NULL LIMIT 1000) AS o
+      JOIN product p ON p.id = o.product_id
+     ORDER BY o.price DESC, p.id, o.condition LIMIT {limits.OWN_OFFERS_SHOWN}
+"""
+# Each listing counts once; those that make an offer (`network/offers.py`) are shared.
+_STOCK: Final = f"""
+    SELECT count(*), count(*) FILTER (WHERE why = 'shared'), count(*) FILTER (WHERE why = 'custom'),
+           count(*) FILTER (WHERE why = 'private'), count(*) FILTER (WHERE why = 'without_price'),
+           count(*) FILTER (WHERE why = 'other_language')
+      FROM (SELECT CASE WHEN custom THEN 'custom' WHEN contribution IS NOT NULL THEN 'private'
+                        WHEN coalesce(price, 0) <= 0 THEN 'without_price'
+                        WHEN NOT ({IN_LANGUAGE}) THEN 'other_language' ELSE 'shared' END AS why
+              FROM card WHERE seller_id = :seller AND quantity > 0 AND NOT gone) listing
+"""
+
+
+async def read_network(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> NetworkBody:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    account = await session.get_one(Account, caller.seller_id)
+    seller = {"seller": caller.seller_id}
+    found = await session.execute(
+        text(
+            "SELECT printings, copies, refreshed_at FROM network_seller WHERE seller_id = :seller"
+        ),
+        seller,
+    )
+    printings, copies, refreshed_at = found.one_or_none() or (0, 0, None)
+    steps = read_steps(account.postage_steps or settings.default_postage_steps)
+    stock = await session.execute(text(_STOCK), seller)
+    in_stock, shared, *private = stock.one()
+    hidden = hidden_because(account, now)
+    return NetworkBody(
+        not hidden,
+        hidden,
+        account.network_consented_at,
+        account.network_published_at,
+        account.store_name,
+        account.listing_url_template,
+        postage_shown(account.postage_steps) if account.postage_steps else [],
+        in_stock,
+        shared,
+        KeptPrivate(*private),
+        printings,
+        copies,
+        refreshed_at,
+        [
+            _own(row, account.listing_url_template, steps, settings)
+            for row in await session.execute(text(_SHOWN), seller)
+        ],
+        await misses.unmet(session, caller.seller_id, now),
+    )
+
+
+def _own(row: Any, template: str | None, steps: Steps, settings: Settings) -> OwnOfferBody:
+    link = buy_url(row.marketplace_product_id, template, settings)
+    price = to_units(row.price)
+    return OwnOfferBody(
+        row.id,
+        row.product_name,
+        row.set_name,
+        row.number,
+        row.finish,
+        row.game,
+        row.condition,
+        dollars(price),
+        dollars(price + postage_of(steps, price)),
+        row.quantity,
+        link,
+    )
+
+
+def hidden_because(account: Account, now: datetime) -> list[str]:
+    """Return why buyers do not see the stock."""
+    reasons = {
+        "no_consent": not account.network_consent,
+        "not_published": not account.network_published,
+        "suspended": account.suspended,
+        "plan_ended": not is_paid(account.plan, account.trial_ends_at, now),
+    }
+    return [reason for reason, holds in reasons.items() if holds]

@@ -1,0 +1,154 @@
+"""The JSON structs of discovery's answer. Prices are JSON numbers with their exact digits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from cardsync.network.availability import Answer
+from cardsync.network.buyer_links import buy_url
+from cardsync.network.resolve import Printing
+from cardsync.platform import limits
+from cardsync.platform.described import Like
+from cardsync.platform.money import dollars, to_units
+from cardsync.platform.settings import Settings
+
+# Sent as a JSON number with its exact digits.
+Number = Annotated[Decimal, Like(float)]
+SCOPE = "network_discovery"
+SCOPE_NOTE = (
+    "Stock offered by consenting sellers in this network; not a view of your own inventory."
+)
+
+
+class Candidate(msgspec.Struct):
+    product_id: int
+    name: str
+    """The product's name"""
+    set: str
+    """The name of the set"""
+    number: str | None
+    finish: str | None
+    game: str
+
+
+class SellerOffer(msgspec.Struct):
+    """`buy_url` is to be shown to the buyer as it is."""
+
+    store_name: str | None
+    price: Number
+    quantity: int
+    buy_url: str | None
+
+
+class Available(msgspec.Struct):
+    """`sellers` are the cheapest ones; price, quantity and time are those of all."""
+
+    min_price: Number
+    total_quantity: int
+    as_of: datetime | None
+    sellers: list[SellerOffer]
+
+
+class Fallback(msgspec.Struct):
+    nearby_printings: list[Candidate]
+    in_network_unexposed: bool
+
+
+class DiscoveryResult(msgspec.Struct, omit_defaults=True):
+    query: dict[str, Any]
+    """The reference, as it was sent"""
+    status: Literal["resolved", "candidates", "no_match"]
+    """Whether one printing is meant, several may be, or none fits"""
+    product_id: int | None
+    """Set only when resolved"""
+    candidates: list[Candidate]
+    """The printings that may be meant, best first"""
+    total: int
+    """The number of printings that fit"""
+    truncated: bool
+    """Candidates beyond the first ten were left out"""
+    owned_by_caller: bool
+    availability: Available | None
+    fallback: Fallback | msgspec.UnsetType = msgspec.UNSET
+
+
+class Discovery(msgspec.Struct):
+    game: str
+    scope: Literal["network_discovery"]
+    scope_note: str
+    results: list[DiscoveryResult]
+    """One result for each reference, in their order"""
+
+
+def discovery_body(game: str, answers: list[Answer], settings: Settings) -> Discovery:
+    results = [_result(game, answer, settings) for answer in answers]
+    return Discovery(game, "network_discovery", SCOPE_NOTE, results)
+
+
+def _candidate(game: str, printing: Printing) -> Candidate:
+    return Candidate(
+        printing.id,
+        printing.product_name,
+        printing.set_name,
+        printing.number,
+        printing.finish,
+        game,
+    )
+
+
+def _result(game: str, answer: Answer, settings: Settings) -> DiscoveryResult:
+    found, available = answer.resolved, answer.available
+    shown = [_candidate(game, one) for one in found.printings[: limits.CANDIDATES]]
+    if available is None:
+        return DiscoveryResult(
+            query=answer.asked.query,
+            status="candidates" if found.total else "no_match",
+            product_id=None,
+            candidates=shown,
+            total=found.total,
+            truncated=found.total > len(shown),
+            owned_by_caller=False,
+            availability=None,
+        )
+    offered = available.least is not None
+    return DiscoveryResult(
+        query=answer.asked.query,
+        status="resolved",
+        product_id=found.meant,
+        candidates=[],
+        total=found.total,
+        truncated=False,
+        owned_by_caller=offered and available.callers,
+        availability=_available(answer, settings) if offered else None,
+        fallback=msgspec.UNSET
+        if offered
+        else Fallback([_candidate(game, one) for one in answer.nearby], available.hidden),
+    )
+
+
+def _available(answer: Answer, settings: Settings) -> Available:
+    available = answer.available
+    assert available is not None
+    assert available.least is not None
+    return Available(
+        _number(available.least),
+        available.copies,
+        available.as_of,
+        [
+            SellerOffer(
+                offer.store_name,
+                _number(offer.price),
+                offer.quantity,
+                buy_url(available.marketplace_product_id, offer.listing_url_template, settings),
+            )
+            for offer in available.offers
+        ],
+    )
+
+
+def _number(price: Decimal) -> Decimal:
+    return Decimal(dollars(to_units(price)))

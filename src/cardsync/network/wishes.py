@@ -1,0 +1,78 @@
+"""Reads a buyer's basket into references with the copies, conditions and printings that will do.
+Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from cardsync.catalog.condition import CODES
+from cardsync.network.reference import GAME, Asked, Reference, comparable, references
+from cardsync.platform import errors, limits
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import ReadBy, read
+
+_CONDITIONS: Final = {name: code for label, code in CODES.items() for name in (label, code.lower())}
+
+
+def _condition(value: Any) -> str:
+    code = _CONDITIONS.get(" ".join(value.lower().split())) if isinstance(value, str) else None
+    if code is None:
+        raise ValueError(f"must be one of {', '.join(CODES.values())}, or one of their names")
+    return code
+
+
+Condition = ReadBy[str, _condition, Like(str)]
+
+
+class Wish(Reference):
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.BASKET_COPIES)] | None = None
+    conditions: list[Condition] | None = None
+    any_printing: bool | None = None
+
+
+class Parcels(msgspec.Struct):
+    max_sellers: Annotated[int, msgspec.Meta(ge=1, le=limits.BASKET_SELLERS)] | None = None
+    fewest_parcels: bool | None = None
+
+
+class BasketAsked(Parcels, kw_only=True):
+    cards: Annotated[list[Wish], msgspec.Meta(min_length=1, max_length=limits.BASKET_REFERENCES)]
+    """The cards to buy, at most 200"""
+    game: str = GAME
+
+
+class Wanted(NamedTuple):
+    """One line; without `conditions` every condition will do."""
+
+    asked: Asked
+    quantity: int
+    conditions: tuple[str, ...]
+    any_printing: bool
+
+
+class Wishes(NamedTuple):
+    game: str
+    cards: list[Wanted]
+    max_sellers: int | None
+    fewest_parcels: bool
+
+
+def read_wishes(body: object) -> Wishes:
+    """Raises InvalidPayload, NameTooShort, TooManyReferences."""
+    if read(body, dict[str, Any]).get("cards") is None:
+        raise errors.InvalidPayload("cards is missing: a basket is a list of references")
+    game, cards = references(body, Wish, limits.BASKET_REFERENCES)
+    parcels = read(body, Parcels)
+    wanted = [
+        Wanted(
+            asked,
+            wish.quantity or 1,
+            tuple(dict.fromkeys(wish.conditions or ())),
+            bool(wish.any_printing),
+        )
+        for asked, (_, wish) in zip(comparable(cards), cards, strict=True)
+    ]
+    return Wishes(game, wanted, parcels.max_sellers, bool(parcels.fewest_parcels))

@@ -1,0 +1,49 @@
+"""Finds the products of an archive in this installation's catalog, by their identity; those that it
+lacks are found or made as an upload of the same cards would.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog import products
+from cardsync.catalog.condition import SEALED
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database, run
+
+
+async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
+    """Return `old` and `new`, the ids there and here, of the products that the catalog has."""
+    asked = archived.select("id", "identity")
+    await run(session, "CREATE TEMP TABLE asked (id bigint, identity text) ON COMMIT DROP", {})
+    await copy_in(session, "asked", asked.columns, encode(asked))
+    await run(session, "ANALYZE asked", {})
+    data = await copy_chunks(
+        session,
+        "SELECT a.id, coalesce(p.adopted_by, p.id)"
+        " FROM asked a JOIN product p ON p.identity = a.identity",
+    )
+    return frame_of(data, {"old": pl.Int64, "new": pl.Int64})
+
+
+async def found(database: Database, session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
+    """Return `old`, `new` and `match`, which is null where the catalog has the product. Provisional
+    products are made in transactions of their own, as those of an upload are.
+    """
+    here = await known(session, archived)
+    lacking = archived.join(here, left_on="id", right_on="old", how="anti").with_row_index("row")
+    here = here.with_columns(match=pl.lit(None, pl.String))
+    if lacking.is_empty():
+        return here
+    rows = lacking.select(
+        "row",
+        pl.col("set_name", "product_name", "number", "rarity", "language").fill_null(""),
+        product_line="game",
+        condition=pl.when("sealed").then(pl.lit(SEALED)),
+        printing=pl.col("finish").fill_null(""),
+        title=pl.lit(""),
+    )
+    made = await products.resolve(database, rows)
+    asked = lacking.select("row", old="id").join(made, on="row")
+    return pl.concat([here, asked.select("old", "match", new="product_id").select(here.columns)])

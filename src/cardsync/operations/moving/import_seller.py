@@ -1,0 +1,573 @@
+"""Brings a seller of another installation in, from an archive, in one transaction: all of it is
+there afterwards, or nothing.
+
+Objects are written before the rows that name them. `left_objects` deletes those of an import that
+was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import polars as pl
+import psycopg
+from sqlalchemy import Table, UniqueConstraint, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import passwords
+from cardsync.access.activity import OPERATOR, note_by
+from cardsync.access.models import Account
+from cardsync.network import exposure
+from cardsync.operations.moving import archive_file, archive_tables, catalog_products
+from cardsync.operations.moving.archive_file import Archive, Manifest
+from cardsync.operations.moving.archive_rows import IDS_AHEAD, Judge, json_columns, referred
+from cardsync.operations.moving.archive_tables import PRODUCT, Part, quoted
+from cardsync.operations.moving.new_ids import NewIds
+from cardsync.platform import clock, errors
+from cardsync.platform.database.columns import Base
+from cardsync.platform.database.copy import copy_in, encode, types_of
+from cardsync.platform.database.migrate import head_revision
+from cardsync.platform.database.parquet_sheet import schema_of
+from cardsync.platform.database.session import Database, run
+from cardsync.platform.derived.kept_figures import Figure
+from cardsync.platform.limits import ROLES
+from cardsync.platform.old_data.old_kinds import ACTIVITY, FOLDER, month_of
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import Store
+from cardsync.platform.work.jobs import mark_due
+from cardsync.shop.accounts import left_objects
+from cardsync.shop.notices.webhook_signature import new_secret, sealed
+from cardsync.stock.cards.models import CARD_ID_BLOCK, PriceObservation
+
+Say = Callable[[str], None]
+_ROWS: Final = 50_000
+# Sellers come in one at a time.
+_LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtext('cardsync seller import'))"
+_HERE: Final = """
+    SELECT m.email FROM member m WHERE lower(m.email) = ANY(CAST(:emails AS text[]))
+    UNION ALL
+    SELECT s.email FROM seller s WHERE s.created_at = :created
+     LIMIT 1
+"""
+_ADVANCED: Final = """
+    SELECT count(nextval(CAST(:sequence AS regclass))) FROM generate_series(1, CAST(:gap AS bigint))
+"""
+# A name without folders: an archive puts nothing beside the shop's own objects.
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_CARD_BLOCKS: Final = "card_id_block"
+
+
+# No statement takes longer, and the server looks so often whether the command is still there.
+_SECONDS: Final = 600.0
+_ENDS_WITH_US: Final = "SELECT set_config('client_connection_check_interval', '2s', true)"
+# A table's JSON as the database itself writes it: only that can be read without a doubt.
+_NOT_CANONICAL: Final = """
+    SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
+     WHERE t <> CAST(CAST(t AS jsonb) AS text)
+"""
+_TEXTS: Final = 5_000
+_DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
+# So many numbers are drawn one by one. Nobody else draws as many at this moment, so a sequence that
+# is further away is set, and never back.
+_DRAWN_MOST: Final = 1_000_000
+_SET: Final = """
+    SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest
+"""
+
+
+@dataclass(frozen=True)
+class Word:
+    """The operator's choices for an imported shop, since its archive does not decide them: the
+    plan, and the addresses of the owners. Without these the shop's own address is its owner's.
+    """
+
+    plan: str
+    owners: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class _Coming:
+    """An archive that fits, on its way into the transaction; `folder` has its tables' files."""
+
+    session: AsyncSession
+    settings: Settings
+    archive: Archive
+    ids: NewIds
+    folder: Path
+    plan: str
+    owners: Sequence[str]
+
+    def of(self, tables: Sequence[Table]) -> list[Table]:
+        """Return the tables whose rows are taken."""
+        taken = self.archive.manifest.tables.keys() - archive_tables.NOT_TAKEN.keys()
+        return [table for table in tables if table.name in taken]
+
+    def rows(self, table: Table) -> pl.LazyFrame:
+        return pl.scan_parquet(_path(self.archive, table.name, self.folder))
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The seller's id here, and the number of products that the catalog lacked."""
+
+    seller_id: int
+    new_products: int
+
+
+async def bring_in(
+    database: Database,
+    store: Store,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    word: Word,
+    say: Say,
+) -> Arrived:
+    """Bring the seller in; `tables` are all that name a seller, and `seller`, in the order in which
+    they are written. Raises CommandError, and leaves nothing behind then.
+    """
+    async with database.shared() as session:
+        [seller_id] = await _next(session, "seller", 1)
+        await left_objects.mark(session, seller_id)
+    try:
+        with _as_sentence():
+            async with database.bounded(seller_id, _SECONDS) as session:
+                await session.execute(text(_ENDS_WITH_US))
+                await left_objects.hold(session, seller_id)
+                return await _all(
+                    database, session, store, settings, archive, tables, word, say, seller_id
+                )
+    finally:
+        # After an import that ended well there is nothing to delete.
+        await left_objects.sweep(database, store, seller_id)
+
+
+async def examined(
+    database: Database,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    word: Word,
+) -> int:
+    """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
+    CommandError for an archive that cannot come in.
+    """
+    with TemporaryDirectory(prefix="cardsync-") as name, _as_sentence():
+        folder = Path(name)
+        async with database.bounded(0, _SECONDS) as session:
+            await session.execute(text(_ENDS_WITH_US))
+            owners = await must_fit(database, session, archive, folder, tables, word)
+            archived = _frame(archive, PRODUCT, folder)
+            ids = _same_ids(archive, folder, archived)
+            coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+            for table in coming.of(tables):
+                await _tried(coming, table)
+            return archived.height - (await catalog_products.known(session, archived)).height
+
+
+def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
+    """Return ids that stay as they are, for rows that are written to be judged alone."""
+    old = {
+        name: _frame(archive, name, folder)["id"].to_list() for name in archive_tables.COUNTED_ANEW
+    }
+    same = {name: {id: id for id in ids} for name, ids in old.items()}
+    spare = {name: max(ids, default=0) + 1 for name, ids in old.items()}
+    products = archived.select(old="id", new="id", match=pl.lit(None, pl.String))
+    seller_id = archive.manifest.seller_id
+    return NewIds(
+        seller_id, seller_id, same | {"member": {0: 0, **same["member"]}}, spare, products
+    )
+
+
+async def _tried(coming: _Coming, table: Table) -> None:
+    """Write the rows into a table that ends with the transaction and has the checks and the unique
+    keys of its own: the database judges them as it would where they belong.
+    """
+    session, name = coming.session, table.name
+    like = "INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING INDEXES"
+    await run(session, f"CREATE TEMP TABLE {name} (LIKE {name} {like}) ON COMMIT DROP", {})
+    await _written(coming, table, f"pg_temp.{name}")
+    for key in table.constraints:
+        # The unique keys of a seller's own rows are free as the seller is new.
+        if isinstance(key, UniqueConstraint) and "seller_id" not in key.columns:
+            columns = ", ".join(quoted(one.name) for one in key.columns)
+            here = (
+                f"SELECT EXISTS (SELECT FROM pg_temp.{name} JOIN public.{name} h USING ({columns}))"
+            )
+            if await session.scalar(text(here)):
+                raise errors.CommandError(_is_here(name))
+    await run(session, f"DROP TABLE pg_temp.{name}", {})
+
+
+async def must_fit(
+    database: Database,
+    session: AsyncSession,
+    archive: Archive,
+    folder: Path,
+    tables: Sequence[Table],
+    word: Word,
+) -> list[str]:
+    """Return the owners' addresses. Raises CommandError for an archive that this installation
+    cannot take, or has.
+    """
+    manifest = archive.manifest
+    if manifest.revision > head_revision():
+        raise errors.CommandError(
+            f"the archive was made by cardsync {manifest.program}, which is newer than this one:"
+            " update this installation first"
+        )
+    await _judged(database, session, archive, folder, tables)
+    seller = _frame(archive, "seller", folder).row(0, named=True)
+    emails = _frame(archive, "member", folder)["email"].str.to_lowercase().to_list()
+    values = {"emails": emails, "created": seller["created_at"]}
+    here = await session.scalar(text(_HERE), values)
+    if here is not None:
+        raise errors.CommandError(
+            f"{here} is already a member of a shop here: delete that shop first, or export this"
+            " one without that person"
+        )
+    owners = [one.lower() for one in word.owners or [seller["email"]]]
+    if strange := sorted(set(owners) - set(emails)):
+        raise errors.CommandError(
+            f"no member of the archive has the address {strange[0]}: name the shop's owners by"
+            " --owner EMAIL"
+        )
+    return owners
+
+
+async def _judged(
+    database: Database,
+    session: AsyncSession,
+    archive: Archive,
+    folder: Path,
+    tables: Sequence[Table],
+) -> None:
+    """Raise CommandError unless each table is one that an export writes."""
+    manifest = archive.manifest
+    for name in manifest.objects:
+        kind, _, last = name.partition("/")
+        if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
+            raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
+    parts = archive_tables.parts(tables, manifest.holds)
+    known = {part.name: part for part in [archive_tables.products(parts, 0), *parts]}
+    if strange := sorted(set(manifest.tables) - set(known)):
+        raise errors.CommandError(f"the archive holds {strange[0]}, which no export does")
+    must = {"seller", "account", PRODUCT, *archive_tables.COUNTED_ANEW}
+    if lacking := sorted(must - set(manifest.tables)):
+        raise errors.CommandError(f"the archive lacks {lacking[0]}, which each export holds")
+    judge = Judge(manifest.program, manifest.seller_id, clock.now(), ROLES, passwords.takes_no_more)
+    named = referred(tables)
+    described = {table.name: table for table in [Base.metadata.tables[PRODUCT], *tables]}
+    for name, part in known.items():
+        if name in manifest.tables:
+            table, path = described[name], _path(archive, name, folder)
+            # Apart: what the import's own transaction has read, no month can be added to.
+            async with database.shared() as apart:
+                expected = schema_of(await types_of(apart, part.query(0)))
+            rows = manifest.tables[name].rows
+            await asyncio.to_thread(
+                judge.judge, table, part, path, expected, rows, named.get(name, [])
+            )
+            await _canonical(session, table, path)
+            await _near(session, table, judge.newest.get(name, 0))
+            path.unlink()
+
+
+async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
+    """Raise CommandError for JSON that reads otherwise here than where it is judged."""
+    file = pl.scan_parquet(path)
+    for column in json_columns(table, file.collect_schema().names()):
+        start = 0
+        while (texts := file.select(column).slice(start, _TEXTS).collect()[column]).len():
+            given = {"texts": texts.drop_nulls().to_list()}
+            if await session.scalar(text(_NOT_CANONICAL), given):
+                raise errors.CommandError(
+                    f"the archive is not as an export writes it: {table.name}.{column} is not JSON"
+                    " of a database"
+                )
+            start += _TEXTS
+
+
+async def _near(session: AsyncSession, table: Table, newest: int) -> None:
+    """Raise CommandError for ids that would use up the numbers of all shops."""
+    if newest and (found := await _sequence(session, table)):
+        sequence, size = found
+        if newest // size > await _drawn(session, sequence) + IDS_AHEAD:
+            raise errors.CommandError(
+                f"the archive is not as an export writes it: {table.name} has the id {newest}, and"
+                " no installation has come so far"
+            )
+
+
+async def _all(
+    database: Database,
+    session: AsyncSession,
+    store: Store,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    word: Word,
+    say: Say,
+    seller_id: int,
+) -> Arrived:
+    if not await session.scalar(text(_LOCK)):
+        raise errors.CommandError("another seller is being imported now: wait until it ends")
+    with TemporaryDirectory(prefix="cardsync-") as name:
+        folder = Path(name)
+        owners = await must_fit(database, session, archive, folder, tables, word)
+        archived = _frame(archive, PRODUCT, folder)
+        products = await catalog_products.found(database, session, archived)
+        ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
+        say("writing the objects …")
+        await _objects(store, archive, ids)
+        coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+        for table in coming.of(tables):
+            await _table(database, coming, table, say)
+    await _afterwards(session, seller_id, archive.manifest)
+    return Arrived(seller_id, products.height - products["match"].null_count())
+
+
+async def _new_ids(
+    session: AsyncSession,
+    manifest: Manifest,
+    folder: Path,
+    archive: Archive,
+    seller_id: int,
+    products: pl.DataFrame,
+) -> NewIds:
+    anew, spare = {}, {}
+    for name in archive_tables.COUNTED_ANEW:
+        old = _frame(archive, name, folder)["id"].to_list()
+        new = await _next(session, name, len(old) + 1)
+        anew[name], spare[name] = dict(zip(old, new, strict=False)), new[-1]
+    # The columns of the cards' table name the shop as member 0.
+    anew["member"][0] = 0
+    return NewIds(manifest.seller_id, seller_id, anew, spare, products)
+
+
+async def _next(session: AsyncSession, table: str, count: int) -> list[int]:
+    statement = f"""
+        SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, :count)
+    """
+    return list(await session.scalars(text(statement), {"count": count}))
+
+
+def _path(archive: Archive, table: str, folder: Path) -> Path:
+    """Return the table's file outside of the archive."""
+    path = folder / f"{table}.parquet"
+    if not path.exists():
+        with path.open("wb") as file:
+            for chunk in archive.chunks(archive_file.table_entry(table)):
+                file.write(chunk)
+    return path
+
+
+def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
+    return pl.read_parquet(_path(archive, table, folder))
+
+
+async def _objects(store: Store, archive: Archive, ids: NewIds) -> None:
+    for name in archive.manifest.objects:
+        kind, _, last = name.partition("/")
+        with store.spool() as (path, file):
+            for chunk in _content(archive, name, ids):
+                file.write(chunk)
+            file.flush()
+            await store.write(f"{kind}/u{ids.seller}/{last}", path)
+
+
+def _content(archive: Archive, name: str, ids: NewIds) -> Iterable[bytes]:
+    """Return an object's bytes. Old rows of the activity name callers, whose ids are new here."""
+    chunks = archive.chunks(f"{archive_file.OBJECTS}/{name}")
+    if not name.startswith(f"{FOLDER}/{ACTIVITY.name}-"):
+        return chunks
+    table = Base.metadata.tables[ACTIVITY.table]
+    made = io.BytesIO()
+    ids.mapped(table, pl.read_parquet(b"".join(chunks))).write_parquet(made)
+    return [made.getvalue()]
+
+
+async def _table(database: Database, coming: _Coming, table: Table, say: Say) -> None:
+    rows = coming.rows(table)
+    if table.name == PriceObservation.__tablename__:
+        await _partitions(database, rows, coming.ids.seller)
+    count = await _written(coming, table, table.name)
+    await _advance(coming.session, table, rows)
+    _path(coming.archive, table.name, coming.folder).unlink()
+    if count:
+        say(f"{table.name}: {count:,} rows")
+
+
+async def _written(coming: _Coming, table: Table, into: str) -> int:
+    """Write the rows of a table into it, or into another that has its columns; return how many."""
+    session, rows = coming.session, coming.rows(table)
+    [part] = archive_tables.parts([table], coming.archive.manifest.holds)
+    columns = rows.collect_schema().names()
+    count = coming.archive.manifest.tables[table.name].rows
+    insert = _insert(table, into, columns)
+    given = {"seller": coming.ids.seller, "plan": coming.plan, "owners": coming.owners}
+    listed = ", ".join(map(quoted, columns))
+    temp = f"CREATE TEMP TABLE incoming ON COMMIT DROP AS SELECT {listed} FROM {into}"
+    await run(session, f"{temp} WITH NO DATA", {})
+    written = 0
+    for start in range(0, count, _ROWS):
+        some = coming.ids.mapped(table, _emptied(part, rows.slice(start, _ROWS).collect()))
+        if table.name == "webhook":
+            some = _sealed_again(coming.settings, coming.ids.seller, some)
+        await copy_in(session, "incoming", [*map(quoted, columns)], encode(some))
+        written += await run(session, insert, given)
+        await run(session, "TRUNCATE incoming", {})
+    await run(session, "DROP TABLE incoming", {})
+    if written != count:
+        raise errors.CommandError(f"{table.name} has {written:,} rows instead of {count:,}")
+    return count
+
+
+def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows as an export writes them: what it leaves out is not taken from elsewhere."""
+    left_out = {
+        one.name: None if one.value.startswith("NULL") else {"false": False, "0": 0}[one.value]
+        for one in part.columns
+        if one.value != quoted(one.name) and one.name in rows.columns
+    }
+    return rows.with_columns(
+        pl.lit(value, rows.schema[name]).alias(name) for name, value in left_out.items()
+    )
+
+
+def _insert(table: Table, into: str, columns: Sequence[str]) -> str:
+    arrives = archive_tables.ARRIVES.get(table.name, {})
+    listed = ", ".join(map(quoted, columns))
+    values = ", ".join(arrives.get(name, quoted(name)) for name in columns)
+    of_seller = "seller_id" in table.columns
+    owner, its = ("seller_id, ", "CAST(:seller AS bigint), ") if of_seller else ("", "")
+    return (
+        f"INSERT INTO {into} ({owner}{listed}) OVERRIDING SYSTEM VALUE"
+        f" SELECT {its}{values} FROM incoming"
+    )
+
+
+def _sealed_again(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
+    """Seal the secrets of webhooks for this installation. One that came without its secret gets a
+    new one, and is off until an owner has given that to its receiver.
+    """
+    now = clock.now()
+    plain = [
+        bytes.fromhex(secret[2:]).decode() if secret else new_secret() for secret in rows["secret"]
+    ]
+    made = ["\\x" + sealed(settings, seller_id, secret).hex() for secret in plain]
+    came = pl.col("secret").is_not_null()
+    return rows.with_columns(
+        secret=pl.Series(made, dtype=pl.String),
+        off_at=pl.when(came).then("off_at").otherwise(pl.coalesce("off_at", pl.lit(now))),
+        off_why=pl.when(came).then("off_why").otherwise(pl.coalesce("off_why", pl.lit("owner"))),
+    )
+
+
+async def _partitions(database: Database, rows: pl.LazyFrame, seller_id: int) -> None:
+    """Make the months of the price history in transactions of their own: making one keeps all
+    others from the history.
+    """
+    days = rows.select(pl.col("observed_at").dt.truncate("1d").unique()).collect()["observed_at"]
+    for month in sorted({month_of(day).date() for day in days}):
+        async with database.tenant(seller_id) as session:
+            await run(
+                session, "SELECT ensure_price_observation_partition(:month)", {"month": month}
+            )
+
+
+async def _advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
+    """Take the ids that came out of those that are given out here. Nobody can be in between: each
+    id is drawn, and none is put back.
+    """
+    if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
+        return
+    if found := await _sequence(session, table):
+        sequence, size = found
+        column = "id" if table.name == "card" else _counted(table)
+        newest = rows.select(pl.col(column).max()).collect().item()
+        if newest is not None:
+            await _draw(session, sequence, newest // size)
+
+
+def _counted(table: Table) -> str:
+    return next(one.name for one in table.columns if one.identity is not None)
+
+
+async def _sequence(session: AsyncSession, table: Table) -> tuple[str, int] | None:
+    """Return the sequence that gives out the table's ids, and how many ids each of its numbers
+    is.
+    """
+    if table.name == "card":
+        return _CARD_BLOCKS, CARD_ID_BLOCK
+    if all(one.identity is None for one in table.columns):
+        return None
+    find = f"SELECT pg_get_serial_sequence('{table.name}', '{_counted(table)}')"
+    return str(await session.scalar(text(find))), 1
+
+
+async def _drawn(session: AsyncSession, sequence: str) -> int:
+    return int(await session.scalar(text(_DRAWN.format(sequence=sequence))) or 0)
+
+
+async def _draw(session: AsyncSession, sequence: str, newest: int) -> None:
+    gap = newest - await _drawn(session, sequence)
+    if gap > _DRAWN_MOST:
+        given = {"sequence": sequence, "newest": newest}
+        await session.execute(text(_SET.format(sequence=sequence)), given)
+    elif gap > 0:
+        await session.execute(text(_ADVANCED), {"sequence": sequence, "gap": gap})
+
+
+async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest) -> None:
+    now = clock.now()
+    account = await session.get_one(Account, seller_id)
+    # Consent was given to the network of the other installation.
+    await exposure.follow(session, account, now)
+    for figure in (Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
+        await mark_due(session, seller_id, figure)
+    summary = (
+        f"the shop came from another installation, as of {manifest.made_at:%Y-%m-%d %H:%M} UTC"
+    )
+    note_by(session, seller_id, OPERATOR, "account.arrived", summary, now)
+    await session.flush()
+
+
+@contextmanager
+def _as_sentence() -> Iterator[None]:
+    """Say in one sentence what the database refuses, and that it has a row already that came."""
+    try:
+        yield
+    except (DBAPIError, psycopg.Error) as e:
+        cause: Any = getattr(e, "orig", None) or e
+        diag = getattr(cause, "diag", None)
+        table = getattr(diag, "table_name", None) or "a table"
+        if isinstance(cause, psycopg.errors.UniqueViolation):
+            what = _is_here(table)
+        elif isinstance(cause, psycopg.OperationalError):
+            what = f"the database did not take the shop: {_line(cause)}"
+        else:
+            column = getattr(diag, "column_name", None)
+            place = f"{table}.{column}" if column else table
+            what = f"the database refuses {place} of the archive: {_line(cause)}"
+        raise errors.CommandError(what) from None
+    except pl.exceptions.PolarsError as e:
+        raise errors.CommandError(f"a file of the archive cannot be read: {_line(e)}") from None
+
+
+def _is_here(table: str) -> str:
+    return f"a row of {table} is here already: the shop, or a part of it, came in before"
+
+
+def _line(error: Exception) -> str:
+    """Return the error's first line; the others may have cells in them."""
+    return str(error).partition("\n")[0][:200]

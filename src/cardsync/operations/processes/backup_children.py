@@ -1,0 +1,136 @@
+"""Makes the day's backup, one that a page asks for, and the restore that the set-up page asks for,
+in processes of their own while the service runs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import psycopg
+
+from cardsync.operations import asked_restore
+from cardsync.operations.processes.child import Child, child_env, stop
+from cardsync.platform import clock
+from cardsync.platform.backups import asked_backup
+from cardsync.platform.backups.backup_folder import newest
+from cardsync.platform.backups.backup_schedule import is_due
+from cardsync.platform.database.urls import libpq_url
+from cardsync.platform.settings import PREFIX, Settings
+
+# A due backup is looked for this long after the start, and then as often; one that a page asks for
+# far sooner.
+_BACKUP_SECONDS: Final = 300
+_ASKED_SECONDS: Final = 2
+
+
+@contextmanager
+def daily_backups(ready: Settings) -> Iterator[None]:
+    """Make the backup of a day once it is due, and one that a page asks for, each in a process of
+    its own.
+    """
+    if not ready.daily_backups:
+        asked_backup.forget(ready.data_dir)
+        yield
+        return
+    over = threading.Event()
+    folder = ready.backups_folder
+    asked_backup.write(ready.data_dir, "offered")
+
+    def run(command: str) -> None:
+        child = _backup_child(ready, command)
+        child.start()
+        while child.runs() and not over.wait(0.5):
+            pass
+        stop([child])
+
+    def watch() -> None:
+        looked = time.monotonic()
+        while not over.wait(_ASKED_SECONDS):
+            restore = asked_restore.read(ready.data_dir)
+            if restore and restore.is_under_way:
+                continue
+            if asked_backup.read(ready.data_dir) == "asked":
+                asked_backup.write(ready.data_dir, "running")
+                run("now")
+                asked_backup.write(ready.data_dir, "offered")
+            if time.monotonic() - looked < _BACKUP_SECONDS:
+                continue
+            looked = time.monotonic()
+            if not is_due(clock.now(), newest(folder)):
+                continue
+            with suppress(psycopg.Error):
+                if has_no_seller(ready):
+                    continue
+            run("daily")
+
+    thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        asked_backup.forget(ready.data_dir)
+
+
+def _backup_child(ready: Settings, command: str) -> Child:
+    env = child_env(ready)
+    env[f"{PREFIX}MIGRATION_DATABASE_URL"] = str(ready.migration_database_url)
+    return Child("backup", [sys.executable, "-m", "cardsync", "backup", command], env)
+
+
+@contextmanager
+def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
+    """Yield the function that carries out the restore which the set-up page asks for, while there
+    is no shop.
+    """
+    folder = ready.data_dir
+    if not has_no_seller(ready):
+        asked_restore.forget(folder)
+        yield lambda children: None
+        return
+    asked_restore.offer(folder)
+    child = _backup_child(ready, "restore-asked")
+
+    def go_on(children: list[Child]) -> None:
+        if child.process is not None and not child.runs():
+            asked_restore.end(folder, "the restore was stopped; nothing has changed")
+            child.process = None
+        asked = asked_restore.read(folder)
+        if asked is None:
+            return
+        if asked.state == "asked" and child.process is None:
+            child.start(stdin=subprocess.PIPE)
+        elif asked.state == "switching" and child.process is not None:
+            # Pages that watch are asked again within this time, and then wait longer.
+            threading.Event().wait(asked_restore.RELOAD_SECONDS + 1)
+            stop(children)
+            _let_end(child)
+            for each in children:
+                each.start()
+
+    try:
+        yield go_on
+    finally:
+        if child.runs():
+            stop([child])
+
+
+def _let_end(child: Child) -> None:
+    """Let a child go on that waits for the end of its input."""
+    assert child.process is not None
+    assert child.process.stdin is not None
+    child.process.stdin.close()
+    child.process.wait()
+
+
+def has_no_seller(settings: Settings) -> bool:
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None

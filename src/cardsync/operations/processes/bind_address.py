@@ -1,0 +1,122 @@
+"""Checks that the API's address and the data folder are free, or reports in one sentence that they
+are taken and stay so.
+
+Web processes hold a lock in the data folder for as long as they live, and so do those of a killed
+supervisor, until they notice. If the address is taken without that lock, another program has it,
+and the start does not wait.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cardsync.operations.processes.embedded_host import is_root, make_folder
+from cardsync.platform import clock
+from cardsync.platform.settings import Settings
+
+# How long processes of a killed supervisor may still hold the address that its successor wants.
+WAIT_SECONDS = 10
+
+
+@contextmanager
+def held(settings: Settings) -> Iterator[None]:
+    """Show the next `cardsync serve` that a web process of this data folder lives.
+
+    Processes forked from it hold the lock as well.
+    """
+    run_folder(settings)
+    with _lock(settings).open("a+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Lock the data folder against a second supervisor for as long as the block lasts: both would
+    start workers and clear each other's metrics. Raises RuntimeError if there is one. The lock of a
+    killed supervisor is gone.
+    """
+    path = run_folder(settings) / "serve.lock"
+    with path.open("a+b") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RuntimeError(
+                f"another cardsync serves the data folder {settings.data_dir} already; stop it, or choose another folder by --data-dir"
+            ) from None
+        yield
+
+
+def run_folder(settings: Settings) -> Path:
+    """Return DATA_DIR/run, which only its owner may read; one of an earlier version was open to
+    all.
+
+    Raises RuntimeError if it cannot be closed.
+    """
+    folder = settings.data_dir / "run"
+    try:
+        # Under root, the database's user must get through to its own folder.
+        make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
+        make_folder(folder, 0o700)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError as e:
+        raise RuntimeError(f"the data folder {settings.data_dir} cannot be used: {e}") from e
+    return folder
+
+
+def find_free(settings: Settings, say: Callable[[str], None]) -> None:
+    """Check that no other program listens there: another cardsync would answer /readyz in our
+    place. Raises RuntimeError.
+    """
+    deadline = clock.monotonic() + WAIT_SECONDS
+    pause = threading.Event()
+    reported = False
+    while problem := _bind_problem(settings):
+        ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
+        # It may have gone between the two checks.
+        if not ours and not (problem := _bind_problem(settings)):
+            return
+        why = f"{problem.strerror or problem}"
+        if not ours or clock.monotonic() > deadline:
+            raise RuntimeError(
+                f"cannot serve on {settings.bind}: {why}; --host and --port choose another address"
+            )
+        if not reported:
+            say(
+                f"{settings.bind}: {why}, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s"
+            )
+            reported = True
+        pause.wait(0.2)
+
+
+def _lock(settings: Settings) -> Path:
+    return settings.data_dir / "run" / "web.lock"
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _bind_problem(settings: Settings) -> OSError | None:
+    host = settings.host.strip("[]")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, settings.port))
+        except OSError as e:
+            return e
+    return None

@@ -1,0 +1,40 @@
+"""Runs a copy of a database cluster beside the embedded one, for as long as it is looked at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cardsync.operations.processes import embedded, postmaster
+from cardsync.operations.processes.embedded_host import CLUSTER, choose_home, database_account
+from cardsync.operations.processes.postmaster import Say
+
+
+@contextmanager
+def running_copy(folder: Path, fill: Callable[[Path], None], say: Say) -> Iterator[str]:
+    """Yield the superuser's address of the cluster that `fill` writes into the folder which it is
+    given. All of it is gone afterwards, as is what a killed one left.
+    """
+    home = choose_home(folder)
+    cluster = home / CLUSTER
+    _drop(folder, home, say)
+    home = choose_home(folder)
+    try:
+        account = database_account(home)
+        fill(cluster)
+        for path in (cluster, *cluster.rglob("*")):
+            account.own(path)
+        cluster.chmod(0o700)
+        with embedded.running(folder, say=say) as server:
+            yield server.admin_url()
+    finally:
+        _drop(folder, home, say)
+
+
+def _drop(folder: Path, home: Path, say: Say) -> None:
+    if (home / CLUSTER).exists():
+        postmaster.stop(home / CLUSTER, say)
+    for path in (home, folder):
+        shutil.rmtree(path, ignore_errors=True)

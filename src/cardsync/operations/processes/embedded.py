@@ -1,0 +1,203 @@
+"""Runs the embedded PostgreSQL of a data folder, and gives the address of a server that is up.
+
+`running` starts the server or adopts one that runs, recovers it after a crash, and stops it when
+the last user leaves. A process is a user while it holds a shared lock on `users.lock`; the lock
+ends with its process, however that ends, so nothing stale can remain. Beside it in `<data
+folder>/postgres`: `start.lock`, `cluster` (the database's own), `socket`, `log`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from cardsync.operations.processes import cluster_upgrade, postmaster
+from cardsync.operations.processes.cluster_server import (
+    SUPERUSER,
+    StillRecovering,
+    adopt,
+    create_cluster,
+    start_server,
+)
+from cardsync.operations.processes.embedded_host import (
+    CLUSTER,
+    PORT,
+    EmbeddedError,
+    choose_home,
+    database_account,
+    find_install,
+    is_root,
+)
+from cardsync.operations.processes.postmaster import Say
+from cardsync.platform.database.urls import APP_ROLE
+
+__all__ = ["EmbeddedError", "EmbeddedServer", "StillRecovering", "running"]
+
+DATABASE = "cardsync"
+
+
+@dataclass(frozen=True)
+class EmbeddedServer:
+    """A server that is up.
+
+    `data_dir` is the cluster's own folder; `moved` says that it is not in the folder asked for.
+    """
+
+    data_dir: Path
+    socket_dir: Path
+    port: int
+    moved: bool
+
+    def url(self, dbname: str = DATABASE) -> str:
+        """Return the application's address: a role that row-level security binds."""
+        return self._url(APP_ROLE, dbname)
+
+    def admin_url(self, dbname: str = DATABASE) -> str:
+        """Return the superuser's address: for migrations only."""
+        return self._url(SUPERUSER, dbname)
+
+    def is_up(self) -> bool:
+        """Whether its main process lives; cheap enough to ask twice a second."""
+        return postmaster.is_up(self.data_dir)
+
+    def _url(self, role: str, dbname: str) -> str:
+        host = quote(os.fsencode(self.socket_dir), safe="")
+        return f"postgresql://{role}@/{quote(dbname, safe='')}?host={host}&port={self.port}"
+
+
+@contextmanager
+def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedServer]:
+    """Run the server of `data_dir` for as long as the block lasts. Entered again (also inside
+    itself) it revives a server that has crashed.
+    """
+    data_dir = data_dir.expanduser().resolve()
+    with _plain_errors(data_dir):
+        home = choose_home(data_dir)
+        users = _open_lock(home / "users.lock")
+    moved = home.parent != data_dir
+    entered_by = os.getpid()
+    leave_running = False
+    try:
+        with _plain_errors(home):
+            server = _enter(home, users, moved, say)
+        if moved:
+            owner = database_account(home).name
+            say(f"The database user {owner} cannot enter {data_dir}: the database is in {home}.")
+        yield server
+    except StillRecovering:
+        leave_running = True
+        raise
+    finally:
+        # A forked child that unwinds through here must not stop its parent's server.
+        if os.getpid() == entered_by and not leave_running:
+            _leave(home, users, say)
+        os.close(users)
+
+
+@contextmanager
+def _plain_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, psycopg.Error) as problem:
+        raise EmbeddedError(
+            f"The embedded PostgreSQL of {folder} cannot be used: {problem}"
+        ) from problem
+
+
+def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
+    """Become a user and see that the server is up. `start.lock` lets one process at a time start
+    it; one that is about to stop it holds `users.lock` alone, which is waited for here."""
+    start = _open_lock(home / "start.lock")
+    try:
+        _await_lock(start, fcntl.LOCK_EX, say)
+        _await_lock(users, fcntl.LOCK_SH, say)
+        cluster_upgrade.recover(home)
+        account = database_account(home)
+        cluster_upgrade.upgrade(home, account, say)
+        install = find_install(home, account)
+        if not (home / CLUSTER).exists():
+            create_cluster(home, install, account)
+        sockets = adopt(home, say) or start_server(home, install, account, say)
+        server = EmbeddedServer(
+            data_dir=home / CLUSTER,
+            socket_dir=sockets,
+            port=PORT,
+            moved=moved,
+        )
+        _ensure_role_and_database(server)
+        return server
+    finally:
+        fcntl.flock(start, fcntl.LOCK_UN)  # closing is not enough if a fork has a copy
+        os.close(start)
+
+
+def _leave(home: Path, users: int, say: Say) -> None:
+    """Stop the server if no other process uses it. Each user gives up its own share first, so that
+    of several who leave at once the last one gets the lock.
+    """
+    fcntl.flock(users, fcntl.LOCK_UN)
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    try:
+        postmaster.stop(home / CLUSTER, say)
+    finally:
+        fcntl.flock(users, fcntl.LOCK_UN)
+
+
+def _open_lock(path: Path) -> int:
+    """Not inheritable over exec: a server or another child that kept the descriptor would keep
+    the lock.
+    """
+    lock = os.open(
+        path,
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
+    if is_root():  # root may be a guest in a user's folder, and the user comes back
+        owner = path.parent.stat()
+        os.fchown(lock, owner.st_uid, owner.st_gid)
+    return lock
+
+
+def _await_lock(lock: int, kind: int, say: Say) -> None:
+    def taken() -> bool:
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    postmaster.wait(
+        taken, float("inf"), say, "Another cardsync process is starting or stopping PostgreSQL"
+    )
+
+
+def _ensure_role_and_database(server: EmbeddedServer) -> None:
+    bound = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
+    is_bound = "rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication)"
+    role = sql.Identifier(APP_ROLE)
+    with psycopg.connect(
+        server.admin_url("postgres"),
+        autocommit=True,
+        connect_timeout=10,
+    ) as connection:
+        found = connection.execute(
+            f"SELECT {is_bound} FROM pg_roles WHERE rolname = %s", [APP_ROLE]
+        ).fetchone()
+        if found != (True,):
+            verb = sql.SQL("ALTER" if found else "CREATE")
+            connection.execute(sql.SQL("{} ROLE {} {}").format(verb, role, sql.SQL(bound)))
+        if not connection.execute(
+            "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+        ).fetchone():
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))

@@ -1,0 +1,140 @@
+"""Answers the heavy reads of web processes (`web/heavy_work.py`), one at a time, until its input
+ends.
+
+It has a limit of memory, and yields the processor and the system's memory to web processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from structlog.contextvars import bound_contextvars
+
+# What somebody who writes a rule asks for is loaded before it is asked.
+import cardsync.prices.preview.asked  # noqa: F401
+from cardsync.operations.processes.worker_memory import limit_memory
+from cardsync.platform import errors
+from cardsync.platform.database.hot_reads import only_looking
+from cardsync.platform.database.read_copy import ReadCopy, read_copy
+from cardsync.platform.database.session import Database
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.settings import Settings
+from cardsync.web.heavy_work import FOLDER, LENGTH, STOP, TOO_MUCH, Answered, Asked
+from cardsync.web.made_files import MADE
+
+# The work, and the lease that is renewed beside it.
+_CONNECTIONS = 3
+# The answer where the memory is at its limit.
+_NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
+
+
+def serve_heavy_reads() -> None:
+    """Serve the standard input. What else is printed goes to the log."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # A service manager may forbid it.
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    try:
+        asyncio.run(_serve(answers))
+    finally:
+        # A web process that was killed removes nothing.
+        folder = Path(tempfile.gettempdir())
+        if folder.name.startswith(FOLDER):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _serve(answers: BinaryIO) -> None:
+    asked = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(asked)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    settings: Settings = pickle.loads(await _frame(asked))  # noqa: S301
+    setup_logging(settings.log_level, settings.log_format)
+    limit_memory(settings.heavy_memory_mb)
+    assert settings.database_url is not None
+    opening = Database.open(
+        settings.database_url,
+        pool=_CONNECTIONS,
+        hot_pool=0,
+        slow=settings.slow_seconds,
+        pooler=settings.pooler_database_url,
+    )
+    working: asyncio.Task[None] | None = None
+    async with opening as database, read_copy(settings.read_database_url) as copy:
+        answers.write(LENGTH.pack(0))
+        answers.flush()
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                data = await _frame(asked)
+                if data != STOP:
+                    working = asyncio.create_task(_answer(data, answers, database, copy, settings))
+                elif working is not None:
+                    working.cancel()
+                    working.add_done_callback(_forget)
+        if working is not None:
+            working.cancel()
+
+
+def _forget(_: object) -> None:
+    """Remove what work has made that was stopped at its end: nobody takes its answer."""
+    for path in Path(tempfile.gettempdir()).glob(f"{MADE}*"):
+        path.unlink()
+
+
+async def _frame(asked: asyncio.StreamReader) -> bytes:
+    length = LENGTH.unpack(await asked.readexactly(LENGTH.size))[0]
+    return await asked.readexactly(length)
+
+
+async def _answer(
+    data: bytes,
+    answers: BinaryIO,
+    database: Database,
+    copy: ReadCopy | None,
+    settings: Settings,
+) -> None:
+    asked: Asked = pickle.loads(data)  # noqa: S301
+    caller, *values = asked.values
+    work = getattr(import_module(asked.module), asked.name)
+
+    async def of(place: Database) -> Any:
+        return await work(place, caller, settings, *values, **asked.options)
+
+    try:
+        looking = only_looking() if asked.only_looks else contextlib.nullcontext()
+        with bound_contextvars(**asked.logged), looking:
+            found = await (of(database) if copy is None else copy.read(database, of))
+        answered = Answered(found)
+    except BaseException as e:
+        answered = Answered(None, e)
+    tell(answers, answered)
+
+
+def tell(answers: BinaryIO, answered: Answered) -> None:
+    """Name the file that holds the answer: it may be large, and is read once."""
+    if isinstance(answered.failure, MemoryError):
+        answered = _NO_ROOM
+    try:
+        path = _kept(answered)
+    except MemoryError:
+        path = _kept(_NO_ROOM)
+    except Exception:
+        path = _kept(Answered(None, RuntimeError(repr(answered.failure))))
+    answers.write(LENGTH.pack(len(path)) + path)
+    answers.flush()
+
+
+def _kept(answered: Answered) -> bytes:
+    """Write the answer; who reads it removes the file."""
+    with tempfile.NamedTemporaryFile(prefix="cardsync-", delete=False) as file:
+        pickle.dump(answered, file)
+    return file.name.encode()

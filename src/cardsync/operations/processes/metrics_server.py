@@ -1,0 +1,136 @@
+"""Serves /metrics on its own address, and pushes the same by OTLP where that is set: of all
+processes of a supervisor together, or of a worker that runs alone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+import structlog
+from prometheus_client import (
+    REGISTRY,
+    CollectorRegistry,
+    Metric,
+    multiprocess,
+    start_http_server,
+)
+from prometheus_client.mmap_dict import MmapedDict
+
+from cardsync.operations.processes.installation_metrics import InstallationMetrics
+from cardsync.platform.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+# No process has this number: what is counted in its name are the counts of dead ones.
+_DEAD = "0"
+_folding = threading.Lock()
+_Counts: Any = MmapedDict
+
+
+class _OfAll(multiprocess.MultiProcessCollector):
+    def __init__(self, registry: CollectorRegistry, folder: Path) -> None:
+        self._folder = folder
+        super().__init__(registry, path=str(folder))  # type: ignore[no-untyped-call]
+
+    def collect(self) -> Iterable[Metric]:
+        fold_dead(self._folder)
+        with _folding:
+            return super().collect()  # type: ignore[no-any-return, no-untyped-call]
+
+
+def fold_dead(folder: Path) -> None:
+    """Add what dead processes counted to one file of each kind and delete theirs: each death would
+    leave two megabytes. On a full disk their files stay.
+    """
+    dead: dict[str, list[Path]] = {}
+    with _folding:
+        for path in folder.glob("*.db"):
+            kind, _, number = path.stem.rpartition("_")
+            if number != _DEAD and not psutil.pid_exists(int(number)):
+                dead.setdefault(kind, []).append(path)
+        for kind, paths in dead.items():
+            with suppress(OSError):
+                _fold(folder / f"{kind}_{_DEAD}.db", paths)
+
+
+def _fold(kept: Path, dead: list[Path]) -> None:
+    sums = Counter[str]()
+    size = 64
+    for path in (kept, *dead):
+        # A process that was killed as it made its file has counted nothing.
+        if path.exists() and path.stat().st_size:
+            for key, value, *_ in _Counts.read_all_values_from_file(str(path)):
+                sums[key] += value
+    for key in sums:
+        size += 64
+        size += len(key.encode())
+    fresh = kept.with_suffix(".new")
+    # A mapped page that finds no room on the disk would end this process: an error comes first.
+    fresh.write_bytes(bytes(size))
+    counts = _Counts(str(fresh))
+    for key, value in sums.items():
+        counts.write_value(key, value, 0)
+    counts.close()
+    fresh.replace(kept)
+    for path in dead:
+        path.unlink()
+
+
+@contextmanager
+def metrics_served(
+    settings: Settings, folder: Path, deaths: Callable[[], dict[str, int]]
+) -> Iterator[None]:
+    """Processes write what they count into the folder; `deaths` counts those that ended."""
+    registry = CollectorRegistry()
+    _OfAll(registry, folder)
+    registry.register(InstallationMetrics(settings, deaths))
+    with _shown(settings, registry):
+        yield
+
+
+@contextmanager
+def own_metrics_served(settings: Settings) -> Iterator[None]:
+    """Show what this process counts, unless a supervisor shows it with its others'."""
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        yield
+        return
+    with _shown(settings, REGISTRY):
+        yield
+
+
+@contextmanager
+def _shown(settings: Settings, registry: CollectorRegistry) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.enter_context(_served(settings, registry))
+        if settings.otlp_url and "metrics" in settings.exports:
+            # Only here: nothing of OpenTelemetry is imported where nothing is exported.
+            from cardsync.platform.telemetry.pushed_metrics import pushed
+
+            stack.enter_context(pushed(settings.otlp_url, registry))
+        yield
+
+
+@contextmanager
+def _served(settings: Settings, registry: CollectorRegistry) -> Iterator[None]:
+    if not settings.metrics_bind:
+        yield
+        return
+    host, _, port = settings.metrics_bind.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), addr=host, registry=registry)
+    except OSError as e:
+        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
+        yield
+        return
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()

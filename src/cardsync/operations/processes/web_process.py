@@ -1,0 +1,103 @@
+"""Runs a web process, as the supervisor starts it: granian serves the application until SIGTERM,
+and its workers share the address.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+from contextlib import suppress
+
+from granian import Granian
+from granian.constants import Interfaces, Loops
+
+from cardsync.asgi import create_app
+from cardsync.operations.processes.bind_address import held
+from cardsync.operations.processes.parent_watch import be_parent, watch_parent
+from cardsync.platform.logs import setup_logging
+from cardsync.platform.settings import Settings
+from cardsync.web.fair_threads import short_turns
+
+# A web process holds this many connections, idle ones too: every agent has one open between its
+# polls. A client beyond them waits without an answer.
+CONNECTIONS = 10_000
+OTHER_FILES = 1_000
+# At the end of the process, requests in progress have this long, and less when its supervisor is
+# dead: the next one waits for the address.
+ENDING_SECONDS = 20
+ORPHANS_ENDING_SECONDS = 5
+
+
+def run_web(settings: Settings) -> None:
+    _allow_open_files(CONNECTIONS + OTHER_FILES)
+    server = Granian(
+        "cardsync.operations.processes.web_process:web_app",
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.ASGI,
+        workers=settings.web_workers,
+        loop=Loops.uvloop,
+        factory=True,
+        log_access=False,
+        log_enabled=False,
+        respawn_failed_workers=True,
+        backpressure=CONNECTIONS,
+        workers_kill_timeout=ENDING_SECONDS,
+    )
+
+    def hurry() -> None:
+        server.workers_kill_timeout = ORPHANS_ENDING_SECONDS
+
+    watch_parent(orphaned=hurry)
+    be_parent()
+    workers_end_at_signals_from_the_start()
+    with held(settings):
+        server.serve()
+
+
+def workers_end_at_signals_from_the_start() -> None:
+    """Hold back the signal that ends a worker until the worker has handlers of its own: it inherits
+    the server's, which would swallow the signal. A signal at its beginning waits until the default
+    ones are in place.
+    """
+    signals = {signal.SIGTERM, signal.SIGINT}
+
+    def end_at_signals() -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signals),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, signals),
+        after_in_child=end_at_signals,
+    )
+
+
+def _allow_open_files(count: int) -> None:
+    """Return as many as the system lets us have, up to `count`; the workers inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def web_app() -> object:
+    """Build the application: each web worker calls this factory."""
+
+    settings = Settings()
+    setup_logging(settings.log_level, settings.log_format)
+    # No other process would end it after its parent was killed.
+    watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
+    gc.disable()
+    app = create_app(settings)
+    short_turns()
+    # The garbage collector leaves out the objects that exist here: walking them took 0.2 s, and
+    # every caller waited.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return app

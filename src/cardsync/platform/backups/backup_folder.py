@@ -1,0 +1,238 @@
+"""Names, describes, lists and checks backups in a folder.
+
+A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
+cluster's files, or what changed in them), `objects/` with `objects.json`, which names each object's
+bytes and SHA-256, `secret.key` where DATA_DIR keeps one, and `manifest.json`, which is written
+last. A folder without a manifest is no backup.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from cardsync.platform import errors
+
+FORMAT: Final = 1
+DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
+# The archives of a base backup, and PostgreSQL's own list of the files in them.
+BASE, BASE_LIST = "base", "base/backup_manifest"
+MANIFEST, SECRET = "manifest.json", "secret.key"
+PARTIAL: Final = ".partial-"
+_NAMED: Final = "%Y-%m-%dT%H%M%SZ"
+_CHUNK: Final = 1 << 20
+
+
+Kind = Literal["dump", "base"]
+
+
+class FileLine(msgspec.Struct, frozen=True):
+    """A file's size in bytes and SHA-256 in hexadecimal."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
+    `revision` is the schema's. `database` is the dump, or PostgreSQL's list of the files in a base
+    backup's archives, `base_files`; such a backup builds on its `parent`, unless that is null.
+    """
+
+    format: int = FORMAT
+    made_at: datetime
+    program: str
+    revision: str
+    server: int
+    seals: list[str]
+    tables: dict[str, int]
+    database: FileLine
+    objects: FileLine
+    object_bytes: int
+    object_count: int
+    secret: FileLine | None = None
+    kind: Kind = "dump"
+    parent: str | None = None
+    base_files: dict[str, FileLine] = {}
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A whole backup, and where it is."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on the disk, but for objects that are shared with others."""
+        manifest = self.manifest
+        base = sum(line.bytes for line in manifest.base_files.values())
+        return manifest.database.bytes + base + manifest.object_bytes
+
+
+def database_file(kind: Kind) -> str:
+    """Return the file that a manifest's `database` describes."""
+    return BASE_LIST if kind == "base" else DUMP
+
+
+def name_of(made_at: datetime) -> str:
+    return made_at.astimezone(UTC).strftime(_NAMED)
+
+
+def moment_of(name: str) -> datetime | None:
+    """Return the time that a backup's name says; None for another name."""
+    try:
+        return datetime.strptime(name, _NAMED).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def read(path: Path) -> Backup:
+    """Return the backup in a folder. Raises CommandError where there is none."""
+    try:
+        text = (path / MANIFEST).read_bytes()
+    except OSError:
+        raise errors.CommandError(
+            f"{path} is not a backup of cardsync: it has no {MANIFEST}"
+        ) from None
+    return Backup(path, read_manifest(text, path))
+
+
+def read_manifest(text: bytes, of: Path | str) -> Manifest:
+    """Raises CommandError."""
+    try:
+        return msgspec.json.decode(text, type=Manifest)
+    except msgspec.MsgspecError as e:
+        raise errors.CommandError(f"{of}/{MANIFEST} cannot be read: {e}") from None
+
+
+def listed(folder: Path) -> list[Backup]:
+    """Return the whole backups in a folder, the newest first. One whose manifest cannot be read
+    holds up no other; `unreadable` names it.
+    """
+    return [one for one in _each(folder) if isinstance(one, Backup)]
+
+
+def unreadable(folder: Path) -> list[str]:
+    """Return why backups in a folder cannot be read, a sentence each."""
+    return [one for one in _each(folder) if isinstance(one, str)]
+
+
+def _each(folder: Path) -> Iterator[Backup | str]:
+    if not folder.is_dir():
+        return
+    for path in sorted((one for one in folder.iterdir() if moment_of(one.name)), reverse=True):
+        if (path / MANIFEST).exists():
+            try:
+                yield read(path)
+            except errors.CommandError as e:
+                yield str(e)
+
+
+def newest(folder: Path) -> datetime | None:
+    """Return when the newest whole backup was made, without reading it; None where there is none."""
+    times = [moment_of(path.parent.name) for path in folder.glob(f"*/{MANIFEST}")]
+    return max((at for at in times if at), default=None)
+
+
+def find(folder: Path, name: str | None) -> Backup:
+    """Return the backup of a name or path, the newest where there is no name. Raises
+    CommandError.
+    """
+    if name is None:
+        if not (found := listed(folder)):
+            raise errors.CommandError(f"there is no backup in {folder}: make one by `backup now`")
+        return next((one for one in found if has_shop(one.manifest)), found[0])
+    path = Path(name)
+    return read(path if path.is_dir() and path.name != name else folder / name)
+
+
+def has_shop(manifest: Manifest) -> bool:
+    """Return whether a backup has anything to restore."""
+    return manifest.tables.get("seller", 0) > 0
+
+
+def digest(path: Path) -> FileLine:
+    hashed = hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            hashed.update(chunk)
+            size += len(chunk)
+    return FileLine(size, hashed.hexdigest())
+
+
+def object_lines(backup: Backup) -> dict[str, FileLine]:
+    """Return what `objects.json` says of each object, by its key."""
+    return msgspec.json.decode((backup.path / OBJECT_LIST).read_bytes(), type=dict[str, FileLine])
+
+
+def faults(backup: Backup) -> Iterator[str]:
+    """Yield what is wrong with the files of a backup without its objects: nothing for a good one.
+    It reads them all.
+    """
+    manifest = backup.manifest
+    said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
+    said |= manifest.base_files
+    if manifest.secret is not None:
+        said[SECRET] = manifest.secret
+    for name, line in said.items():
+        if fault := _fault(backup.path / name, line):
+            yield fault
+
+
+def object_faults(backup: Backup) -> Iterator[str]:
+    """Yield what is wrong with the objects of a backup whose list of them is good."""
+    for key, line in object_lines(backup).items():
+        if fault := _fault(backup.path / OBJECTS / key, line):
+            yield fault
+
+
+def _fault(path: Path, said: FileLine) -> str | None:
+    try:
+        found = digest(path)
+    except OSError as e:
+        return f"{path} cannot be read: {e.strerror}"
+    if found.bytes != said.bytes:
+        return f"{path} has {found.bytes:,} bytes instead of {said.bytes:,}"
+    return None if found == said else f"{path} was changed since it was written"
+
+
+def check(backup: Backup, *, objects_too: bool = True) -> None:
+    """Raise CommandError for a backup that is not as it was written."""
+    _must_be_none(list(faults(backup)), "use another backup")
+    if objects_too:
+        to_do = "use another backup, or restore it with --without-damaged-objects"
+        _must_be_none(list(object_faults(backup)), to_do)
+
+
+def _must_be_none(broken: list[str], to_do: str) -> None:
+    if broken:
+        more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
+        raise errors.CommandError(f"{broken[0]}{more}: {to_do}")
+
+
+def drop_partial(folder: Path) -> list[str]:
+    """Delete what backups left that were killed, and return their names."""
+    left = sorted(folder.glob(f"{PARTIAL}*"))
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return [path.name.removeprefix(PARTIAL) for path in left]
+
+
+def drop(backup: Backup) -> None:
+    """Delete a backup; the manifest first, so that a half-deleted one is none."""
+    (backup.path / MANIFEST).unlink()
+    shutil.rmtree(backup.path)

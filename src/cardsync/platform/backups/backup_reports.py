@@ -1,0 +1,114 @@
+"""Records what became of backups and rehearsals, and reads the state that operators are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import msgspec
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.backups import backup_schedule
+from cardsync.platform.database.urls import libpq_url
+
+NEWEST: Final = """
+    SELECT kind, max(ended_at) FILTER (WHERE failure IS NULL),
+           max(ended_at) FILTER (WHERE failure IS NOT NULL),
+           (array_agg(failure ORDER BY ended_at DESC))[1],
+           (array_agg(bytes ORDER BY ended_at DESC) FILTER (WHERE failure IS NULL))[1]
+      FROM backup_report GROUP BY kind
+"""
+_KEPT: Final = 400
+
+
+class StepState(msgspec.Struct):
+    """The last good end, the last failed one, and why the newest one failed (null: it did not)."""
+
+    last_good: datetime | None = None
+    """When one was good last"""
+    last_failed: datetime | None = None
+    """When one failed last"""
+    failure: str | None = None
+    """Why the newest one failed; null: it did not"""
+    bytes: int = 0
+    """Its size"""
+
+
+class BackupState(msgspec.Struct):
+    """`daily` says whether this installation makes backups by itself. `wrong` says in one sentence
+    what is wrong with them; null where they are as they should be.
+    """
+
+    daily: bool
+    """The installation makes backups by itself"""
+    backup: StepState
+    """The newest backup"""
+    rehearsal: StepState
+    """The newest trial of a backup"""
+    wrong: str | None = None
+    """The fault of the backups; null: nothing is wrong"""
+
+
+def record(
+    owner_url: str,
+    kind: Literal["backup", "rehearsal"],
+    name: str,
+    began_at: datetime,
+    ended_at: datetime,
+    failure: str | None,
+    size: int = 0,
+) -> None:
+    """Record an end, as the role that owns the tables."""
+    with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
+        connection.execute(
+            """
+            INSERT INTO backup_report (kind, name, began_at, ended_at, failure, bytes)
+            VALUES (%s, %s, %s, %s, %s, %s)
+            """,
+            [kind, name, began_at, ended_at, failure, size],
+        )
+        connection.execute(
+            "DELETE FROM backup_report WHERE id <= (SELECT max(id) FROM backup_report) - %s",
+            [_KEPT],
+        )
+
+
+def last_failure(owner_url: str) -> datetime | None:
+    """Return when the newest backup failed; None where the newest one is good."""
+    with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
+        found = connection.execute("""
+            SELECT ended_at, failure FROM backup_report WHERE kind = 'backup'
+             ORDER BY ended_at DESC LIMIT 1
+        """).fetchone()
+    return found[0] if found and found[1] is not None else None
+
+
+async def read_state(session: AsyncSession, now: datetime, *, daily: bool) -> BackupState:
+    """Return the state of backups, which an installation makes daily or by other means."""
+    return state_of(await session.execute(text(NEWEST)), now, daily=daily)
+
+
+def state_of(rows: Iterable[Any], now: datetime, *, daily: bool = False) -> BackupState:
+    """Return the state that the rows of `NEWEST` describe."""
+    steps: dict[str, StepState] = {}
+    for kind, good, failed, why, size in rows:
+        steps[kind] = StepState(good, failed, why, size or 0)
+    backup = steps.get("backup", StepState())
+    rehearsal = steps.get("rehearsal", StepState())
+    return BackupState(daily, backup, rehearsal, _wrong(backup, rehearsal, now))
+
+
+def _wrong(backup: StepState, rehearsal: StepState, now: datetime) -> str | None:
+    if backup.failure is not None:
+        return f"The last backup failed: {backup.failure}"
+    if backup.last_good and backup_schedule.is_too_old(now, backup.last_good):
+        return f"The newest backup, from {backup.last_good:%B %-d}, is too old"
+    if rehearsal.failure is not None:
+        return f"The newest backup failed its restore test: {rehearsal.failure}"
+    # One that was killed has recorded no failure.
+    if rehearsal.last_good and backup_schedule.is_unproven(backup.last_good, rehearsal.last_good):
+        return f"No backup has passed a restore test since {rehearsal.last_good:%B %-d}"
+    return None

@@ -1,0 +1,193 @@
+"""Opens connections whose waits for the database end at the deadline of a request.
+
+A server that hangs sends nothing, so we must end the wait from our side. Cancelling the statement
+does not help: the driver asks the server to end it, and waits for that. So we shut the socket down:
+libpq sees the end of the stream, the caller an OperationalError as of a dead server, and the pool a
+connection to replace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from math import inf
+from typing import Any, Self, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from cardsync.platform.database.spread import Spread
+from cardsync.platform.database.watched_cursors import WatchedCursor
+
+Connection = psycopg.AsyncConnection[TupleRow]
+T = TypeVar("T")
+
+# The end of a transaction after the deadline is short work, and gets this much time.
+ENDING_SECONDS = 1.0
+# A new connection may take this long; libpq takes whole seconds.
+CONNECT_SECONDS = 5
+# A pool that fails to connect begins afresh after this time, instead of pausing for minutes.
+RECONNECT_SECONDS = 5
+
+
+class Deadline:
+    """A deadline is the moment when the answer to a request must have begun, on the event loop's
+    clock.
+    """
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def until(deadline: Deadline) -> Iterator[None]:
+    """Set the deadline for the block, and for the tasks that the block starts."""
+    token = _current.set(deadline)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def answer_has_begun() -> bool:
+    """Return whether nothing of the request has an end any more: its caller reads the answer."""
+    deadline = _current.get()
+    return deadline is not None and deadline.at == inf
+
+
+def _left(now: float) -> float:
+    deadline = _current.get()
+    return inf if deadline is None else max(deadline.at - now, ENDING_SECONDS)
+
+
+# The event loop itself keeps tasks weakly.
+_abandoned: set[asyncio.Task[Any]] = set()
+
+
+def _close_abandoned(connecting: asyncio.Task[Any]) -> None:
+    _abandoned.discard(connecting)
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().pgconn.finish()
+
+
+class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
+    """Each wait ends at its request's deadline, and after `longest` seconds at the latest. A
+    statement that takes longer than `slow` seconds is logged.
+    """
+
+    longest = inf
+    slow = inf
+    spread = Spread()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.cursor_factory = WatchedCursor
+
+    @classmethod
+    def within(
+        cls,
+        seconds: float,
+        slow: float = inf,
+        spread: Spread | None = None,
+    ) -> type[Self]:
+        own = {"longest": seconds, "slow": slow, "spread": spread or Spread()}
+        return type(cls.__name__, (cls,), own)
+
+    @classmethod
+    async def connect(cls, *args: Any, **options: Any) -> Self:
+        # The driver keeps an abandoned connection open until the garbage is collected. So a caller
+        # who leaves does not interrupt it: the connection is closed once it is there.
+        connecting = asyncio.create_task(super().connect(*args, **options))
+        try:
+            connection = await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            _abandoned.add(connecting)
+            connecting.add_done_callback(_close_abandoned)
+            raise
+        try:
+            await cls.spread.ask(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def wait(
+        self,
+        gen: PQGen[T],
+        *args: Any,
+        **options: Any,
+    ) -> T:
+        loop = asyncio.get_running_loop()
+        seconds = min(self.longest, _left(loop.time()))
+        if seconds == inf:
+            return await super().wait(gen, *args, **options)
+        cut = loop.call_later(seconds, self._cut)
+        try:
+            return await super().wait(gen, *args, **options)
+        finally:
+            cut.cancel()
+
+    async def rollback(self) -> None:
+        """Roll back; the end of a connection has done so already."""
+        if not self.closed:
+            await super().rollback()
+
+    def _cut(self) -> None:
+        # The code shuts down a copy of the descriptor, because only libpq closes the connection's
+        # own.
+        with (
+            suppress(OSError, psycopg.Error),
+            socket.socket(fileno=os.dup(self.pgconn.socket)) as copy,
+        ):
+            copy.shutdown(socket.SHUT_RDWR)
+
+
+def _speaks(connection: Connection) -> bool:
+    """Return whether there is something to read; on an idle connection that is only its server's
+    last message.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+async def still_there(connection: Connection) -> None:
+    """Check a connection before a pool gives it out; raise if the server has ended it.
+
+    Only a connection with something to read is checked further, so a check costs no round trip, and
+    a restart of the database fails no read.
+    """
+    if _speaks(connection):
+        await AsyncConnectionPool.check_connection(connection)
+
+
+def check_before_use(engine: AsyncEngine) -> None:
+    """Add the same check to the pool of sessions."""
+    dialect = engine.dialect
+
+    def check(connection: Any, *_: object) -> None:
+        if connection.driver_connection.closed:
+            raise DisconnectionError
+        if not _speaks(connection.driver_connection):
+            return
+        try:
+            dialect.do_ping(connection)
+        except (psycopg.Error, DBAPIError) as e:
+            raise DisconnectionError from e
+
+    event.listen(engine.sync_engine.pool, "checkout", check)

@@ -1,0 +1,192 @@
+"""Reads the first row of a polled query for a seller, in one round trip, one implicit transaction
+and without planning.
+
+Reads that arrive while all connections are busy are sent together with the next message, each part
+in its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from psycopg.errors import InvalidSqlStatementName
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from cardsync.platform.database.connections import Connection
+from cardsync.platform.database.piped_messages import piped
+from cardsync.platform.database.prepared_text import execute, prepare, with_values
+from cardsync.platform.database.spread import Spread
+from cardsync.platform.database.transaction_settings import committed_before_the_disk, of_seller
+from cardsync.platform.telemetry import spans
+
+# One message carries at most this many reads.
+TOGETHER = 32
+_ONLY_LOOKS: ContextVar[bool] = ContextVar("only_looks", default=False)
+
+
+@contextmanager
+def only_looking() -> Iterator[None]:
+    """Keep nothing that the block writes in a seller's scope: a HEAD request changes nothing."""
+    token = _ONLY_LOOKS.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_LOOKS.reset(token)
+
+
+def only_looks() -> bool:
+    return _ONLY_LOOKS.get()
+
+
+class PolledQuery(NamedTuple):
+    """In the query `$1` is the seller, and `$2` and on are further integers.
+
+    A query that `writes` returns a row where it wrote one, waits for no row's lock, and may be lost
+    with the database's last moment: its commit does not wait for the disk.
+    """
+
+    name: str
+    sql: str
+    writes: bool = False
+
+
+class _Asked(NamedTuple):
+    query: PolledQuery
+    seller: str
+    statement: str
+    row: asyncio.Future[TupleRow | None]
+
+
+class PolledReads:
+    """A process has one object; the pool's connections are its lines to the database."""
+
+    def __init__(
+        self,
+        pool: AsyncConnectionPool[Connection],
+        spread: Spread,
+        *,
+        planned: bool = True,
+    ) -> None:
+        self._pool = pool
+        self._spread = spread
+        self._planned = planned
+        self._free = pool.max_size
+        self._waiting: deque[_Asked] = deque()
+        self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+        self._tasks: set[asyncio.Task[None]] = set()
+        # A task that has yet to begin takes along the reads that arrive until then.
+        self._begins = False
+
+    async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
+        if query.writes and only_looks():
+            return None
+        # The simple protocol carries several statements at once but no parameters, so the values
+        # are integers that we format ourselves.
+        values = [int(value) for value in (seller_id, *ids)]
+        statement = execute(query.name, values) if self._planned else with_values(query.sql, values)
+        row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Asked(query, of_seller(seller_id), statement, row))
+        self._begin()
+        with spans.part(f"EXECUTE {query.name}", kind="client", system="postgresql"):
+            return await row
+
+    def _begin(self) -> None:
+        if self._waiting and self._free and not self._begins:
+            self._free -= 1
+            self._begins = True
+            # The read runs in a task of its own, because the caller may go away, and the others'
+            # rows with it. The task has an empty context, because the caller's deadline is not the
+            # others'.
+            task = asyncio.create_task(self._read(), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _read(self) -> None:
+        """Send one message; the connection goes back each time, because others wait for it, too."""
+        try:
+            # The connection is taken by hand: the pool's context would commit as well, and there is
+            # nothing to commit.
+            connection = await self._pool.getconn()
+        except Exception as e:
+            # There is no connection, and that holds for all reads that wait for one.
+            self._fail(self._take(len(self._waiting)), e)
+            self._free += 1
+            return
+        finally:
+            self._begins = False
+        try:
+            batch = self._take(TOGETHER)
+            self._begin()
+            await self._answer(connection, batch)
+        finally:
+            await self._pool.putconn(connection)
+            self._free += 1
+            self._begin()
+
+    def _take(self, most: int) -> list[_Asked]:
+        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    async def _answer(self, connection: Connection, batch: list[_Asked]) -> None:
+        try:
+            rows = await self._rows(connection, batch)
+        except Exception as e:
+            reads = [asked for asked in batch if not asked.query.writes]
+            self._fail([asked for asked in batch if asked.query.writes], e)
+            if len(reads) == len(batch):
+                self._fail(reads, e)
+            elif reads:
+                # A write that fails, on a full disk for example, must not fail the reads.
+                await self._answer(connection, reads)
+            return
+        for asked, row in zip(batch, rows, strict=True):
+            if not asked.row.done():
+                asked.row.set_result(row)
+
+    @staticmethod
+    def _fail(batch: list[_Asked], reason: Exception) -> None:
+        for asked in batch:
+            if not asked.row.done():
+                asked.row.set_exception(reason)
+
+    async def _rows(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
+        await self._prepare(connection, batch)
+        try:
+            return await self._execute(connection, batch)
+        except InvalidSqlStatementName:
+            # A proxy between us and the database gave the connection another session.
+            self._prepared.pop(connection, None)
+            await self._prepare(connection, batch)
+            return await self._execute(connection, batch)
+
+    async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
+        if not self._planned:
+            return
+        known = self._prepared.setdefault(connection, set())
+        for query in {asked.query for asked in batch if asked.query.name not in known}:
+            await connection.execute(prepare(query.name, query.sql).encode())
+            known.add(query.name)
+
+    async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
+        first = [committed_before_the_disk()] if any(asked.query.writes for asked in batch) else []
+        for asked in batch:
+            first += [asked.seller, asked.statement]
+        # Each SET LOCAL has a result, too.
+        results = range(len(first) - 2 * len(batch) + 1, len(first), 2)
+        if self._spread.over_nodes:
+            numbers = [number + 1 for number in results]
+            found = await piped(connection, ["BEGIN", *first, "COMMIT"], numbers)
+            return [rows[0] if rows else None for rows in found]
+        statements: Any = "; ".join(first)
+        cursor = await connection.execute(statements)
+        rows = []
+        for number in results:
+            await cursor.set_result(number)
+            rows.append(await cursor.fetchone())
+        return rows

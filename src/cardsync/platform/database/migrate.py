@@ -1,0 +1,264 @@
+"""Migrates a database to the current schema, as the role that owns it, while others use it.
+
+Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
+left to do. Each migration is a transaction of its own that waits only briefly for a lock, because
+whoever asks for the table next waits behind it; it is tried again later. A start that finds nothing
+to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from cardsync.platform.database.urls import engine_url, libpq_url
+
+CONNECT_SECONDS = 10
+# A migration waits so long for a table, and is tried again after a pause, so often.
+LOCK_SECONDS = 3.0
+PAUSE_SECONDS = 3.0
+TRIES = 50
+_LOCK = 0x63617264  # "card"
+_TURN_SECONDS = 0.1
+
+Say = Callable[[str], None]
+
+
+class DatabaseAway(RuntimeError):
+    """The database does not answer, or lets nobody in."""
+
+
+def _folder() -> Path:
+    packaged = Path(__file__).parents[2] / "_migrations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[4] / "migrations"
+
+
+@cache
+def head_revision() -> str:
+    """Return the newest migration of this program, whose file's name begins with it."""
+    return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
+
+
+def migrate(url: str, say: Say = lambda _: None) -> None:
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
+    roles, and lead to the server itself: the lock and the settings are the session's.
+
+    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has
+    migrated it further.
+    """
+    plain = libpq_url(url, role=None)
+    if _revision(plain) != head_revision():
+        _upgrade(plain, say)
+
+
+def keep_seal(url: str, seal: bytes) -> None:
+    """Let processes with this seal make members and credentials (`access/sealed.py`). `url` is the
+    owning role's. Hosts with secrets of their own each have a seal.
+    """
+    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+        connection.execute(
+            "INSERT INTO identity_seal (seal, added_at) VALUES (%s, now()) ON CONFLICT DO NOTHING",
+            (seal,),
+        )
+
+
+def drop_seals(url: str, seals: Sequence[bytes]) -> None:
+    """Refuse processes with these seals from now on."""
+    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+        connection.execute("DELETE FROM identity_seal WHERE seal = ANY(%s)", (list(seals),))
+
+
+def check(url: str) -> None:
+    """Check that the database can be reached and is at `head_revision`. Raises DatabaseAway or
+    another RuntimeError otherwise.
+    """
+    revision = _revision(libpq_url(url))
+    if revision != head_revision():
+        at = f"at {revision}" if revision else "empty"
+        raise RuntimeError(
+            f"the database is {at}, this program needs {head_revision()}: see `cardsync migrate`"
+        )
+
+
+def _revision(url: str) -> str | None:
+    """Return the database's revision. Raises RuntimeError also for one that is newer than this
+    program.
+    """
+    try:
+        with psycopg.connect(url, **_patience(url)) as connection:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
+    except psycopg.OperationalError as e:
+        raise DatabaseAway(
+            "the database cannot be reached, see CARDSYNC_DATABASE_URL and"
+            f" CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
+        ) from e
+    except psycopg.Error as e:
+        raise RuntimeError(f"the database cannot be used: {_line(e)}") from e
+    revision: str | None = row[0] if row else None
+    if revision is not None and revision > head_revision():
+        raise RuntimeError(
+            f"the database is at {revision}, this program knows {head_revision()}:"
+            " it takes a newer cardsync"
+        )
+    return revision
+
+
+def _upgrade(url: str, say: Say) -> None:
+    from alembic.util import CommandError
+    from sqlalchemy import NullPool, create_engine
+    from sqlalchemy.exc import DBAPIError
+
+    engine = create_engine(engine_url(url), connect_args=_patience(url), poolclass=NullPool)
+    try:
+        with engine.connect() as connection:
+            _wait_for_turn(connection, say)
+            # Another process may have migrated meanwhile, even further.
+            if _revision(url) != head_revision():
+                _migrate_online(connection, say)
+    except (CommandError, DBAPIError) as e:
+        raise RuntimeError(
+            f"the database cannot be brought to {head_revision()}: {_reason(e)}"
+        ) from e
+
+
+def _wait_for_turn(connection: Any, say: Say) -> None:
+    """Take the lock for as long as the session lives. It is asked for again and again, because an
+    index that is built concurrently waits for every statement that is under way.
+    """
+    attempt = 0
+    while not connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).scalar():
+        connection.commit()
+        if attempt % 100 == 30:
+            say("another process is migrating the database; this one waits")
+        attempt += 1
+        time.sleep(_TURN_SECONDS)
+    connection.commit()
+
+
+@contextmanager
+def alone_with_schema(connection: psycopg.Connection[Any], say: Say) -> Iterator[None]:
+    """Hold the turn of migrations with a connection in autocommit: nothing else changes the schema
+    meanwhile.
+    """
+    attempt = 0
+    while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
+        if attempt % 100 == 30:
+            say("another process is changing the database; this one waits")
+        attempt += 1
+        time.sleep(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+def _migrate_online(connection: Any, say: Say) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy.exc import DBAPIError
+
+    # If a crash of the server takes a migration back, the next start does it again.
+    settings = (
+        f"lock_timeout = '{LOCK_SECONDS}s'",
+        "statement_timeout = 0",
+        "synchronous_commit = off",
+        # These say nothing to a single server. Nodes change a table one after the other, since a
+        # migration may read and change it in one transaction.
+        "citus.multi_shard_modify_mode = 'sequential'",
+        "citus.enable_unsafe_triggers = on",
+    )
+    for setting in settings:
+        connection.exec_driver_sql(f"SET {setting}")
+    connection.commit()
+    config = Config()
+    # Config interpolates %, which a folder's name may hold.
+    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    for left in reversed(range(TRIES)):
+        try:
+            command.upgrade(config, "head")
+            return
+        except DBAPIError as e:
+            taken = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+            if not left or not isinstance(e.orig, taken):
+                raise
+            connection.rollback()
+            say(f"a table that is to change is in use, trying again: {_reason(e)}")
+            time.sleep(PAUSE_SECONDS)
+
+
+def _reason(error: Exception) -> str:
+    """Return one line about what failed, and what to do where others hold a table."""
+    cause = getattr(error, "orig", None)
+    if cause is None:
+        return _line(error)[:1000]
+    line = _line(f"{cause} in: {getattr(error, 'statement', None) or ''}")[:1000]
+    if isinstance(cause, psycopg.errors.LockNotAvailable):
+        line += "; other sessions keep the table: end them, or start again when they have ended"
+    return line
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """Return the time to wait for a connection, unless the operator's URL sets it."""
+    said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
+    return {} if said else {"connect_timeout": CONNECT_SECONDS}
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())
+
+
+# The policy has no sub-select: this form also works on tables spread over nodes by seller.
+_POLICY = """
+CREATE POLICY tenant ON {table}
+ USING (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
+ WITH CHECK (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
+"""
+
+
+def index_concurrently(
+    name: str, table: str, columns: Sequence[str], *, unique: bool = False
+) -> None:
+    """Build an index while others write. It waits as long as it must, because no one waits for it;
+    a build that was killed is begun again.
+    """
+    from alembic import op
+
+    with op.get_context().autocommit_block():
+        patience = op.get_bind().exec_driver_sql("SHOW lock_timeout").scalar()
+        op.execute("SET lock_timeout = 0")
+        try:
+            op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            op.create_index(name, table, columns, unique=unique, postgresql_concurrently=True)
+        finally:
+            op.execute(f"SET lock_timeout = '{patience}'")
+
+
+def tenant_table(table: str) -> list[str]:
+    """Return the statements that put a migration's new table under row-level security and give it
+    to the application's role.
+    """
+    return [
+        *shared_table(table),
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+        _POLICY.format(table=table),
+    ]
+
+
+def shared_table(table: str) -> list[str]:
+    """Return the same statements for a table that belongs to no seller.
+
+    The grant names each table, because distributed tables take no other form.
+    """
+    return [f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO cardsync_app"]

@@ -1,0 +1,89 @@
+"""Lets heavy reads read a streaming copy of the database (a standby), if it has all that the
+database had when they began; else, and where the copy is away or cannot do it, they read the
+database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import psycopg
+import structlog
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
+
+from cardsync.platform.database.session import Database
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+# A copy that lags further behind is not waited for, and not asked again for a while.
+_WAIT_SECONDS: Final = 1.0
+_AWAY_SECONDS: Final = 5.0
+_PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
+_AT: Final = text("SELECT pg_current_wal_insert_lsn()::text")
+_HAS_COME: Final = text("SELECT pg_last_wal_replay_lsn() >= CAST(:at AS pg_lsn)")
+# A read that would write, one that the copy's recovery ended, and a copy that goes away.
+_OF_THE_COPY: Final = ("25006", "40", "57P", "08")
+
+
+class ReadCopy:
+    """A process has one object."""
+
+    def __init__(self, sessions: async_sessionmaker[AsyncSession]) -> None:
+        self._sessions = sessions
+        self._away_until = 0.0
+
+    async def read(self, database: Database, work: Callable[[Database], Awaitable[T]]) -> T:
+        """Do the work, which writes nothing that it would write twice, with snapshots of the copy
+        where that is possible.
+        """
+        if await self._is_level(database):
+            try:
+                return await work(replace(database, snapshots=self._sessions))
+            except (DBAPIError, psycopg.Error) as e:
+                if not _is_of_the_copy(e):
+                    raise
+                log.info("read_copy_left", reason=type(e).__name__)
+        return await work(database)
+
+    async def _is_level(self, database: Database) -> bool:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._away_until:
+            return False
+        async with database.shared() as session:
+            at = await session.scalar(_AT)
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS), self._sessions() as session:
+                for pause in _PAUSES:
+                    if await session.scalar(_HAS_COME, {"at": at}):
+                        return True
+                    await asyncio.sleep(pause)
+            reason = "it lags"
+        except (TimeoutError, OSError, DBAPIError, psycopg.Error) as e:
+            reason = type(e).__name__
+        log.info("read_copy_away", reason=reason)
+        self._away_until = loop.time() + _AWAY_SECONDS
+        return False
+
+
+def _is_of_the_copy(failure: DBAPIError | psycopg.Error) -> bool:
+    """Return whether the database itself may do better. A read that takes too long does not."""
+    cause = failure.orig if isinstance(failure, DBAPIError) else failure
+    state = getattr(cause, "sqlstate", None)
+    return state is None or state.startswith(_OF_THE_COPY)
+
+
+@asynccontextmanager
+async def read_copy(url: str | None) -> AsyncIterator[ReadCopy | None]:
+    """Open the copy, if there is one."""
+    if url is None:
+        yield None
+        return
+    async with Database.open(url, pool=2, hot_pool=0) as opened:
+        yield ReadCopy(opened.sessions)

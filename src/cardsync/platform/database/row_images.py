@@ -1,0 +1,118 @@
+"""Undoes a change of rows by their images: one statement compares the rows with their images after
+the change and puts back those before it, or finds a row that differs.
+
+An image holds a row's columns as JSON; None is a row that is not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.columns import Base
+
+Image = Mapping[str, Any]
+# By the rows' ids; JSON makes texts of them.
+Images = Mapping[Any, Image | None]
+
+# The rows come back after all have gone: no two of them share what is unique at any moment.
+_SWAP: Final = """
+    WITH became AS MATERIALIZED (
+        SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:became AS jsonb))
+    ), was AS MATERIALIZED (
+        SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:was AS jsonb))
+    ), standing AS MATERIALIZED (
+        SELECT * FROM {table}
+         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[])) FOR UPDATE
+    ), otherwise AS MATERIALIZED (
+        SELECT coalesce(s.id, b.id) AS id,
+               CASE WHEN s.id IS NOT NULL THEN to_jsonb(s) END AS standing,
+               array_remove(ARRAY[{differing}], NULL) AS columns
+          FROM standing s FULL JOIN became b ON b.id = s.id
+         WHERE s.id IS NULL OR b.id IS NULL OR {differs}
+    ), gone AS (
+        DELETE FROM {table}
+         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+           AND NOT EXISTS (SELECT FROM otherwise) RETURNING id
+    ), back AS (
+        INSERT INTO {table} (seller_id, id, {columns}, {times}) OVERRIDING SYSTEM VALUE
+        SELECT CAST(:seller AS bigint), w.id, {put},
+               coalesce(s.created_at, w.created_at, CAST(:now AS timestamptz)){updated}
+          FROM was w LEFT JOIN standing s ON s.id = w.id
+         WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0
+        RETURNING id
+    )
+    SELECT id, standing, columns FROM otherwise ORDER BY id LIMIT 1
+"""
+
+
+class Otherwise(NamedTuple):
+    """A row that has changed since: it is gone, is there again, or `columns` differ."""
+
+    id: int
+    standing: Image | None
+    columns: list[str]
+
+
+class RowImages:
+    """The images of a table's rows hold the compared columns, and those that are only put back. A
+    row that comes back has its id, and its time of making if the image holds it.
+    """
+
+    def __init__(self, table: type[Base], *compared: str, unseen: tuple[str, ...] = ()) -> None:
+        self.table = table
+        self.columns = (*compared, *unseen)
+        otherwise = {name: f"s.{name} IS DISTINCT FROM b.{name}" for name in compared}
+        changes = "updated_at" in table.__table__.columns
+        self._swap = text(
+            _SWAP.format(
+                table=table.__tablename__,
+                differs=" OR ".join(otherwise.values()),
+                differing=", ".join(
+                    f"CASE WHEN {it} THEN '{n}' END" for n, it in otherwise.items()
+                ),
+                columns=", ".join(self.columns),
+                put=", ".join(f"w.{name}" for name in self.columns),
+                times="created_at, updated_at" if changes else "created_at",
+                updated=", CAST(:now AS timestamptz)" if changes else "",
+            )
+        )
+
+    def of(self, row: Any) -> dict[str, Any]:
+        """Return the image of a row."""
+        names = ("id", *self.columns, "created_at")
+        return {name: _plain(getattr(row, name)) for name in names}
+
+    async def swap(
+        self,
+        session: AsyncSession,
+        seller_id: int,
+        became: Images,
+        was: Images,
+        now: datetime,
+    ) -> Otherwise | None:
+        """Put the rows back as they were, or return one that has changed since."""
+        values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
+        images = {"became": _records(became), "was": _records(was)}
+        found = (await session.execute(self._swap, values | images)).first()
+        # The session holds these rows as they were before the statement.
+        for row in session.identity_map.values():
+            if isinstance(row, self.table):
+                session.expunge(row)
+        return None if found is None else Otherwise(*found)
+
+
+def _records(images: Images) -> str:
+    return json.dumps([{**image, "id": int(id)} for id, image in images.items() if image])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,137 @@
+"""Divides the connections of a process among sellers: a request holds one of its seller's slots
+while it holds a connection.
+
+A seller has few slots, so that its simultaneous requests leave connections for all others. Long
+reads, work that prices all cards, parts of files, and strangers who visit the seller's public
+buylist have fewer still, each kind its own, so that many requests of one kind leave a slot for the
+seller's others. The other requests of the seller
+wait in its own line, hold no connection meanwhile, and get 503 after ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from enum import IntEnum
+from weakref import WeakValueDictionary
+
+from cardsync.platform import errors
+from cardsync.platform.database.connections import answer_has_begun
+
+WAIT_SECONDS = 10
+OTHERS_RUN = "other requests from this account are running; try again in a few seconds"
+# Two lines without a seller: requests of no seller yet, such as a sign-in, and health checks.
+NOBODY = 0
+HEALTH = -1
+
+
+class Work(IntEnum):
+    """The kinds of work that a request does with its connection."""
+
+    SHORT = 0
+    LONG = 1
+    PRICES_ALL = 2
+    FILE = 3
+    VISIT = 4
+
+
+class _Request:
+    """A request holds one slot, however many connections it holds."""
+
+    __slots__ = ("holds", "seller_id")
+
+    def __init__(self) -> None:
+        self.seller_id = NOBODY
+        self.holds = 0
+
+
+_request: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Bound the connections of the block, which answers one request."""
+    token = _request.set(_Request())
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def asked_by(seller_id: int) -> None:
+    """The request that is being answered is this seller's, also where it reads shared tables."""
+    request = _request.get()
+    if request is not None:
+        request.seller_id = seller_id
+
+
+def asks() -> int | None:
+    """Return the seller whose request is being answered here; None outside a request."""
+    request = _request.get()
+    return None if request is None else request.seller_id
+
+
+class _Line:
+    """One seller's slots for each kind of work. A long read and a part of a file need one of the
+    short work, too.
+    """
+
+    def __init__(self, most: tuple[int, ...]) -> None:
+        self.slots = tuple(asyncio.Semaphore(number) for number in most)
+        self.waiting = 0
+
+    def of(self, work: Work) -> Iterator[asyncio.Semaphore]:
+        """Return the slots that the work needs, the scarcest first."""
+        if work != Work.SHORT:
+            yield self.slots[work]
+        # A backtest may last two minutes, and the seller's pages do not wait for it.
+        if work != Work.PRICES_ALL:
+            yield self.slots[Work.SHORT]
+
+    async def take(self, work: Work, held: AsyncExitStack) -> None:
+        """Wait for the slots that the work needs. Raises ServiceUnavailable."""
+        self.waiting += 1
+        try:
+            # A file that was begun waits for its next part as long as its reader does.
+            async with asyncio.timeout(None if answer_has_begun() else WAIT_SECONDS):
+                for slots in self.of(work):
+                    await held.enter_async_context(slots)
+        except TimeoutError:
+            raise errors.ServiceUnavailable(OTHERS_RUN) from None
+        finally:
+            self.waiting -= 1
+
+
+class Slots:
+    """A process has one object. Jobs and a process's own flushes hold no slots."""
+
+    def __init__(self, pool: int, read_pool: int) -> None:
+        """Divide pools of that many connections: one seller leaves most of them to others."""
+        most = max(2, pool // 4)
+        self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1, 1)
+        self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def of(self, seller_id: int | None, work: Work = Work.SHORT) -> AsyncIterator[None]:
+        """Hold a slot of the seller, or of the one who asks. Raises ServiceUnavailable."""
+        request = _request.get()
+        # A request that holds a slot never waits for a second one: others might wait for its first.
+        if request is None or request.holds:
+            yield
+            return
+        whose = request.seller_id if seller_id is None else seller_id
+        line = self._of.setdefault(whose, _Line(self.most))
+        async with AsyncExitStack() as held:
+            await line.take(work, held)
+            request.holds += 1
+            try:
+                yield
+            finally:
+                request.holds -= 1
+
+    def waiting(self, seller_id: int) -> int:
+        """Return how many of the seller's requests wait for a slot."""
+        line = self._of.get(seller_id)
+        return 0 if line is None else line.waiting

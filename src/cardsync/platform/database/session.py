@@ -1,0 +1,222 @@
+"""Opens the database's pools, and sessions that see one seller's rows.
+
+Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role
+cannot bypass it. `polled` reads an agent's poll in one round trip; everything else takes a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import Any, cast
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import CursorResult, text
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+from cardsync.platform.database.connections import (
+    CONNECT_SECONDS,
+    RECONNECT_SECONDS,
+    BoundedConnection,
+    Connection,
+    check_before_use,
+    still_there,
+)
+from cardsync.platform.database.hot_reads import PolledReads, only_looks
+from cardsync.platform.database.seller_slots import Slots, Work
+from cardsync.platform.database.snapshot_reads import Readings
+from cardsync.platform.database.spread import Spread
+from cardsync.platform.database.transaction_settings import of_seller
+from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
+from cardsync.platform.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
+
+# The name of the seal among what a session carries along.
+SEAL = "seal"
+# The name of what a session does last.
+_LAST = "last"
+_HOT_WAIT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Database:
+    """A process has one object; `open()` makes it."""
+
+    url: str
+    engine: AsyncEngine
+    sessions: async_sessionmaker[AsyncSession]
+    hot: AsyncConnectionPool[Connection]
+    polled: PolledReads
+    readings: Readings
+    slots: Slots
+    # The sessions of snapshots, where they read a copy of the database (`read_copy.py`).
+    snapshots: async_sessionmaker[AsyncSession] | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        url: str,
+        *,
+        pool: int,
+        hot_pool: int,
+        read_pool: int = 2,
+        hot_seconds: float = inf,
+        seconds: float = inf,
+        slow: float = inf,
+        seal: Callable[[], bytes] | None = None,
+        role: str | None = APP_ROLE,
+        pooler: str | None = None,
+    ) -> AsyncIterator[Database]:
+        """Open the pools, through the pooler if there is one; `url` leads to the server itself.
+
+        No wait is longer than `seconds`, and no wait of the polled reads longer than
+        `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
+        installation's seal, which is asked for when it is needed, members and credentials can be
+        made.
+        """
+        plain = libpq_url(url, role=role)
+        spread = Spread()
+        through = plain if pooler is None else pooler_url(pooler)
+        # A pooler gives each transaction another session: nothing may be prepared in one.
+        plans: dict[str, Any] = {} if pooler is None else {"prepare_threshold": None}
+        engine = create_async_engine(
+            engine_url(through),
+            poolclass=WatchedSessionPool,
+            pool_size=pool,
+            max_overflow=0,
+            hide_parameters=True,
+            connect_args={
+                "async_creator_fn": BoundedConnection.within(seconds, slow, spread).connect,
+                "connect_timeout": CONNECT_SECONDS,
+                **plans,
+            },
+        )
+        check_before_use(engine)
+        hot = WatchedConnectionPool(
+            through,
+            connection_class=BoundedConnection.within(hot_seconds, slow, spread),
+            min_size=0,
+            max_size=max(1, hot_pool),
+            # A polling agent comes again soon: an early 503 serves it better than a long wait while
+            # the database is away.
+            timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
+            reconnect_timeout=RECONNECT_SECONDS,
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": CONNECT_SECONDS,
+                **plans,
+            },
+            check=still_there,
+            open=False,
+            name="hot",
+        )
+        slots = Slots(pool, read_pool)
+        readings = Readings(through, read_pool, slots, spread, seconds, slow, planned=not plans)
+        await hot.open()
+        await readings.pool.open()
+        try:
+            sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
+            polled = PolledReads(hot, spread, planned=not plans)
+            yield cls(plain, engine, sessions, hot, polled, readings, slots)
+        finally:
+            await readings.pool.close()
+            await hot.close()
+            await engine.dispose()
+
+    @asynccontextmanager
+    async def tenant(
+        self,
+        seller_id: int,
+        *,
+        snapshot: bool = False,
+        work: Work = Work.SHORT,
+    ) -> AsyncIterator[AsyncSession]:
+        """Open one transaction in one seller's scope; it commits on leaving, and rolls back on an
+        exception.
+
+        With `snapshot`, every statement sees the database as of the first one (repeatable read).
+        """
+        made = self.snapshots if snapshot and self.snapshots else self.sessions
+        async with self.slots.of(seller_id, work), made() as session, session.begin():
+            if snapshot:
+                await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            await enter_tenant(session, seller_id)
+            yield session
+            for last in session.info.pop(_LAST, {}).values():
+                await last(session)
+            if only_looks():
+                # A rollback would expire the rows that were read.
+                session.expunge_all()
+                await session.rollback()
+
+    @asynccontextmanager
+    async def bounded(
+        self,
+        seller_id: int,
+        seconds: float,
+        *,
+        snapshot: bool = False,
+        work: Work = Work.LONG,
+    ) -> AsyncIterator[AsyncSession]:
+        """Open the same for work that may be long: a seller has few such transactions at a time, no
+        statement takes longer than this, and no wait for a lock longer than half of it.
+        """
+        async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
+            await session.execute(
+                text(_BOUNDS),
+                {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"},
+            )
+            yield session
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[AsyncSession]:
+        """Open one transaction on tables that belong to no seller; tenant tables look empty from
+        here.
+        """
+        async with self.slots.of(None), self.sessions() as session, session.begin():
+            yield session
+
+
+_BOUNDS = (
+    "SELECT set_config('statement_timeout', :most, true), set_config('lock_timeout', :lock, true)"
+)
+
+
+async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
+    """Set the seller of this transaction."""
+    await session.execute(text(of_seller(seller_id)))
+
+
+def at_the_end(
+    session: AsyncSession, name: str, work: Callable[[AsyncSession], Awaitable[None]]
+) -> None:
+    """Do this last in a seller's transaction, and once for all who ask by this name: it locks rows
+    that many write, which are then locked in one order, after all others and for a moment.
+    """
+    session.info.setdefault(_LAST, {}).setdefault(name, work)
+
+
+async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
+    """Run a statement and return how many rows it wrote; it gets those of `values` that it
+    names.
+    """
+    bound = {name: value for name, value in values.items() if f":{name}" in statement}
+    result = await session.execute(text(statement), bound)
+    assert isinstance(result, CursorResult)
+    return result.rowcount
+
+
+async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
+    """Return the psycopg connection under this session's transaction."""
+    connection = await session.connection()
+    raw = await connection.get_raw_connection()
+    assert raw.driver_connection is not None
+    return cast("psycopg.AsyncConnection[Any]", raw.driver_connection)

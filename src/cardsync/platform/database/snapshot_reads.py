@@ -1,0 +1,234 @@
+"""Runs reads that may be long, in a snapshot. All statements of a message cost one round trip.
+
+These reads have connections of their own, so that however many wait for an answer, other work finds
+the pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and limits the
+time of each statement. A statement that is read again and again in the same way is planned once per
+connection (`Planned`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from math import inf
+from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+from psycopg.rows import TupleRow
+
+from cardsync.platform.database.bound_text import kept_named, named
+from cardsync.platform.database.connections import (
+    CONNECT_SECONDS,
+    RECONNECT_SECONDS,
+    BoundedConnection,
+    Connection,
+    still_there,
+)
+from cardsync.platform.database.piped_messages import piped
+from cardsync.platform.database.prepared_text import execute_named, prepare_named
+from cardsync.platform.database.seller_slots import Slots, Work
+from cardsync.platform.database.spread import Spread
+from cardsync.platform.database.transaction_settings import found_by_keys, of_seller, planned_once
+from cardsync.platform.database.watched_cursors import WatchedClientCursor
+from cardsync.platform.database.watched_pools import WatchedConnectionPool
+
+_KEPT_CHARACTERS = 6_000
+# A reading that gets no connection in this time answers 503.
+_WAIT_SECONDS = 10
+
+
+class Planned(NamedTuple):
+    """A planned statement is planned once, whatever its values, and finds rows by their keys.
+    `values` are named in it, each with its type.
+    """
+
+    name: str
+    statement: str
+    values: Mapping[str, str]
+
+
+# A connection maps to the names of the statements that are planned on it; None where names do not
+# last.
+_Known = WeakKeyDictionary[Connection, set[str] | None]
+
+
+class Reading:
+    """A reading is one transaction, begun by its first message.
+
+    The client binds values, because several statements of a message take no others.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        known: _Known,
+        seller_id: int,
+        seconds: float,
+        spread: Spread,
+    ) -> None:
+        self._connection = connection
+        self._known = known
+        self._spread = spread
+        # These are literals that we format ourselves.
+        self._beginning = [
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            of_seller(seller_id),
+            f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
+        ]
+        self._ahead: list[str] = []
+        self._open = self._begun = False
+
+    def ahead(self, statement: str) -> None:
+        """Send a statement with the next message, before its statements: they use what it sets in
+        the transaction.
+        """
+        self._ahead.append(statement)
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+        """Return the rows of a statement, whose values are named as `:name`."""
+        [rows] = await self.together([statement], values)
+        return rows
+
+    async def together(
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        *,
+        last: bool = False,
+    ) -> list[list[TupleRow]]:
+        """Return the rows of each statement. The last message of a reading may end it; one after it
+        begins another snapshot of the same seller.
+        """
+        try:
+            return await self._together(statements, values, last)
+        except (InvalidSqlStatementName, DuplicatePreparedStatement):
+            # A proxy between us and the database gives connections other sessions, so this one has
+            # no planned statements any more.
+            self._known[self._connection] = None
+            await self._connection.execute("ROLLBACK")
+            self._begun = False
+            return await self._together(statements, values, last)
+
+    async def _together(
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        last: bool,
+    ) -> list[list[TupleRow]]:
+        parts = [] if self._begun else [*self._beginning]
+        parts += [await _bindable(statement) for statement in self._ahead]
+        known = self._known.setdefault(self._connection, set())
+        asked = []
+        new = set()
+        by_keys = False
+        for one in statements:
+            if isinstance(one, Planned) and known is not None:
+                if not by_keys:
+                    parts.append(found_by_keys())
+                    by_keys = True
+                if one.name not in known:
+                    parts.append(await _bindable(prepare_named(*one)))
+                    new.add(one.name)
+                one = execute_named(one.name, one.statement)
+            asked.append(len(parts))
+            parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
+        if last:
+            parts.append("COMMIT")
+        self._open = self._begun = True
+        rows = await self._sent(parts, asked, values)
+        self._open = self._begun = not last
+        self._ahead.clear()
+        if known is not None:
+            known |= new
+        return rows
+
+    async def _sent(
+        self,
+        parts: Sequence[str],
+        asked: Sequence[int],
+        values: Mapping[str, Any],
+    ) -> list[list[TupleRow]]:
+        if self._spread.over_nodes:
+            return await piped(self._connection, parts, asked, values)
+        # The pool made this cursor for the connection; it binds by itself.
+        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
+        rows = []
+        for number in asked:
+            await cursor.set_result(number)
+            rows.append(await cursor.fetchall())
+        return rows
+
+    async def end(self) -> None:
+        if self._open:
+            # A lost connection has nothing left to end.
+            with suppress(psycopg.OperationalError):
+                await self._connection.execute("ROLLBACK")
+
+
+async def _bindable(statement: str) -> str:
+    """Return a statement with bindable values. One that is too long for the cache takes long to
+    read, so a thread reads it while other work goes on.
+    """
+    if len(statement) > _KEPT_CHARACTERS:
+        return await asyncio.to_thread(named, statement)
+    return kept_named(statement)
+
+
+class Readings:
+    """A process has one object; as many readings run at once as the pool has connections."""
+
+    def __init__(
+        self,
+        url: str,
+        connections: int,
+        slots: Slots,
+        spread: Spread,
+        seconds: float = inf,
+        slow: float = inf,
+        *,
+        planned: bool = True,
+    ) -> None:
+        self._slots, self._planned = slots, planned
+        self._spread = spread
+        options = {
+            "autocommit": True,
+            "cursor_factory": WatchedClientCursor,
+            "connect_timeout": CONNECT_SECONDS,
+        }
+        if not planned:
+            options["prepare_threshold"] = None
+        self.pool = WatchedConnectionPool(
+            url,
+            connection_class=BoundedConnection.within(seconds, slow, spread),
+            min_size=0,
+            max_size=max(1, connections),
+            reconnect_timeout=RECONNECT_SECONDS,
+            kwargs=options,
+            check=still_there,
+            configure=self._keep_plans if planned else None,
+            open=False,
+            name="readings",
+        )
+        self._known: _Known = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
+        async with (
+            self._slots.of(seller_id, Work.LONG),
+            self.pool.connection(timeout=_WAIT_SECONDS) as connection,
+        ):
+            if not self._planned:
+                self._known[connection] = None
+            reading = Reading(connection, self._known, seller_id, seconds, self._spread)
+            try:
+                yield reading
+            finally:
+                await reading.end()
+
+    async def _keep_plans(self, connection: Connection) -> None:
+        # A plan for any seller knows no node.
+        if not self._spread.over_nodes:
+            await connection.execute(planned_once().encode())

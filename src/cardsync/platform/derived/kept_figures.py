@@ -1,0 +1,247 @@
+"""Kept figures: one declaration for each (`Kept`), a mark in `work_due` where its source changes,
+and the one loop that refreshes it, as a stream of `platform/work/runner.py`.
+
+`operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is the
+stream's only piece of work. A refresh is one transaction that begins after the mark was read and
+ends by removing it, so what commits meanwhile has set a newer mark, which stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+import procrastinate
+import structlog
+from procrastinate.tasks import Task
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database, at_the_end, run
+from cardsync.platform.settings import Settings
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import Work, WorkDue, enqueue, jobs, work_of
+from cardsync.platform.work.piece import LeaseLost, origin
+from cardsync.platform.work.streams import due_of
+
+log = structlog.get_logger(__name__)
+
+R = TypeVar("R")
+
+
+class Figure(StrEnum):
+    """The kept figures, by the names of their streams."""
+
+    STOCK = "stock"
+    LOTS = "lots"
+    SALES_SUMS = "sales_sums"
+    OFFERS = "network"
+    CELLS = "network_cells"
+    RECOMMENDATIONS = "recommendations"
+
+
+# The turn of these is queued with their mark. The sweep finds the marks of the others, so that many
+# uploads in a row bring one refresh.
+AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
+
+# These figures are out of date once prices or targets of cards are others: each end of a pricing
+# marks all of them (`cards/exported.end_pricing`).
+OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
+PRICING_ENDS: Final = (
+    "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"
+    " and prices that were imported at the marketplace"
+)
+
+_MARK: Final = """
+    INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)
+    SELECT :seller, figure, :now, :request_id, :traceparent
+      FROM unnest(CAST(:figures AS text[])) AS figure
+    ON CONFLICT (seller_id, stream) DO UPDATE
+       SET due_at = excluded.due_at, attempts = 0, failures = 0, request_id = excluded.request_id,
+           traceparent = excluded.traceparent
+"""
+_MARKED: Final = "marked figures"
+_TRY: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(:figure, :seller))"
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
+_FRESH: Final = """
+    DELETE FROM work_due WHERE seller_id = :seller AND stream = :figure AND due_at = :at
+"""
+_FORGET: Final = """
+    DELETE FROM work_due WHERE seller_id = :seller AND stream = :stream AND due_at <= :at
+"""
+_BEGIN_ANEW: Final = """
+    UPDATE work_due SET attempts = 0, failures = 0, put_back_id = NULL, put_back_times = 0,
+           put_back_since = NULL, rests_until = NULL
+     WHERE seller_id = :seller AND stream = :figure
+"""
+
+
+async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
+    """Mark figures as out of date at the end of the transaction that changes their source: whoever
+    marks the same figure waits for it, and so does its refresh when it ends.
+    """
+    session.info.setdefault(_MARKED, set()).update(figures)
+    at_the_end(session, _MARKED, partial(_write_marks, seller_id, origin()))
+
+
+async def _write_marks(seller_id: int, began: dict[str, str | None], session: AsyncSession) -> None:
+    figures: list[Figure] = sorted(session.info.pop(_MARKED))
+    values = {"seller": seller_id, "figures": figures, "now": clock.now()}
+    await session.execute(text(_MARK), values | began)
+    for figure in figures:
+        if figure in AT_ONCE:
+            await enqueue(session, TASKS[figure], seller_id=seller_id)
+
+
+@dataclass(frozen=True)
+class Asked(Generic[R]):
+    """One refresh. `read` is what the declaration's `read` found before the transaction."""
+
+    seller_id: int
+    marked_at: datetime
+    now: datetime
+    read: R
+
+
+async def _nothing_read(database: Database, seller_id: int, now: datetime) -> Any:
+    return None
+
+
+async def _no_lock(session: AsyncSession, seller_id: int) -> object:
+    return None
+
+
+@dataclass(frozen=True)
+class Kept(Generic[R]):
+    """The declaration of a kept figure: its tables, the source that they are computed from, what
+    marks them, and how a reader is right while they are out of date, as sentences for people.
+
+    `refresh` writes the tables anew in one transaction, and returns whether all of it is done;
+    otherwise the next turn goes on. `read` reads before that in transactions of its own; if another
+    mark comes before `lock` has the rows that it needs, the next turn reads again.
+    """
+
+    figure: Figure
+    tables: tuple[str, ...]
+    source: str
+    marked_by: str
+    meanwhile: str
+    refresh: Callable[[AsyncSession, Asked[R]], Awaitable[bool]]
+    read: Callable[[Database, int, datetime], Awaitable[R]] = _nothing_read
+    lock: Callable[[AsyncSession, int], Awaitable[object]] = _no_lock
+
+    async def work_off(self, work: Work, seller_id: int) -> bool:
+        """Refresh the figure if it is marked; return whether there may be more to do at once."""
+        return await runner.work_off_one(self.stream, work, seller_id)
+
+    @property
+    def stream(self) -> runner.Stream[WorkDue, WorkDue]:
+        return runner.Stream(
+            self.figure,
+            OneAtATime(),
+            oldest=partial(mark_of, self.figure),
+            work=partial(_refresh, self),
+            fail=_give_up,
+        )
+
+
+class OneAtATime:
+    """How `platform/work/runner.py` holds a mark: a worker that meets another one at its refresh leaves, and
+    the other one finds newer marks.
+    """
+
+    async def take(
+        self, session: AsyncSession, piece: WorkDue, settings: Settings
+    ) -> WorkDue | None:
+        of = {"figure": piece.stream, "seller": piece.seller_id}
+        return piece if await session.scalar(text(_TRY), of) else None
+
+    async def release(self, session: AsyncSession, hold: WorkDue) -> None:
+        """The lock was let go with the transaction that took it."""
+
+    def kept(self, database: Database, hold: WorkDue) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
+async def mark_of(stream: str, session: AsyncSession, seller_id: int) -> WorkDue | None:
+    own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
+    return await session.scalar(
+        select(WorkDue).where(own).execution_options(populate_existing=True)
+    )
+
+
+async def forget(session: AsyncSession, due: WorkDue) -> None:
+    """Remove the mark that was read; a newer one stays."""
+    values = {"seller": due.seller_id, "stream": due.stream, "at": due.due_at}
+    await run(session, _FORGET, values)
+
+
+async def give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why: str) -> None:
+    """Remove the mark; the next change marks the figure again."""
+    async with work.database.tenant(due.seller_id) as session:
+        await forget(session, due)
+
+
+async def _refresh(
+    kept: Kept[Any],
+    work: Work,
+    hold: WorkDue,
+    due: WorkDue,
+) -> None:
+    seller_id, now = due.seller_id, clock.now()
+    read = await kept.read(work.database, seller_id, now)
+    async with work.database.tenant(seller_id) as session:
+        await kept.lock(session, seller_id)
+        await session.execute(text(_LOCK), {"figure": due.stream, "seller": seller_id})
+        present = await due_of(session, seller_id, due.stream)
+        if present is None or present.at != due.due_at:
+            raise LeaseLost  # somebody else was faster, or a newer mark has come
+        fresh = await kept.refresh(session, Asked(seller_id, due.due_at, now, read))
+        await _end(session, due, fresh=fresh)
+    log.debug("figure_refreshed", seller_id=seller_id, figure=kept.figure)
+
+
+async def _give_up(
+    work: Work,
+    hold: WorkDue,
+    due: WorkDue,
+    code: str | None,
+    why: str,
+) -> None:
+    """The next mark begins anew; until then readers have what was kept before."""
+    async with work.database.tenant(due.seller_id) as session:
+        await _end(session, due, fresh=True)
+
+
+async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
+    """Remove the mark that was read. What else is marked is a piece that nobody has begun.
+
+    Raises LeaseLost if there is no mark at all: the seller is being removed.
+    """
+    values = {"seller": due.seller_id, "figure": due.stream, "at": due.due_at}
+    if fresh and await run(session, _FRESH, values):
+        return
+    if not await run(session, _BEGIN_ANEW, values):
+        raise LeaseLost
+
+
+def _task_of(figure: Figure) -> Task[Any, Any, Any]:
+    async def refresh(context: procrastinate.JobContext, seller_id: int) -> None:
+        kept: Kept[Any] = context.additional_context["kept"][figure]
+        work = work_of(context)
+        if await kept.work_off(work, seller_id) and figure in AT_ONCE:
+            async with work.database.tenant(seller_id) as session:
+                # Most refreshes leave no mark, and need no other turn.
+                if await mark_of(figure, session, seller_id) is not None:
+                    await enqueue(session, TASKS[figure], seller_id=seller_id)
+
+    return jobs.task(name=f"derived.{figure}", queue="imports", pass_context=True)(refresh)
+
+
+TASKS: Final[dict[str, Task[Any, Any, Any]]] = {figure: _task_of(figure) for figure in Figure}

@@ -1,0 +1,127 @@
+"""Tables of figures that take a scan, kept so that reading them scans nothing: `listed_value` (a
+row for each product line and day) and `shop_figures` (a row for each seller); and the sums of
+`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are kept and those
+that are out of date.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, Date, Identity, Index, Numeric, Text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import Base, Moment
+
+Sum = Numeric(20, 4)
+
+
+class ListedValue(Base):
+    """A row holds what a product line's stock asked for on a day of the account's zone, as it
+    was last on that day.
+    """
+
+    __tablename__ = "listed_value"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    cards: Mapped[int]
+    copies: Mapped[int] = mapped_column(BigInteger)
+    listed: Mapped[Decimal] = mapped_column(Sum)
+    # The same copies at the market's price; a card without one counts with its own.
+    market: Mapped[Decimal] = mapped_column(Sum)
+    seen_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class ShopFigures(Base):
+    """The figures of the stock after the last import or pricing run."""
+
+    __tablename__ = "shop_figures"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(Moment)
+    # Cards whose price is held, what they are listed for, and since when there are any.
+    held: Mapped[int]
+    held_value: Mapped[Decimal] = mapped_column(Sum)
+    held_since: Mapped[datetime | None] = mapped_column(Moment)
+    # Cards that left the stock in the last days without a sale.
+    dropped: Mapped[int]
+    dropped_value: Mapped[Decimal] = mapped_column(Sum)
+    dropped_since: Mapped[datetime | None] = mapped_column(Moment)
+    # Cards whose target differs from their price, and what the difference comes to.
+    asked: Mapped[int]
+    asked_value: Mapped[Decimal] = mapped_column(Sum)
+    asked_since: Mapped[datetime | None] = mapped_column(Moment)
+    # The last completed pricing run: how many cards it asks for more and for less than they have,
+    # and by how much in all.
+    run_id: Mapped[int | None] = mapped_column(BigInteger)
+    rises: Mapped[int]
+    rises_value: Mapped[Decimal] = mapped_column(Sum)
+    falls: Mapped[int]
+    falls_value: Mapped[Decimal] = mapped_column(Sum)
+    # For each number of days the cards that moved most: [card, price before, price after] in
+    # ten-thousandths of a dollar.
+    movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    movers_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class SalesStale(Base):
+    """A day of orders whose sums are out of date. Rows are only added and removed, so writers do
+    not wait for each other.
+    """
+
+    __tablename__ = "sales_stale"
+    __table_args__ = (Index("ix_sales_stale_ordered", "seller_id", "ordered"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    ordered: Mapped[date] = mapped_column(Date)
+
+
+class SalesKept(Base):
+    """A day of orders whose sums are kept, with the zone of the account's days."""
+
+    __tablename__ = "sales_kept"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    zone: Mapped[str] = mapped_column(Text)
+    kept_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class SalesSum(Base):
+    __tablename__ = "sales_sum"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    orders: Mapped[int] = mapped_column(BigInteger)
+    gross: Mapped[Decimal] = mapped_column(Numeric)
+    refunded: Mapped[int] = mapped_column(BigInteger)
+    refunds: Mapped[Decimal] = mapped_column(Numeric)
+
+
+class SalesGame(Base):
+    __tablename__ = "sales_game"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    orders: Mapped[int] = mapped_column(BigInteger)
+    pieces: Mapped[int] = mapped_column(BigInteger)
+    # The gross is null if no price is known. Of the pieces, `estimated` ones count in it with a
+    # share of their order's products, and `unpriced` ones do not count.
+    gross: Mapped[Decimal | None] = mapped_column(Numeric)
+    estimated: Mapped[int] = mapped_column(BigInteger)
+    unpriced: Mapped[int] = mapped_column(BigInteger)
+
+
+class SalesPace(Base):
+    """How many items of a day were sold so many days after their card was first seen."""
+
+    __tablename__ = "sales_pace"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    days: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    items: Mapped[int] = mapped_column(BigInteger)

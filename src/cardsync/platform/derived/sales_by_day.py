@@ -1,0 +1,218 @@
+"""Keeps sums of sales for each day of orders, and renews the days that an upload changed. The SQL
+that reads the sums is here, too.
+
+A day is out of date from the transaction that changes its orders or items (`mark_changed`) until
+the transaction that keeps it again. A reader takes the kept rows of all other days, and counts the
+days that are out of date by itself, so its sums are exact at each moment. `sales/orders/sales_sums.py`
+declares who refreshes them. `ordered` is the date of
+the order, by which uploads find a day; `day` is the account's own, in the zone that the row names.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.session import run
+from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
+
+DAYS_AT_ONCE: Final = 400
+# The day of orders without a date.
+UNDATED: Final = date.min
+# A time's day is at most a day away from the order's date.
+DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
+SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
+# What the buyer paid; where the total was not uploaded, what is known of it.
+TOTAL: Final = """
+    coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0),
+             coalesce((SELECT sum(x.unit_price * coalesce(x.quantity, 1)) FROM order_item x
+                        WHERE x.seller_id = :seller AND x.order_id = orders.id), 0)
+             + coalesce(orders.shipping_amt, 0))
+"""
+# The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
+# copy, what the others leave of the order's products; where nothing is left, they are unknown. A
+# query with this window reads all lines of its orders, and leaves lines out only around it.
+SHARED: Final = """
+    CASE WHEN i.unit_price IS NULL THEN round(
+        nullif(greatest(orders.product_amt - coalesce(
+            sum(i.unit_price * coalesce(i.quantity, 1)) OVER (PARTITION BY i.order_id), 0), 0), 0)
+        * coalesce(i.quantity, 1)
+        / nullif(sum(coalesce(i.quantity, 1)) FILTER (WHERE i.unit_price IS NULL)
+                 OVER (PARTITION BY i.order_id), 0), 2) END
+"""
+# `estimated` copies count with such a share, and `unpriced` ones not at all.
+PIECES: Final = f"""
+    coalesce(i.quantity, 1) AS pieces,
+    coalesce(i.unit_price * coalesce(i.quantity, 1), {SHARED}) AS gross,
+    CASE WHEN {SHARED} IS NULL THEN 0 ELSE coalesce(i.quantity, 1) END AS estimated,
+    CASE WHEN i.unit_price IS NULL AND {SHARED} IS NULL
+         THEN coalesce(i.quantity, 1) ELSE 0 END AS unpriced
+"""
+COUNTED: Final = """
+    CAST(sum(pieces) AS bigint) AS pieces, sum(gross) AS gross,
+    CAST(sum(estimated) AS bigint) AS estimated, CAST(sum(unpriced) AS bigint) AS unpriced
+"""
+_ITEMS: Final = f"""
+    SELECT orders.id AS order_id, orders.order_date AS ordered, {DAY} AS day, i.sku_id,
+           coalesce(i.product_line, '') AS game, {PIECES}
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+     WHERE {SOLD} {{on}}
+"""
+# The days of a span whose rows are kept, and those that a reader counts by itself.
+SPLIT: Final = """
+    kept AS MATERIALIZED (
+        SELECT k.ordered FROM sales_kept k
+         WHERE k.seller_id = :seller AND k.zone = :zone
+           AND k.ordered BETWEEN :first_read AND :last_read
+           AND NOT EXISTS (SELECT FROM sales_stale t
+                            WHERE t.seller_id = :seller AND t.ordered = k.ordered)
+    ), days AS MATERIALIZED (
+        SELECT CAST(d AS date) AS ordered
+          FROM generate_series(CAST(:first_read AS date), CAST(:last_read AS date),
+                               interval '1 day') d
+        EXCEPT SELECT kept.ordered FROM kept
+    )
+"""
+PERIODS: Final = f"""
+    WITH {SPLIT}
+    SELECT day, CAST(sum(orders) AS bigint), sum(gross), CAST(sum(refunded) AS bigint),
+           sum(refunds)
+      FROM (SELECT s.day, s.orders, s.gross, s.refunded, s.refunds
+              FROM kept JOIN sales_sum s ON s.seller_id = :seller AND s.ordered = kept.ordered
+             WHERE s.day BETWEEN :first AND :last
+            UNION ALL
+            SELECT live.* FROM days CROSS JOIN LATERAL (
+                SELECT {DAY}, count(*), coalesce(sum({TOTAL}), 0),
+                       count(orders.refund_amt), coalesce(sum(orders.refund_amt), 0)
+                  FROM orders WHERE {SOLD} AND orders.order_date = days.ordered
+                   AND {DAY} BETWEEN :first AND :last GROUP BY 1 OFFSET 0) live) found
+     GROUP BY day
+"""
+# Few days are to be counted, which the planner cannot know: each is looked up by itself.
+_FOUND: Final = f"""
+    SELECT live.* FROM days CROSS JOIN LATERAL (
+        {_ITEMS.format(on="AND orders.order_date = days.ordered")} OFFSET 0) live
+"""
+GAMES: Final = f"""
+    WITH {SPLIT}, sold AS MATERIALIZED (
+        SELECT * FROM ({_FOUND}) found WHERE found.day BETWEEN :first AND :last
+    ), summed AS (
+        SELECT game, CAST(sum(orders) AS bigint) AS orders, {COUNTED}
+          FROM (SELECT g.game, g.orders, g.pieces, g.gross, g.estimated, g.unpriced
+                  FROM kept JOIN sales_game g ON g.seller_id = :seller
+                                             AND g.ordered = kept.ordered
+                 WHERE g.day BETWEEN :first AND :last
+                UNION ALL
+                SELECT game, count(DISTINCT order_id), {COUNTED} FROM sold GROUP BY 1) found
+         GROUP BY game
+    ), paces AS (
+        SELECT game, days, sum(items) AS items
+          FROM (SELECT p.game, p.days, p.items
+                  FROM kept JOIN sales_pace p ON p.seller_id = :seller
+                                             AND p.ordered = kept.ordered
+                 WHERE p.day BETWEEN :first AND :last
+                UNION ALL
+                SELECT s.game, s.day - CAST(c.created_at AS date), count(*)
+                  FROM sold s JOIN card c ON c.seller_id = :seller
+                                         AND c.marketplace_id = s.sku_id
+                 WHERE s.day >= CAST(c.created_at AS date) GROUP BY 1, 2) found
+         GROUP BY game, days
+    ), counted AS (
+        SELECT game, days, sum(items) OVER (PARTITION BY game ORDER BY days) AS until,
+               sum(items) OVER (PARTITION BY game) AS items
+          FROM paces
+    ), medians AS (
+        SELECT game, (min(days) FILTER (WHERE until >= floor((items + 1) / 2))
+                      + min(days) FILTER (WHERE until >= floor(items / 2) + 1)) / 2.0 AS days
+          FROM counted GROUP BY game
+    )
+    SELECT s.game, s.orders, s.pieces, s.gross, CAST(m.days AS double precision), s.estimated,
+           s.unpriced
+      FROM summed s LEFT JOIN medians m ON m.game = s.game
+     ORDER BY s.gross DESC NULLS LAST, s.game
+"""
+
+_CHANGED: Final = """
+    INSERT INTO sales_stale (seller_id, ordered)
+    SELECT DISTINCT CAST(:seller AS bigint), coalesce(found.order_date, DATE '0001-01-01')
+      FROM ({found}) found
+"""
+_ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
+# Days that were kept in another zone are out of date as well.
+_STALE: Final = """
+    SELECT ordered, array_remove(array_agg(id), NULL) FROM (
+        SELECT ordered, id FROM sales_stale WHERE seller_id = :seller
+        UNION ALL
+        SELECT ordered, NULL FROM sales_kept WHERE seller_id = :seller AND zone <> :zone) stale
+     GROUP BY ordered ORDER BY ordered DESC LIMIT :most
+"""
+# Statistics may know nothing of a new shop's orders. Once they do, few of a large shop's change.
+_MANY: Final = """
+    SELECT 10 * count(*) >= (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s
+                              WHERE s.seller_id = :seller)
+      FROM orders
+     WHERE orders.seller_id = :seller AND orders.order_date = ANY (CAST(:days AS date[]))
+"""
+_TABLES: Final = ("sales_sum", "sales_game", "sales_pace", "sales_kept")
+_OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
+_SUM: Final = f"""
+    INSERT INTO sales_sum (seller_id, ordered, day, orders, gross, refunded, refunds)
+    SELECT CAST(:seller AS bigint), orders.order_date, {DAY}, count(*),
+           coalesce(sum({TOTAL}), 0), count(orders.refund_amt),
+           coalesce(sum(orders.refund_amt), 0)
+      FROM orders WHERE {SOLD} {_OF_DAYS} GROUP BY 2, 3
+"""
+_THESE: Final = _ITEMS.format(on=_OF_DAYS)
+_GAME: Final = f"""
+    INSERT INTO sales_game (seller_id, ordered, day, game, orders, pieces, gross, estimated,
+                            unpriced)
+    SELECT CAST(:seller AS bigint), ordered, day, game, count(DISTINCT order_id), {COUNTED}
+      FROM ({_THESE}) sold GROUP BY 2, 3, 4
+"""
+_PACE: Final = f"""
+    INSERT INTO sales_pace (seller_id, ordered, day, game, days, items)
+    SELECT CAST(:seller AS bigint), s.ordered, s.day, s.game, s.day - CAST(c.created_at AS date),
+           count(*)
+      FROM ({_THESE}) s JOIN card c ON c.seller_id = :seller AND c.marketplace_id = s.sku_id
+     WHERE s.day >= CAST(c.created_at AS date) GROUP BY 2, 3, 4, 5
+"""
+_KEPT: Final = """
+    INSERT INTO sales_kept (seller_id, ordered, zone, kept_at)
+    SELECT CAST(:seller AS bigint), given.ordered, :zone, :now
+      FROM unnest(CAST(:days AS date[])) AS given (ordered)
+"""
+_DONE: Final = """
+    DELETE FROM sales_stale WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]) -> None:
+    """Mark the days of the orders whose `order_date` the statement `found` finds, in the
+    transaction that changes them. Rows are only added, so two writers never wait for each other.
+    """
+    await run(session, _CHANGED.format(found=found), values)
+
+
+async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+    """Keep the days that are out of date, the newest first, at most some hundreds, and return them.
+    What commits meanwhile leaves its day out of date.
+    """
+    values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
+    await session.execute(text(planned_each_time()))
+    values["zone"] = await session.scalar(text(_ZONE), values)
+    stale = (await session.execute(text(_STALE), values)).all()
+    if not stale:
+        return []
+    values["days"] = [row[0] for row in stale]
+    values["ids"] = [id for row in stale for id in row[1]]
+    if await session.scalar(text(_MANY), values):
+        await session.execute(text(joined_by_hash()))
+    for table in _TABLES:
+        days = "ordered = ANY (CAST(:days AS date[]))"
+        await run(session, f"DELETE FROM {table} WHERE seller_id = :seller AND {days}", values)
+    for statement in (_SUM, _GAME, _PACE, _KEPT, _DONE):
+        await run(session, statement, values)
+    return list(values["days"])

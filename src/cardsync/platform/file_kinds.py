@@ -1,0 +1,1 @@
+../../../agent/src/cardsync_agent/file_kinds.py

@@ -1,0 +1,42 @@
+"""The table `old_rows`: the files of the object store that hold old rows of a seller."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment
+
+
+class OldRows(Base):
+    """A file of rows of one kind and month. `first_key` and `last_key` bound the keys in it.
+
+    Without `kept_at` it is being written: its rows are in the database still, and the next attempt
+    gives it another key.
+    """
+
+    __tablename__ = "old_rows"
+    __table_args__ = (
+        # A file that is written after the account is gone would stay for ever.
+        ForeignKeyConstraint(["seller_id"], ["account.seller_id"]),
+        Index("ix_old_rows_month", "seller_id", "kind", "month"),
+        Index(
+            "uq_old_rows_written",
+            "seller_id",
+            "kind",
+            unique=True,
+            postgresql_where=text("kept_at IS NULL"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str] = mapped_column(Text)
+    month: Mapped[datetime] = mapped_column(Moment)
+    storage_key: Mapped[str] = mapped_column(Text)
+    rows: Mapped[int] = mapped_column(server_default="0")
+    first_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    last_key: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    made_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    kept_at: Mapped[datetime | None] = mapped_column(Moment)

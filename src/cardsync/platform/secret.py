@@ -1,0 +1,113 @@
+"""Reads or makes the installation's secret, and derives keys from it.
+
+Whoever knows the secret can sign in as anybody: it stays out of the database, of logs and of
+answers.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cardsync.platform.settings import Settings
+
+
+def secret_key(settings: Settings) -> bytes:
+    """Return SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes that
+    start at once agree.
+    """
+    if settings.secret_key:
+        return settings.secret_key.encode()
+    path = key_file(settings)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path)
+    return path.read_bytes()
+
+
+def key_file(settings: Settings) -> Path:
+    """Return the file that keeps the secret where SECRET_KEY is not set."""
+    return settings.data_dir / "secret.key"
+
+
+def former_file(settings: Settings) -> Path:
+    """Return the file that keeps the secret before the present one while it is rotated."""
+    return settings.data_dir / "secret.key.former"
+
+
+def former_secrets(settings: Settings) -> list[bytes]:
+    """Return the secrets that something may still be sealed with. They open nothing else."""
+    found = settings.former_secret_key.encode() if settings.former_secret_key else b""
+    if not settings.secret_key:
+        with suppress(FileNotFoundError):
+            found = former_file(settings).read_bytes()
+    return [found] if found and found != secret_key(settings) else []
+
+
+def begin_rotation(settings: Settings, announce: Callable[[bytes], None]) -> None:
+    """Put a new secret in the place of the file's, whose seal is announced first. One that was
+    killed goes on where it was.
+    """
+    path, former = key_file(settings), former_file(settings)
+    new = path.with_name("secret.key.next")
+    if not former_secrets(settings):
+        secret_key(settings)
+        if not new.exists():
+            _make(new)
+        announce(seal_of(new.read_bytes()))
+        former.unlink(missing_ok=True)
+        os.link(path, former)
+    if new.exists():
+        new.replace(path)
+
+
+def end_rotation(settings: Settings) -> None:
+    """Forget the former secret."""
+    former_file(settings).unlink(missing_ok=True)
+
+
+def _make(path: Path) -> None:
+    draft = path.with_name(f".secret-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def set_up_token(settings: Settings) -> str:
+    """Return the token that opens the set-up where the settings name none."""
+    return derived(settings, "set-up").hex()[:40]
+
+
+def seal(settings: Settings) -> bytes:
+    """Return the key by which the database knows that a process of this installation asks it."""
+    return seal_of(secret_key(settings))
+
+
+def seal_of(secret: bytes) -> bytes:
+    return _derived(secret, "seal")
+
+
+def derived(settings: Settings, use: str) -> bytes:
+    """Return the key of one use, which tells nothing of those of others."""
+    return _derived(secret_key(settings), use)
+
+
+def derived_before(settings: Settings, use: str) -> list[bytes]:
+    """Return the keys of that use by secrets before the present one."""
+    return [_derived(former, use) for former in former_secrets(settings)]
+
+
+def _derived(secret: bytes, use: str) -> bytes:
+    return hmac.digest(secret, f"cardsync {use}".encode(), "sha256")

@@ -1,0 +1,131 @@
+"""A place on the shelves: a box and a slot, with their code, and the order in which people walk
+from box to box. Pure.
+
+A box has a number, or a label such as A1 or Binder 3. Case, blanks and leading zeros do not tell
+two boxes apart. Numbers stay numbers everywhere; a labeled box has a number of its own, beyond
+those that people write, which the table `shelf_box` keeps and nobody sees.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from cardsync.platform import errors, limits
+
+Box: TypeAlias = int | str
+"""A number from 1 to `limits.SHELF_NUMBER`, or a label"""
+GivenBox: TypeAlias = (
+    Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
+    | Annotated[
+        str,
+        msgspec.Meta(
+            min_length=1,
+            # Blanks around it and between its words do not count.
+            max_length=limits.BOX_GIVEN,
+            extra={"is": f"a label of 1 to {limits.BOX_LABEL} characters"},
+        ),
+    ]
+)
+Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
+
+# The box of a row `l` of card_location: its label where it has one, and its rank. A statement that
+# uses them names `:seller`.
+NAMED: Final = "LEFT JOIN shelf_box b ON b.seller_id = :seller AND b.box = l.box"
+BOX: Final = "coalesce(to_jsonb(b.label), to_jsonb(l.box))"
+WAY: Final = """coalesce(b.way, lpad(CAST(l.box AS text), 12, '0')) COLLATE "C" """
+
+_DIGITS: Final = re.compile("[0-9]+")
+_LAST_NUMBER: Final = re.compile("(.*?)([0-9]+)")
+_CODE: Final = re.compile(r"(.+?) *[-/] *([0-9]{1,7})|([0-9]{1,7}) +([0-9]{1,7})", re.ASCII)
+
+
+class Place(NamedTuple):
+    box: Box
+    slot: int
+
+    @property
+    def code(self) -> str:
+        return f"{self.box}-{self.slot}"
+
+    @property
+    def way(self) -> tuple[str, int]:
+        """Its rank as people walk; two spellings of one place have the same."""
+        return way_of(self.box), self.slot
+
+
+def way_of(box: Box) -> str:
+    """Return the rank of a box among texts that are compared letter by letter: what begins with a
+    digit is first, digits count as numbers, and case does not matter.
+    """
+    if isinstance(box, int):
+        return f"{box:012}"
+    ranked = _DIGITS.sub(lambda digits: digits[0].lstrip("0").zfill(12), box.casefold())
+    return ranked if "0" <= ranked[:1] <= "9" else f":{ranked}"
+
+
+def box_in(text: str) -> Box:
+    """Read a box as a person writes it. Raises ValueError with the reason."""
+    label = unicodedata.normalize("NFKC", text).strip()
+    kinds = set(map(unicodedata.category, label))
+    if any(kind[0] == "C" for kind in kinds):
+        raise ValueError("must have no invisible characters")
+    label = " ".join(label.split())
+    if not any(kind[0] in "LNS" for kind in kinds):
+        raise ValueError("must have a letter or a digit, like A1")
+    if len(label) > limits.BOX_LABEL:
+        raise ValueError(f"must have at most {limits.BOX_LABEL} characters")
+    if "/" in label:
+        raise ValueError("must have no slash, which separates box and slot")
+    if not (label.isascii() and label.isdigit()):
+        return label
+    number = int(label)
+    if not number:
+        raise ValueError("must be 1 or more, or have a letter")
+    return number if number <= limits.SHELF_NUMBER else str(number)
+
+
+def checked_box(given: Box, field: str = "box") -> Box:
+    """Raises InvalidPayload."""
+    try:
+        return box_in(str(given))
+    except ValueError as problem:
+        raise errors.InvalidPayload(f"{field}: {problem}") from None
+
+
+def boxes_between(first: Box, last: Box, most: int) -> list[Box]:
+    """Return the boxes from one to another by their last numbers, as A1 to A20, in the spelling of
+    the first; none if they differ in more, or are more than `most`.
+    """
+    begins, ends = _LAST_NUMBER.fullmatch(str(first)), _LAST_NUMBER.fullmatch(str(last))
+    if way_of(first) == way_of(last):
+        return [first]
+    if not begins or not ends or begins[1].lower() != ends[1].lower():
+        return []
+    low, high = int(begins[2]), int(ends[2])
+    if not low <= high < low + most:
+        return []
+    width = len(begins[2])
+    return [box_in(f"{begins[1]}{number:0{width}}") for number in range(low, high + 1)]
+
+
+def place_in(text: str) -> Place:
+    """Read a code as a person writes it: 3-12, 3/12 or 3 12, A1-12, Binder 3-12. The slot is what
+    follows the last hyphen. Raises ValueError with the reason.
+    """
+    written = _CODE.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    slot = int(written[2] or written[4]) if written else 0
+    if not written or not 1 <= slot <= limits.SHELF_NUMBER:
+        raise ValueError("must be a box and a slot, like 3-12 or A1-12")
+    return Place(box_in(written[1] or written[3]), slot)
+
+
+def read_place(text: str) -> Place:
+    """Raises InvalidPayload."""
+    try:
+        return place_in(text)
+    except ValueError as problem:
+        raise errors.InvalidPayload(f"place: {problem}") from None

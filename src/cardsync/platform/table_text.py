@@ -1,0 +1,1 @@
+../../../agent/src/cardsync_agent/table_text.py

@@ -1,0 +1,162 @@
+"""Queues background work with Procrastinate in our own database. A job is only a nudge; the tables
+of accepted work are the truth.
+
+`enqueue` defers on the session's own connection, so a job exists if and only if the transaction
+commits. `grep jobs.task` lists all tasks. A job that a killed worker left behind is never retried:
+the sweep finds the work itself through `work_due`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import procrastinate
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.tasks import Task
+from sqlalchemy import BigInteger, DateTime, Index, Text, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+from structlog.contextvars import bound_contextvars
+
+from cardsync.platform import clock
+from cardsync.platform.database.columns import Base
+from cardsync.platform.database.session import Database, driver
+from cardsync.platform.settings import Settings
+from cardsync.platform.work.piece import Origin, origin
+
+if TYPE_CHECKING:
+    from cardsync.platform.storage import Store
+
+jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
+
+# The stream of a seller's uploads of order data (orders/ingest.py).
+ORDERS = "orders"
+# The stream of a seller's sales: due when the next of them starts or ends
+# (pricing/runs/sale_runs.py).
+SALES = "sales"
+# What of a seller waits for a product, once a catalog was loaded: cards
+# (inventory/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
+REMATCHED_CARDS = "rematched_cards"
+REMATCHED_COLLECTIONS = "rematched_collections"
+# The streams of kept figures are named in derived/kept_figures.py.
+
+
+class WorkDue(Origin, Base):
+    """Global: the sellers' streams that have accepted work, and since when. Each is written in the
+    tenant's own transaction.
+
+    It also says which upload, run, event or rollback was put back, how often, since when, and until
+    when it rests. The mark of a kept figure is itself the piece of work
+    (`platform/derived/kept_figures.py`), with its starts and failures.
+    """
+
+    # What `put_back_id` names where the mark is the piece.
+    id: ClassVar[int] = 0
+
+    __tablename__ = "work_due"
+    __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    stream: Mapped[str] = mapped_column(Text, primary_key=True)
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    put_back_id: Mapped[int | None] = mapped_column(BigInteger)
+    put_back_times: Mapped[int] = mapped_column(server_default="0")
+    put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    failures: Mapped[int] = mapped_column(server_default="0")
+
+
+@dataclass(frozen=True)
+class Work:
+    """The objects that every task needs; the worker passes them along with each job."""
+
+    settings: Settings
+    database: Database
+    store: Store
+
+
+def work_of(context: procrastinate.JobContext) -> Work:
+    return cast(Work, context.additional_context["work"])
+
+
+# The queue of what waits for other machines, a seller's receivers among them.
+SENDING = "sending"
+
+
+def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
+    """Return how a task is deferred for a seller: one nudge of it waits, and no second one. While
+    one of them sends, no second one of the seller takes a slot from others.
+    """
+    turn = f"{task.name}:{seller_id}"
+    return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}
+
+
+async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
+    """Middleware of workers: what a job logs says which job it was."""
+    job = context.job
+    with bound_contextvars(job=job.task_name, job_id=job.id):
+        return await call_next()
+
+
+_WAITING = text(
+    "SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE"
+)
+
+
+async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
+    """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
+
+    One turn does one piece of work and queues the next behind everybody else's: a seller who
+    uploads fifty files delays no other seller by fifty.
+    """
+    nudge = nudging(task, seller_id)
+    connection = await driver(session)
+    deferrer = task.configure(connection=connection, **nudge)
+    # A turn that waits is held until our commit: no worker takes it up before its work is there.
+    while await session.scalar(_WAITING, {"turn": nudge["queueing_lock"]}) is None:
+        try:
+            async with connection.transaction():
+                await deferrer.defer_async(seller_id=seller_id)
+        except AlreadyEnqueued:
+            continue
+        except ConnectorException as e:
+            # Callers know the driver's errors: a database that is away is answered 503.
+            cause = e.__cause__ or e
+            raise cause from None
+        return
+
+
+async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
+    """Mark for the sweep, in the transaction that makes the work, that this stream has some. Where
+    our clock is ahead of the database's, it is that one's time: the sweep would wait for ours.
+    """
+    await session.execute(
+        text("""
+            INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)
+            VALUES (:seller_id, :stream, least(:now, clock_timestamp()), :request_id, :traceparent)
+            ON CONFLICT (seller_id, stream) DO UPDATE
+               SET due_at = excluded.due_at, request_id = excluded.request_id,
+                   traceparent = excluded.traceparent
+        """),
+        {
+            "seller_id": seller_id,
+            "stream": stream,
+            "now": clock.now(),
+            **origin(),
+        },
+    )
+
+
+async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: datetime) -> None:
+    """Mark work that has time until `at`; an earlier due time stays."""
+    await session.execute(
+        text("""
+            INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)
+            ON CONFLICT (seller_id, stream) DO UPDATE
+              SET due_at = least(work_due.due_at, excluded.due_at)
+        """),
+        {"seller_id": seller_id, "stream": stream, "at": at},
+    )

@@ -1,0 +1,48 @@
+"""The columns of every piece of accepted work, whatever its stream: an upload, a pricing run, a
+rollback, an event; and the two reasons for which a worker stops although nothing failed.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Identity, Text
+from sqlalchemy.orm import Mapped, mapped_column
+from structlog.contextvars import get_contextvars
+
+from cardsync.platform.telemetry import spans
+
+
+class LeaseLost(Exception):
+    """Another worker took the piece over; the open transaction must not be committed."""
+
+
+class CancelRequested(Exception):
+    """The seller cancelled; the worker stops at this slab boundary."""
+
+
+def request_id() -> str | None:
+    """Return the id of the request that is being answered, or that asked for the present work."""
+    return get_contextvars().get("request_id")
+
+
+class Origin:
+    """The request, or the work, that made a piece: logs and traces name it, whichever job does the
+    work.
+    """
+
+    request_id: Mapped[str | None] = mapped_column(Text, default=request_id)
+    traceparent: Mapped[str | None] = mapped_column(Text, default=spans.traceparent)
+
+
+def origin() -> dict[str, str | None]:
+    """Return the same as the values of a statement."""
+    return {"request_id": request_id(), "traceparent": spans.traceparent()}
+
+
+class Piece(Origin):
+    """The columns that `platform/work/runner.py` reads and writes of a piece of work."""
+
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    # Starts that no worker put back (a killed one cannot), and failures of the work itself.
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    failures: Mapped[int] = mapped_column(server_default="0")

@@ -1,0 +1,305 @@
+"""Runs the one worker loop: it takes a stream's oldest piece of work, and does it, puts it back or
+gives it up.
+
+A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
+the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an event or
+the mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a
+failure lets a piece rest is `platform/work/setbacks.py`. The lease is not imported, as its package is above
+this one: a stream that needs it gives it as its `Holding` (`agents/seller_state/lease.py`).
+
+| what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
+|------------------------|---------------------|-----------|---------------|------------|-----------|
+| the worker is killed   | in all streams the piece stays open and its start counted; another worker  |
+|                        | begins it again once the hold is free: a lease runs out, a row lock ends   |
+| killed over 20 times   | failed; judged, it  | failed    | failed        | settled    | failed    |
+|                        | is after 100 times  |           |               | with error |           |
+| something is away,     | in all streams the hold is given back, the start is not counted, and the   |
+| full or forbidden      | piece rests: 2 seconds, twice as long each time, at most 10 minutes        |
+| that for a day and     | failed              | failed    | failed        | settled    | failed    |
+| over 30 times          |                     |           |               | with error |           |
+| it fails by itself     | in all streams the hold is given back and it is tried again at once        |
+| that 3 times, or its   | failed              | failed    | failed        | settled    | failed    |
+| file is gone, or it is |                     |           |               | with error |           |
+| refused (a Problem)    |                     |           |               |            |           |
+| the seller cancels     | cancelled with the  | goes on   | cancelled     | goes on    | goes on   |
+| the sync               | uploads behind it   |           |               |            |           |
+| another took it over   | in all streams nothing more is written; the other one ends the piece       |
+
+What was committed before stays in every case, and the stream goes on behind a piece that ended.
+
+A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It starts, rests and
+is given up by the same rules, and goes on when the seller cancels. Given up, the mark goes: readers
+have what was kept before until the next mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+import procrastinate
+import psycopg
+import structlog
+from procrastinate.tasks import Task
+from sqlalchemy import inspect
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+from structlog.contextvars import bound_contextvars
+
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.platform.telemetry import spans
+from cardsync.platform.work.jobs import Work, WorkDue, enqueue, work_of
+from cardsync.platform.work.metrics import WORK_ENDED, WORK_SECONDS
+from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
+from cardsync.platform.work.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.platform.work.streams import Due, due_of, forget, rest, setback
+
+log = structlog.get_logger(__name__)
+
+# A piece that kills its worker is given up after so many starts.
+MAX_STARTS = 20
+
+P = TypeVar("P", bound=Piece | WorkDue)
+Q = TypeVar("Q", bound=Piece | WorkDue, contravariant=True)
+H = TypeVar("H")
+
+
+class Holding(Protocol[Q, H]):
+    """A hold that keeps other workers away from a piece: the seller's lease, the piece's own row,
+    or a lock of the figure that it refreshes.
+    """
+
+    async def take(self, session: AsyncSession, piece: Q, settings: Settings) -> H | None:
+        """Take the hold; None while another worker has it."""
+
+    async def release(self, session: AsyncSession, hold: H) -> None:
+        """Renew the hold. Raises LeaseLost when another worker has it by now."""
+
+    def kept(self, database: Database, hold: H) -> AbstractAsyncContextManager[None]:
+        """Keep the hold alive beside the work."""
+
+
+async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Do nothing: most streams have nothing to end before a turn."""
+
+
+def _needs_no_mark(piece: Any, now: datetime) -> None:
+    """Do nothing: the tables of most streams do not say that a piece was begun."""
+
+
+def _max_starts(piece: Any) -> int:
+    return MAX_STARTS
+
+
+async def _nothing_left(work: Work, seller_id: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Stream(Generic[P, H]):
+    """The description of one stream: how its pieces are found, held, worked and ended.
+
+    `work` ends its piece and releases the hold in its last transaction. `fail` does so for a piece
+    that is given up, with the code and the sentence of the failure where it has any; `cancel` does
+    so for one that the seller cancelled; without it such a piece goes on later.
+    """
+
+    name: str
+    holding: Holding[P, H]
+    oldest: Callable[[AsyncSession, int], Awaitable[P | None]]
+    work: Callable[[Work, H, P], Awaitable[None]]
+    fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
+    cancel: Callable[[Work, H], Awaitable[None]] | None = None
+    # `before` runs in the transaction that takes a piece up, before the search for one.
+    before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
+    # `begin` marks the piece as begun in its tables; its `attempts` are those before this one.
+    begin: Callable[[P, datetime], None] = _needs_no_mark
+    # A piece that kills its workers is given up after so many starts.
+    most_starts: Callable[[P], int] = _max_starts
+    # `nothing_left` runs when no piece is open; False leaves the stream's mark to the sweep.
+    nothing_left: Callable[[Work, int], Awaitable[bool]] = _nothing_left
+
+
+@dataclass(frozen=True)
+class _Taken(Generic[P, H]):
+    """A piece that this worker holds; `counted` is 1 where the start may end it."""
+
+    piece: P
+    hold: H
+    due: Due | None
+    counted: int
+
+
+async def take_turn(
+    stream: Stream[P, H],
+    task: Task[Any, Any, Any],
+    context: procrastinate.JobContext,
+    seller_id: int,
+) -> None:
+    """Run one turn of a seller; the next one is queued behind those of all others."""
+    work = work_of(context)
+    if await work_off_one(stream, work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, task, seller_id=seller_id)
+
+
+async def work_off_one(
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    *,
+    counted: bool = True,
+) -> bool:
+    """Work off the oldest piece.
+
+    True if there may be more to do at once. False if there is no piece, if another worker has it,
+    or if it has to wait: the sweep comes back. A start that is not `counted` may end without a
+    record.
+    """
+    taken = await _take_up(stream, work, seller_id, int(counted))
+    if not isinstance(taken, _Taken):
+        return taken
+    with _watched(stream.name, taken.piece):
+        return await _work_off(stream, work, taken)
+
+
+@contextmanager
+def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
+    """Let the lines of a piece's log and its trace say whose it is, in the trace of the request
+    that asked for it. Marks are many: only some begin a trace of their own.
+    """
+    ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
+    if piece.request_id:
+        ids["request_id"] = piece.request_id
+    lasting = isinstance(piece, Piece)
+    started = clock.monotonic()
+    with (
+        bound_contextvars(**ids),
+        spans.trace(f"work {stream}", piece.traceparent, kind="consumer", always=lasting, **ids),
+    ):
+        try:
+            yield
+        finally:
+            WORK_SECONDS.labels(stream).observe(clock.monotonic() - started)
+
+
+async def _work_off(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
+    """Work under the hold, and let it go where the piece is cancelled."""
+    try:
+        try:
+            async with stream.holding.kept(work.database, taken.hold):
+                return await _work(stream, work, taken)
+        except CancelRequested:
+            log.info("work_cancelled")
+            _count(stream.name, "cancelled")
+            if stream.cancel is not None:
+                await stream.cancel(work, taken.hold)
+            else:
+                async with work.database.tenant(taken.piece.seller_id) as session:
+                    await stream.holding.release(session, taken.hold)
+    except LeaseLost:
+        log.warning("lease_lost")
+        _count(stream.name, "lost")
+    return True
+
+
+def _count(stream: str, outcome: str) -> None:
+    WORK_ENDED.labels(stream, outcome).inc()
+
+
+async def _take_up(
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    counted: int,
+) -> _Taken[P, H] | bool:
+    """Return the oldest piece, held; or the answer of a turn that ends without one."""
+    async with work.database.tenant(seller_id) as session:
+        due = await due_of(session, seller_id, stream.name)
+        now = clock.now()
+        await stream.before(session, seller_id, now)
+        piece = await stream.oldest(session, seller_id)
+        if piece is not None:
+            if due is not None and due.rests(piece.id, now):
+                return False
+            hold = await stream.holding.take(session, piece, work.settings)
+            if hold is None:
+                return False
+            # The piece is read again under the hold: the earlier holder may have ended it since.
+            piece = await stream.oldest(session, seller_id)
+            if piece is None:
+                await stream.holding.release(session, hold)
+                return True
+            stream.begin(piece, now)
+            piece.attempts += counted
+            return _Taken(piece, hold, due, counted)
+    if await stream.nothing_left(work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await forget(session, seller_id, stream.name, due)
+    return False
+
+
+async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
+    """Work, and settle the end. False if the piece rests."""
+    piece = taken.piece
+    hold = taken.hold
+    try:
+        if piece.attempts > (most := stream.most_starts(piece)):
+            log.error("work_given_up", kind="starts", times=most, failures=piece.failures)
+            _count(stream.name, "given_up")
+            await stream.fail(work, hold, piece, None, f"given up after {most} attempts")
+        else:
+            await stream.work(work, hold, piece)
+            _count(stream.name, "done")
+    except (LeaseLost, CancelRequested):
+        raise
+    except errors.Problem as problem:
+        log.info("work_failed", code=problem.code)
+        _count(stream.name, "refused")
+        await stream.fail(work, hold, piece, problem.code, str(problem))
+    except Exception as e:
+        match setback(
+            e,
+            piece.id,
+            taken.due,
+            piece.failures,
+        ):
+            case PutBack() as back:
+                _count(stream.name, "put_back")
+                await _put_back(stream, work, taken, piece.failures, back)
+                return False
+            case TryAgain(failures):
+                _count(stream.name, "tried_again")
+                await _put_back(stream, work, taken, failures)
+            case GiveUp(why=why):
+                _count(stream.name, "given_up")
+                await stream.fail(work, hold, piece, None, why)
+    return True
+
+
+async def _put_back(
+    stream: Stream[P, H],
+    work: Work,
+    taken: _Taken[P, H],
+    failures: int,
+    back: PutBack | None = None,
+) -> None:
+    """Leave the piece open for another try. If even that cannot be written, a lease runs out by
+    itself.
+    """
+    piece = taken.piece
+    try:
+        async with work.database.tenant(piece.seller_id) as session:
+            await stream.holding.release(session, taken.hold)
+            row = await session.get_one(type(piece), inspect(piece, True).identity)
+            row.failures = failures
+            if back is not None:
+                row.attempts = piece.attempts - taken.counted
+                await rest(session, piece.seller_id, stream.name, piece.id, back)
+    except (SQLAlchemyError, psycopg.Error, OSError) as e:
+        log.warning("work_not_put_back", error=type(e).__name__)

@@ -1,0 +1,278 @@
+"""Price reviews as proposals: accepting makes prices their cards' targets at once, and later runs
+let them pass for thirty days. Both answers can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.database.session import run
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices import standing
+from cardsync.prices.decisions.confirmed import confirm
+from cardsync.prices.decisions.on_sale import note_accepted
+from cardsync.prices.decisions.set_targets import (
+    NewTarget,
+    apply_targets,
+    must_be_free,
+    must_take_targets,
+    targets_changed,
+)
+from cardsync.prices.engine import breaker
+from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.proposals.decide_proposals import (
+    Accepted,
+    Answer,
+    Deciding,
+    FeedEntry,
+    Kind,
+    Refused,
+    Rows,
+    take_back,
+)
+from cardsync.prices.proposals.models import Proposal
+
+KIND: Final = "pricing.review_decided"
+# One page asks for so many at most, and so does one request.
+MOST: Final = 1_000
+_OF_CARDS: Final = """
+    SELECT w.id AS marketplace_id, c.id AS card_id, c.price, c.target_price,
+           a.price AS accepted_price, a.since AS accepted_at, p.price IS NOT NULL AS pinned
+      FROM unnest(CAST(:ids AS bigint[])) AS w (id)
+      LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = w.id
+                      AND NOT c.gone AND c.contribution IS NULL
+      LEFT JOIN price_decision p
+             ON p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = w.id
+            AND (p.until IS NULL OR p.until > :now)
+      LEFT JOIN price_decision a
+             ON a.seller_id = :seller AND a.kind = 'accepted' AND a.marketplace_id = w.id
+"""
+
+
+async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
+    """A price is accepted only if the live rules still ask it. Raises NotEligible, MutexHeld."""
+    session, caller, state, now = deciding
+    account = await must_take_targets(session, state, now)
+    values = {"seller": caller.seller_id, "ids": list(rows), "now": now}
+    found = await session.execute(text(_OF_CARDS), values)
+    cards = {card.marketplace_id: card for card in found}
+    refused = {
+        number: problem
+        for number, row in rows.items()
+        if (problem := _refusal(row, cards[number], now)) is not None
+    }
+    able = [number for number in rows if number not in refused]
+    card_ids = [cards[number].card_id for number in able]
+    asks = await _asked_now(session, account, card_ids, now) if able else {}
+    refused |= {
+        number: problem
+        for number in able
+        if (problem := _unasked(rows[number], asks.get(number, _Asks()).price)) is not None
+    }
+    taken = {number: row for number, row in rows.items() if number not in refused}
+    said = [Refused(number, problem) for number, problem in refused.items()]
+    if not taken:
+        return Accepted({}, said)
+    targets = [
+        NewTarget(cards[number].card_id, _proposed(row), row.rule_id)
+        for number, row in taken.items()
+    ]
+    run_id = await apply_targets(session, state, targets, "review", caller.actor, now)
+    if reduced := {number: sale for number in taken if (sale := asks[number].sale_id)}:
+        await note_accepted(session, caller.seller_id, reduced, now)
+    await _let_pass(session, caller, taken, now)
+    return Accepted(taken, said, run_id, known=cards)
+
+
+def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
+    of = "price" if len(done.rows) == 1 else "prices"
+    did = "approved" if answer == "accepted" else answer
+    cards = sorted(done.rows)
+    undo: dict[str, Any] = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
+    if answer == "accepted":
+        undo["was"] = [_kept(done.known[number]) for number in cards]
+    return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {did}", undo)
+
+
+async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: datetime) -> None:
+    """Remember the accepted prices: later runs let them pass, and they are no leaps."""
+    seller_id, ids, rows = caller.seller_id, [*taken], taken.values()
+    await standing.put(
+        session,
+        seller_id,
+        "accepted",
+        ids,
+        now,
+        prices=[row.evidence["regular_price"] for row in rows],
+        until=now + breaker.REMEMBERED,
+        by=caller.actor,
+        replaces="true",
+    )
+    await confirm(session, seller_id, ids, [row.evidence["result"] for row in rows], now)
+
+
+def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
+    feed_entry = f"card {row.marketplace_id}"
+    if row.expires_at <= now:
+        return errors.MarketEvidenceChanged(
+            f"the market data behind the price of {feed_entry} has expired; the next run prices"
+            " it again"
+        )
+    if card.card_id is None or card.pinned:
+        return errors.NotEligible(
+            f"{feed_entry} is {'pinned' if card.pinned else 'no longer in stock'}"
+        )
+    if card.price != row.current_price:
+        return errors.RevisionConflict(f"the price of {feed_entry} changed since the last run")
+    return None
+
+
+class _Asks(NamedTuple):
+    """The price that the live rules ask for a card, and the sale that it is the price of."""
+
+    price: int | None = None
+    sale_id: int | None = None
+
+
+async def _asked_now(
+    session: AsyncSession,
+    account: Account,
+    card_ids: list[int],
+    now: datetime,
+) -> dict[int, _Asks]:
+    """Return what the live rules ask for each card at this moment, before any review, by the
+    card's marketplace id.
+    """
+    run = await run_of(session, account, now)
+    stock = await read_stock(session, account, run, card_ids=card_ids)
+    priced = await price_stock(stock)
+    asked = pl.coalesce("after_holdout", "after_rounding")
+    price = pl.when(pl.col("blockers") == 0).then(asked)
+    rows = priced.select("marketplace_id", price, "sale_id").iter_rows()
+    return {number: _Asks(*asks) for number, *asks in rows}
+
+
+def _unasked(row: Proposal, asked: int | None) -> errors.Problem | None:
+    """Return why a price is not taken over that the rules do not ask any more: a rule, a setting or
+    the market has changed since the run.
+    """
+    card = f"card {row.marketplace_id}"
+    if asked is None:
+        return errors.NotEligible(f"your rules do not price {card} now; its explanation says why")
+    if asked != _proposed(row):
+        return errors.RevisionConflict(
+            f"your rules now set {dollars(asked)} for {card}; the next run offers that price"
+        )
+    return None
+
+
+def _proposed(row: Proposal) -> int:
+    assert row.proposed_price is not None
+    return to_units(row.proposed_price)
+
+
+def _kept(card: Any) -> list[str | None]:
+    """Return the target of a card, and the price that was accepted before with its time, as the
+    undo of a decision keeps them.
+    """
+    amounts = [
+        None if one is None else str(one) for one in (card.target_price, card.accepted_price)
+    ]
+    return [*amounts, card.accepted_at and card.accepted_at.isoformat()]
+
+
+_PUT_BACK: Final = """
+    UPDATE card c SET target_price = w.target, updated_at = :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:targets AS numeric[])) AS w (id, target)
+      JOIN proposal r
+        ON r.seller_id = :seller AND r.family = 'review' AND r.marketplace_id = w.id
+     WHERE r.state = 'accepted' AND r.settled_at = :at
+       AND c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+       AND c.contribution IS NULL
+       AND c.target_price = r.proposed_price AND c.price IS NOT DISTINCT FROM r.current_price
+"""
+
+
+async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
+    """Give the cards the targets that they had. Raises ChangedSince, MutexHeld."""
+    session, caller, state, now = deciding
+    must_be_free(state, now)
+    ids, at = undo["cards"], datetime.fromisoformat(undo["at"])
+    # Older entries lack what was before.
+    was: Sequence[Sequence[str | None]] = undo.get("was", [[None] * 3] * len(ids))
+    values = {
+        "seller": caller.seller_id,
+        "ids": ids,
+        "at": at,
+        "targets": [None if target is None else Decimal(target) for target, _, _ in was],
+        "now": now,
+    }
+    if await run(session, _PUT_BACK, values) != len(ids):
+        raise errors.ChangedSince("the price of one of these cards has changed in the meantime")
+    await _forget(session, caller, ids, was, at)
+    await targets_changed(session, state, (), now)
+
+
+async def _forget(
+    session: AsyncSession,
+    caller: Caller,
+    ids: Sequence[int],
+    was: Sequence[Sequence[str | None]],
+    at: datetime,
+) -> None:
+    """Let the prices that were accepted at that moment pass no more, but those accepted before."""
+    seller_id = caller.seller_id
+    await standing.drop(session, seller_id, "confirmed", ids, "d.since = :at", at=at)
+    await standing.drop(session, seller_id, "accepted", ids)
+    before = [
+        (number, to_units(Decimal(price)), datetime.fromisoformat(since))
+        for number, (_, price, since) in zip(ids, was, strict=True)
+        if price is not None and since is not None
+    ]
+    await standing.put(
+        session,
+        seller_id,
+        "accepted",
+        [number for number, _, _ in before],
+        at,
+        prices=[price for _, price, _ in before],
+        sinces=[since for _, _, since in before],
+        ends=[since + breaker.REMEMBERED for _, _, since in before],
+    )
+
+
+REVIEWS: Final = Kind(
+    ("review",),
+    "marketplace_id",
+    missing="no price of card {key} waits",
+    settled="this price was already {state}",
+    newer="this price changed since you looked",
+    changed="one of these prices needs review again or was decided again",
+    accept=_accept,
+    put_back=_put_back,
+    feed_entry=_feed_entry,
+)
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Let the prices wait again; of accepted ones the targets go back. Raises ChangedSince,
+    MutexHeld.
+    """
+    at = datetime.fromisoformat(undo["at"])
+    await take_back(session, caller, REVIEWS, undo["cards"], undo["answer"], undo, now, at)

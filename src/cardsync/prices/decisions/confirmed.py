@@ -1,0 +1,74 @@
+"""Remembers large price changes that the seller confirmed, so that the breaker does not stop a run
+for them again.
+
+They are written in the transaction that ends a confirmed run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.prices import standing
+from cardsync.prices.engine import breaker
+
+_READ = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg((price * 10000)::bigint), '{}') AS price,
+           coalesce(array_agg(since), '{}') AS confirmed_at
+      FROM price_decision WHERE seller_id = :seller AND kind = 'confirmed'
+"""
+
+
+async def must_stop(
+    session: AsyncSession,
+    seller_id: int,
+    priced: pl.DataFrame,
+    now: datetime,
+) -> bool:
+    """Whether the run stops for the seller's look.
+
+    What was confirmed is read only where the run would stop without it.
+    """
+    leaping = breaker.leaps(priced)
+    if not breaker.stops(priced, leaping):
+        return False
+    row = (await session.execute(text(_READ), {"seller": seller_id})).one()
+    known = pl.DataFrame(dict(row._mapping), schema=breaker.CONFIRMED)
+    return breaker.stops(priced, breaker.unconfirmed(leaping, known, now))
+
+
+async def remember(
+    session: AsyncSession,
+    seller_id: int,
+    leaping: pl.DataFrame,
+    now: datetime,
+) -> None:
+    """The seller said yes to these leaps; all of them are kept by one statement."""
+    await standing.end(session, seller_id, "confirmed", now)
+    ids, prices = leaping["marketplace_id"].to_list(), leaping["price"].to_list()
+    await confirm(session, seller_id, ids, prices, now)
+
+
+async def confirm(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    prices: Sequence[int],
+    now: datetime,
+) -> None:
+    """Keep prices before caps that do not stop the next runs."""
+    await standing.put(
+        session,
+        seller_id,
+        "confirmed",
+        ids,
+        now,
+        prices=prices,
+        until=now + breaker.REMEMBERED,
+        replaces="true",
+    )

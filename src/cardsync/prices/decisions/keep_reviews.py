@@ -1,0 +1,218 @@
+"""Brings the reviews and the hold-outs up to date in a run's last transaction: prices that need
+review, ways back from sales and drawn cards.
+
+A review ends when no run asks its price any more, or when its card is gone; a price that the seller
+accepted before it is still remembered. A dismissed price stays dismissed while the proposed price
+stays within a tenth of it, for thirty days; a snoozed one waits until the figures change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.prices import standing
+from cardsync.prices.decisions.found_in_run import Found
+from cardsync.prices.engine import breaker
+from cardsync.prices.models import DecisionKind
+
+# Outcomes look back on the hold-outs of a year.
+_PARTS_KEPT: Final = 14
+# Nodes get no value of the statement after ON CONFLICT: the row that was excluded has the moment.
+_YOUNG: Final = f"excluded.created_at - r.settled_at < interval '{breaker.REMEMBERED.days} days'"
+_NEAR: Final = f"""
+    abs(excluded.proposed_price - r.proposed_price) * {breaker.WHOLE_BP}
+        <= r.proposed_price * {breaker.CONFIRMED_BP}
+"""
+_FIGURES: Final = """
+    (r.kind = excluded.kind AND r.proposed_price = excluded.proposed_price
+     AND r.evidence -> 'regular_price' = excluded.evidence -> 'regular_price'
+     AND r.current_price IS NOT DISTINCT FROM excluded.current_price)
+"""
+_SAME: Final = f"(r.state = 'pending' AND {_FIGURES})"
+_WAIT: Final = f"""
+    INSERT INTO proposal AS r (seller_id, slot, family, kind, state, marketplace_id, rule_id,
+                               current_price, proposed_price, worth, evidence, revision, created_at,
+                               expires_at)
+    SELECT :seller, 'review:' || g.id, 'review', g.reason, 'pending', g.id, g.rule,
+           g.current / 10000.0, g.proposed / 10000.0, g.worth,
+           jsonb_build_object('regular_price', g.regular, 'result', g.result), :now, :now, g.expires
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[]), CAST(:rules AS bigint[]),
+                  CAST(:currents AS bigint[]), CAST(:proposed AS bigint[]),
+                  CAST(:regulars AS bigint[]), CAST(:results AS bigint[]),
+                  CAST(:worths AS bigint[]), CAST(:expires AS timestamptz[]))
+           AS g (id, reason, rule, current, proposed, regular, result, worth, expires)
+    ON CONFLICT (seller_id, marketplace_id) WHERE family = 'review' DO UPDATE
+       SET state = 'pending', kind = excluded.kind, rule_id = excluded.rule_id,
+           current_price = excluded.current_price, proposed_price = excluded.proposed_price,
+           worth = excluded.worth, evidence = excluded.evidence, expires_at = excluded.expires_at,
+           revision = CASE WHEN {_SAME} THEN r.revision ELSE excluded.revision END,
+           created_at = CASE WHEN r.state = 'pending' THEN r.created_at
+                             ELSE excluded.created_at END,
+           settled_at = NULL, settled_by = NULL
+     WHERE NOT (r.state = 'dismissed' AND {_YOUNG} AND {_NEAR})
+       AND NOT (r.state = 'snoozed' AND {_YOUNG} AND {_FIGURES})
+       AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
+                AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
+"""
+# The second array has those whose card is not on sale any more, so that no run prices it.
+_PENDING: Final = """
+    SELECT coalesce(array_agg(r.marketplace_id), '{}'),
+           coalesce(array_agg(r.marketplace_id) FILTER (WHERE c.id IS NULL), '{}')
+      FROM proposal r
+      LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+                      AND NOT c.gone AND c.contribution IS NULL
+     WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
+"""
+# A review that waits no more gives way to the price that was accepted before it.
+_END: Final = """
+    UPDATE proposal r
+       SET state = 'accepted', proposed_price = d.price, worth = 0, settled_at = d.since
+      FROM price_decision d
+     WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
+       AND r.marketplace_id = ANY (CAST(:ended AS bigint[]))
+       AND d.seller_id = :seller AND d.kind = 'accepted' AND d.marketplace_id = r.marketplace_id
+       AND d.until > :now
+"""
+_DELETE: Final = """
+    DELETE FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND state = 'pending'
+       AND marketplace_id = ANY (CAST(:ended AS bigint[]))
+"""
+_FORGET: Final = """
+    DELETE FROM proposal
+     WHERE seller_id = :seller AND family = 'review'
+       AND (settled_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
+"""
+# A review gives way, too, when a sale sets its card's price.
+_GIVE_WAY: Final = """
+    UPDATE proposal r
+       SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
+           worth = 0, revision = :now, settled_at = :now, settled_by = d.decided_by
+      FROM price_decision d
+     WHERE r.seller_id = :seller AND r.family = 'review' AND d.seller_id = :seller
+       AND d.kind = 'accepted'
+       AND d.marketplace_id = r.marketplace_id AND d.since = :now AND d.decided_by = :by
+"""
+_PRICING: Final = "pricing"
+_REVIEWED: Final = """
+    EXISTS (SELECT FROM proposal r
+             WHERE r.seller_id = :seller AND r.family = 'review'
+               AND r.marketplace_id = d.marketplace_id
+               AND r.state <> 'accepted')
+"""
+# A way back that is known already is written once a day.
+_OTHER_WAY: Final = "d.price <> excluded.price OR excluded.since - d.since > interval '1 day'"
+_IN_DRAW: Final = """
+    SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END
+      FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
+"""
+# A card that is in another part now than it was drawn for says nothing any more about the hold-out.
+_LEFT: Final = """
+    DELETE FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
+       AND marketplace_id = ANY (CAST(:left AS bigint[]))
+"""
+_FORGET_DRAWN: Final = """
+    DELETE FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part <= :part
+"""
+
+
+async def keep_found(
+    session: AsyncSession,
+    seller_id: int,
+    found: Found,
+    now: datetime,
+) -> None:
+    """Bring the rows up to date with what a completed run found."""
+    values = {"seller": seller_id, "now": now}
+    pending, gone = (await session.execute(text(_PENDING), {"seller": seller_id})).one()
+    ended = sorted({*_ended(pending, found), *gone})
+    old = {"seller": seller_id, "forgotten": now - breaker.REMEMBERED}
+    if ended:
+        await session.execute(text(_END), values | {"ended": ended})
+        await session.execute(text(_DELETE), {"seller": seller_id, "ended": ended})
+    await session.execute(text(_FORGET), old)
+    await standing.end(session, seller_id, "accepted", now)
+    if found.waiting.height:
+        await session.execute(text(_WAIT), values | _waiting(found.waiting))
+    if found.back.height:
+        ids = found.back["marketplace_id"].to_list()
+        await standing.drop(session, seller_id, "accepted", ids, _REVIEWED)
+        await standing.put(
+            session,
+            seller_id,
+            "accepted",
+            ids,
+            now,
+            prices=found.back["price"].to_list(),
+            until=now + breaker.REMEMBERED,
+            by=_PRICING,
+            replaces=_OTHER_WAY,
+        )
+        gives_way = {"seller": seller_id, "now": now, "by": _PRICING}
+        await session.execute(text(_GIVE_WAY), gives_way)
+    drawn: dict[str, Any] = {"seller": seller_id, "part": found.part}
+    if left := _left((await session.execute(text(_IN_DRAW), drawn)).all(), found):
+        await session.execute(text(_LEFT), drawn | {"left": left})
+    if found.drawn.height:
+        await _draw(session, seller_id, found, now)
+        drawn["part"] -= _PARTS_KEPT
+        await session.execute(text(_FORGET_DRAWN), drawn)
+
+
+async def _draw(session: AsyncSession, seller_id: int, found: Found, now: datetime) -> None:
+    kinds: dict[bool, DecisionKind] = {True: "held_out", False: "twin"}
+    for (held,), rows in found.drawn.group_by("held"):
+        await standing.put(
+            session,
+            seller_id,
+            kinds[bool(held)],
+            rows["marketplace_id"].to_list(),
+            now,
+            sources=rows["rule_id"].to_list(),
+            part=found.part,
+            prices=rows["price"].to_list(),
+            asked=rows["asked"].to_list(),
+        )
+
+
+def _left(in_draw: Sequence[Any], found: Found) -> list[int]:
+    if not in_draw:
+        return []
+    types = {"marketplace_id": pl.Int64, "drawn": pl.String}
+    known = pl.DataFrame([tuple(row) for row in in_draw], schema=types, orient="row")
+    now = known.join(found.groups, on="marketplace_id")
+    other = pl.col("drawn").ne_missing(pl.col("holdout").cast(pl.String))
+    return now.filter(other)["marketplace_id"].to_list()
+
+
+def _ended(pending: list[int], found: Found) -> list[int]:
+    if not pending:
+        return []
+    known = pl.Series(pending, dtype=pl.Int64)
+    gone = known.is_in(found.priced.implode())
+    gone &= ~known.is_in(found.waiting["marketplace_id"].implode())
+    return known.filter(gone).to_list()
+
+
+def _waiting(rows: pl.DataFrame) -> dict[str, Any]:
+    names = {
+        "ids": "marketplace_id",
+        "reasons": "reason",
+        "rules": "rule_id",
+        "currents": "current_price",
+        "proposed": "proposed_price",
+        "regulars": "regular_price",
+        "results": "result",
+        "worths": "worth",
+        "expires": "expires_at",
+    }
+    return {name: rows[column].to_list() for name, column in names.items()}

@@ -1,0 +1,176 @@
+"""Keeps which targets are a sale's price, so that the export leaves them out once the sale has
+ended; and keeps when a card had such a price, for what was sold in it.
+
+They are noted before a run writes its first target, and cleared of earlier sales when it has
+written the last one. In between a card may be noted with two sales, and its target is served only
+while both are on: a run that is killed leaves nothing behind that is served too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.state import Lease, hold_lease
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
+from cardsync.platform.work.jobs import SALES, mark_due_by
+from cardsync.prices import standing
+from cardsync.prices.decisions.confirmed import remember
+from cardsync.prices.engine import breaker
+
+_PAIR: Final = {"marketplace_id": pl.Int64, "sale_id": pl.Int64}
+_NOTED = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg(source_id), '{}') AS sale_id
+      FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
+"""
+# A card that leaves a sale leaves it at this moment; what is kept of it says what was sold in it.
+_LEAVE = """
+    WITH dropped AS ({drop} RETURNING t.marketplace_id, t.source_id)
+    UPDATE promotion_card p SET until = greatest(:now, p.since) FROM dropped
+     WHERE p.seller_id = :seller AND p.sale_id = dropped.source_id
+       AND p.marketplace_id = dropped.marketplace_id AND p.until IS NULL
+"""
+_DROP = _LEAVE.format(
+    drop="""
+    DELETE FROM price_decision t
+     USING unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+     WHERE t.seller_id = :seller AND t.kind = 'sale'
+       AND t.marketplace_id = given.id AND t.source_id = given.sale
+"""
+)
+_DROP_UNASKED = _LEAVE.format(
+    drop="""
+    DELETE FROM price_decision t
+     WHERE t.seller_id = :seller AND t.kind = 'sale' AND NOT EXISTS (
+        SELECT FROM card c
+         WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
+           AND c.target_price IS NOT NULL)
+"""
+)
+_ENTER = """
+    INSERT INTO promotion_card (seller_id, sale_id, marketplace_id, since)
+    SELECT :seller, given.sale, given.id, :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+    ON CONFLICT DO NOTHING
+"""
+# The sales that targets were worked out with; one that was deleted has no row of its own any more.
+_SALES = """
+    (SELECT DISTINCT source_id AS sale_id FROM price_decision
+      WHERE seller_id = :seller AND kind = 'sale') t
+      LEFT JOIN pricing_sale p ON p.seller_id = :seller AND p.id = t.sale_id
+"""
+_ENDED = f"""
+    SELECT t.sale_id FROM {_SALES}
+     WHERE p.id IS NULL OR NOT p.enabled OR p.starts_at > :now OR p.ends_at <= :now
+     ORDER BY t.sale_id
+"""
+_UNTIL = f"""
+    UPDATE sync_state SET export_until = (
+        SELECT min(CASE WHEN p.enabled AND p.starts_at <= :now THEN p.ends_at
+                        ELSE CAST(:now AS timestamptz) END)
+          FROM {_SALES})
+     WHERE seller_id = :seller
+"""
+
+
+@dataclass(frozen=True)
+class OnSale:
+    """The cards that a run prices; `rows` are those at a sale's price, with the sale.
+
+    `deep` are those whose way back from the sale's price is a leap.
+    """
+
+    priced: pl.Series
+    rows: pl.DataFrame
+    deep: pl.DataFrame
+
+
+def on_sale(priced: pl.DataFrame) -> OnSale:
+    reduced = pl.col("sale_id").is_not_null() & pl.col("target").is_not_null()
+    rows = priced.filter(reduced).select(*_PAIR)
+    return OnSale(priced["marketplace_id"], rows, breaker.deep_sales(priced))
+
+
+async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
+    """Before the run writes its first target. Raises LeaseLost or CancelRequested."""
+    for part in found.rows.iter_slices(slab_rows):
+        now = clock.now()
+        async with database.tenant(lease.seller_id) as session:
+            await hold_lease(session, lease, now)
+            pairs = _arrays(part)
+            await _note(session, lease.seller_id, pairs["ids"], pairs["sales"], now)
+
+
+async def note_accepted(
+    session: AsyncSession,
+    seller_id: int,
+    sales: Mapping[int, int],
+    now: datetime,
+) -> None:
+    """Note targets of sales that the seller accepted, by card: of a card that had no price the run
+    noted none.
+    """
+    await _note(session, seller_id, [*sales], [*sales.values()], now)
+
+
+async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing.
+
+    The way back from a deep sale counts as confirmed.
+    """
+    if not found.deep.is_empty():
+        await remember(session, seller_id, found.deep, now)
+    row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
+    noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
+    if noted.is_empty():
+        return
+    earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
+        found.rows,
+        on=list(_PAIR),
+        how="anti",
+    )
+    await session.execute(text(joined_by_hash()))
+    named = {"seller": seller_id, "now": now}
+    await session.execute(text(_DROP), named | _arrays(earlier))
+    await session.execute(text(_DROP_UNASKED), named)
+    await session.execute(text(joined_as_planned()))
+    await note_until(session, seller_id, now)
+    if await ended_sales(session, seller_id, now):
+        # Another run has to follow: this one priced other cards, or for a moment that is past.
+        await mark_due_by(session, seller_id, SALES, now)
+
+
+async def _note(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    sales: Sequence[int],
+    now: datetime,
+) -> None:
+    await standing.put(session, seller_id, "sale", ids, now, sources=sales)
+    entered = {"seller": seller_id, "ids": list(ids), "sales": list(sales), "now": now}
+    await session.execute(text(_ENTER), entered)
+    await note_until(session, seller_id, now)
+
+
+async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """From when on the export's fingerprint says too much; noted when targets or sales changed."""
+    await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
+
+
+async def ended_sales(session: AsyncSession, seller_id: int, now: datetime) -> list[int]:
+    """The sales that targets were worked out with and that are not on."""
+    return list(await session.scalars(text(_ENDED), {"seller": seller_id, "now": now}))
+
+
+def _arrays(pairs: pl.DataFrame) -> dict[str, list[int]]:
+    return {"ids": pairs["marketplace_id"].to_list(), "sales": pairs["sale_id"].to_list()}

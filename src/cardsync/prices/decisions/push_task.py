@@ -1,0 +1,52 @@
+"""Queues the agent's task to apply the price file after a run that changed prices.
+
+When the export holds nothing any more, the task that waits is withdrawn.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.agents.agentwork.price_tasks import note_push
+from cardsync.agents.agentwork.tasks import end_tasks, enqueue_routine
+from cardsync.agents.seller_state.state import locked
+
+TASK = "apply_price_updates"
+
+
+async def push_prices(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    cycle: str | None = None,
+) -> None:
+    """Unless one waits already: a task, if the account pushes prices at this moment.
+
+    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of
+    that cycle ends the task.
+    """
+    await locked(session, seller_id)
+    # As it is once we have the row: each change of the account takes that row first.
+    statement = (
+        select(Account)
+        .where(Account.seller_id == seller_id)
+        .execution_options(populate_existing=True)
+    )
+    account = (await session.execute(statement)).scalar_one()
+    if account.entitlements(now).sync_mode == "full":
+        # One that an agent has in hand was begun before these prices; one whose claim ran out is
+        # offered again.
+        await enqueue_routine(session, seller_id, TASK, {}, now)
+    if cycle is not None:
+        await note_push(session, seller_id, "cycles", cycle)
+
+
+async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """The prices are on the marketplace already: the seller imported them by hand, or changed
+    them there.
+    """
+    await end_tasks(session, seller_id, TASK, "cancelled", now)

@@ -1,0 +1,94 @@
+"""Lists the prices that need review with their cards, those first that move the most money.
+
+A review whose evidence has expired is not shown, even before the next run deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock
+from cardsync.platform.database.snapshot_reads import Planned, Reading
+from cardsync.platform.money import dollars, to_units, usd
+from cardsync.prices.decisions.shown import PriceReviewShown, PriceReviewsShown
+from cardsync.prices.proposals.decide_proposals import Asked
+
+_PENDING: Final = """
+    r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending' AND r.expires_at > :now
+"""
+_PAGE: Final = Planned(
+    "price_reviews",
+    f"""
+    WITH page AS MATERIALIZED (
+        SELECT * FROM proposal r WHERE {_PENDING}
+         ORDER BY r.worth DESC, r.marketplace_id LIMIT :limit OFFSET :offset)
+    SELECT r.marketplace_id, c.id, c.product_name, c.set_name, c.number, c.condition, c.printing,
+           c.quantity, r.kind, r.rule_id, r.current_price, r.proposed_price, r.revision,
+           r.created_at, r.expires_at, r.worth
+      FROM page r
+      LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+                      AND c.contribution IS NULL
+     ORDER BY r.worth DESC, r.marketplace_id
+    """,
+    {
+        "seller": "bigint",
+        "now": "timestamptz",
+        "limit": "bigint",
+        "offset": "bigint",
+    },
+)
+_UNDER: Final = f"""
+    SELECT r.marketplace_id, r.revision FROM proposal r
+     WHERE {_PENDING} AND greatest(r.current_price, r.proposed_price) < :price
+     ORDER BY r.worth DESC, r.marketplace_id LIMIT :most
+"""
+_COUNTED: Final = Planned(
+    "price_reviews_counted",
+    f"SELECT count(*) FROM proposal r WHERE {_PENDING}",
+    {"seller": "bigint", "now": "timestamptz"},
+)
+
+
+async def reviews_of(
+    reading: Reading,
+    caller: Caller,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> PriceReviewsShown:
+    values = {
+        "seller": caller.seller_id,
+        "now": now,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+    }
+    rows, [(total,)] = await reading.together([_PAGE, _COUNTED], values, last=True)
+    reviews = [_shown(caller, row) for row in rows]
+    return PriceReviewsShown(reviews, total, page, per_page, -(-total // per_page))
+
+
+async def reviews_under(
+    reading: Reading,
+    caller: Caller,
+    price: Decimal,
+    most: int,
+    now: datetime,
+) -> list[Asked]:
+    """Return the prices that wait and are below an amount, as they are now."""
+    values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
+    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
+
+
+def _shown(caller: Caller, row: Sequence[Any]) -> PriceReviewShown:
+    """Return a row of _PAGE, whose columns are the fields of the struct."""
+    one = PriceReviewShown(*row)
+    current, proposed, revision = row[10:13]
+    one.current_price = usd(current)
+    one.proposed_price = dollars(to_units(proposed))
+    one.revision = clock.exact(revision)
+    one.worth = caller.revenue(dollars(row[15]))
+    return one

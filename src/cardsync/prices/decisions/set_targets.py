@@ -1,0 +1,183 @@
+"""Makes proposed prices the targets of their cards: it writes targets, price changes, the export's
+fingerprint and the agent's task in the caller's transaction.
+
+The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
+that a rollback can take them back. A price with an `until` is pinned until then, because the next
+run would take it back; then the rules price the card again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.agents.seller_state.exported import end_pricing, fingerprint_after
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.agents.seller_state.state import lease_is_live
+from cardsync.platform import errors
+from cardsync.platform.database.session import run
+from cardsync.platform.money import from_units
+from cardsync.prices import standing
+from cardsync.prices.decisions.push_task import push_prices
+from cardsync.prices.models import PriceRun
+
+Trigger = Literal["recommendation", "review"]
+
+
+# A run that prices by recommendations counts as the newest, so it must not hide one that waits.
+_WAITS: Final = """
+    SELECT state = 'awaiting_review' FROM price_run
+     WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+     ORDER BY finished_at DESC, id DESC LIMIT 1
+"""
+
+
+async def review_waits(session: AsyncSession, state: SyncState) -> bool:
+    """Return whether an upload or a pricing run waits for the seller's decision."""
+    waits = await session.scalar(text(_WAITS), {"seller": state.seller_id})
+    return bool(waits) or state.review_upload_id is not None
+
+
+def must_be_free(state: SyncState, now: datetime) -> None:
+    """Raises MutexHeld while a run or a rollback writes prices."""
+    if lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+
+
+async def must_take_targets(session: AsyncSession, state: SyncState, now: datetime) -> Account:
+    """Return the account, of which proposed prices may become targets now. Raises NotEligible,
+    MutexHeld.
+    """
+    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    holds = account.entitlements(now).holds
+    if holds:
+        raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
+    must_be_free(state, now)
+    if await review_waits(session, state):
+        raise errors.NotEligible("prices need your review; confirm or discard them first")
+    return account
+
+
+class NewTarget(NamedTuple):
+    """`price` is in ten-thousandths; with `until` it is pinned until then."""
+
+    card_id: int
+    price: int
+    rule_id: int | None
+    until: datetime | None = None
+
+
+_CHANGES: Final = """
+    INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
+    SELECT :seller, :run, c.id, c.price, w.price, w.rule_id
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]), CAST(:rules AS bigint[]))
+           AS w (id, price, rule_id)
+      JOIN card c ON c.seller_id = :seller AND c.id = w.id
+"""
+_TARGETS: Final = """
+    UPDATE card c SET target_price = w.price, priced_at = :now, updated_at = :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
+     WHERE c.seller_id = :seller AND c.id = w.id
+"""
+_MARKETPLACE_IDS: Final = """
+    SELECT id, marketplace_id FROM card
+     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+async def apply_targets(
+    session: AsyncSession,
+    state: SyncState,
+    targets: Sequence[NewTarget],
+    trigger: Trigger,
+    by: str,
+    now: datetime,
+) -> int:
+    """Write the targets, and return the run that has them."""
+    count = len(targets)
+    made = PriceRun(
+        seller_id=state.seller_id,
+        trigger=trigger,
+        state="completed",
+        started_at=now,
+        finished_at=now,
+        summary={"cards": count, "priced": count, "changed": count},
+    )
+    session.add(made)
+    await session.flush()
+    ids = [target.card_id for target in targets]
+    values = {
+        "seller": state.seller_id,
+        "run": made.id,
+        "ids": ids,
+        "prices": [from_units(target.price) for target in targets],
+        "rules": [target.rule_id for target in targets],
+        "now": now,
+    }
+    await run(session, _CHANGES, values)
+    if ending := [target for target in targets if target.until is not None]:
+        await _pin(session, state.seller_id, ending, by, now)
+    await write_targets(session, state, ids, [target.price for target in targets], now)
+    return made.id
+
+
+async def write_targets(
+    session: AsyncSession,
+    state: SyncState,
+    card_ids: Sequence[int],
+    prices: Sequence[int | None],
+    now: datetime,
+) -> None:
+    """Write targets, in ten-thousandths, with what follows from them."""
+    values = {
+        "seller": state.seller_id,
+        "ids": [*card_ids],
+        "prices": [None if price is None else from_units(price) for price in prices],
+        "now": now,
+    }
+    await run(session, _TARGETS, values)
+    await targets_changed(session, state, card_ids, now)
+
+
+async def targets_changed(
+    session: AsyncSession, state: SyncState, card_ids: Sequence[int], now: datetime
+) -> None:
+    """Tell the export, the agent and the kept figures that the targets of these cards are others
+    than before.
+    """
+    known = state.export_fingerprint
+    exported = await fingerprint_after(session, state.seller_id, known, card_ids)
+    await push_prices(session, state.seller_id, now)
+    await end_pricing(session, state, exported)
+
+
+async def _pin(
+    session: AsyncSession,
+    seller_id: int,
+    targets: Sequence[NewTarget],
+    by: str,
+    now: datetime,
+) -> None:
+    """Pin the prices until their ends. A price that a person pinned stands: such a card is not
+    recommended anything.
+    """
+    found = {"seller": seller_id, "ids": [target.card_id for target in targets]}
+    rows = await session.execute(text(_MARKETPLACE_IDS), found)
+    of_card = {row.id: row.marketplace_id for row in rows}
+    await standing.put(
+        session,
+        seller_id,
+        "pin",
+        [of_card[target.card_id] for target in targets],
+        now,
+        prices=[target.price for target in targets],
+        ends=[target.until for target in targets],
+        by=by,
+        replaces=standing.APPLIED,
+    )

@@ -1,0 +1,64 @@
+"""Small column expressions that the steps are written in: first choice, condition, half-up rounding
+in integers, age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+import polars as pl
+
+from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.prices.engine.rules import WHOLE_BP
+
+TIME: Final = pl.Datetime("us", "UTC")
+
+
+def where(condition: pl.Expr, value: pl.Expr | str) -> pl.Expr:
+    return pl.when(condition).then(value)
+
+
+def first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
+    """Return the value of the first choice whose condition holds, null when none does."""
+    result: pl.Expr = pl.lit(None, dtype)
+    for condition, value in reversed(list(choices)):
+        result = pl.when(condition).then(value).otherwise(result)
+    return result
+
+
+def true(condition: pl.Expr) -> pl.Expr:
+    return condition.fill_null(False)
+
+
+@lru_cache(maxsize=64)
+def moment(at: datetime) -> pl.Expr:
+    """Return the moment as a literal, made once for all the steps of a run that compare with it."""
+    return pl.lit(at, TIME)
+
+
+def since(oldest: datetime, column: str) -> pl.Expr:
+    return true(pl.col(column) >= moment(oldest))
+
+
+def within(oldest: datetime, newest: datetime, column: str) -> pl.Expr:
+    return true((pl.col(column) >= moment(oldest)) & (pl.col(column) <= moment(newest)))
+
+
+def scaled(price: pl.Expr, factor: pl.Expr) -> pl.Expr:
+    """Multiply the price by a number of basis points and round half-up."""
+    return (price * factor + WHOLE_BP // 2) // WHOLE_BP
+
+
+def cents(price: pl.Expr) -> pl.Expr:
+    return (price + UNITS_PER_CENT // 2) // UNITS_PER_CENT
+
+
+def cents_down(price: pl.Expr) -> pl.Expr:
+    return price // UNITS_PER_CENT
+
+
+def cents_up(price: pl.Expr) -> pl.Expr:
+    return -(-price // UNITS_PER_CENT)

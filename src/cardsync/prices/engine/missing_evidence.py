@@ -1,0 +1,37 @@
+"""Warns about market evidence that a rule asks for while none was imported. Pure.
+
+Without recent sales a sales anchor falls back, and without listings a gate never undercuts. A
+seller who writes, previews or follows such a rule gets a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from cardsync.prices.engine.rules import Rule
+
+NO_SALES: Final = "sales_anchor: no recent sales are known of any card, so the next source is taken"
+NO_LISTINGS: Final = "market_gate: no listings are known of any card, so nothing is undercut"
+
+
+class Observed(NamedTuple):
+    """The flags say whether sales and listings of any product were ever imported."""
+
+    sales: bool
+    listings: bool
+
+
+def asks(rule: Rule) -> bool:
+    return "sales_anchor" in rule.sources or rule.market_gate is not None
+
+
+def in_vain(rule: Rule, observed: Observed) -> list[str]:
+    anchored = "sales_anchor" in rule.sources and not observed.sales
+    gated = rule.market_gate is not None and not observed.listings
+    return [NO_SALES] * anchored + [NO_LISTINGS] * gated
+
+
+def warnings_of(rules: Iterable[Rule], observed: Observed) -> list[str]:
+    """Return the same sentences for many rules, each under its rule's name."""
+    return [f"rule “{rule.name}”: {said}" for rule in rules for said in in_vain(rule, observed)]

@@ -1,0 +1,99 @@
+"""The step `review`: a move beyond the seller's review limits keeps the card's price, with the
+reason. Pure.
+
+A price that the seller accepted passes, and so does each price on the way to it. A move beyond it
+goes as far as it and waits there. While a sale holds the card, an accepted price is the regular
+one, and the sale's cut is taken from it before anything is compared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.prices.engine.breaker import CONFIRMED_BP
+from cardsync.prices.engine.expressions import first, scaled, true, where
+from cardsync.prices.engine.holdout import keeps_limits
+from cardsync.prices.engine.rules import WHOLE_BP
+from cardsync.prices.engine.run_inputs import Run
+
+# Append only, as with every Enum of a receipt.
+REASON: Final = pl.Enum(["rise", "drop", "first_price"])
+
+
+def review(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Leave the price as it is, or at the accepted one on its way, where the move has to be looked
+    at. A card that has neither stays without a price.
+    """
+    current = pl.col("current_price")
+    approved = _approved(run)
+    # No marketplace could show a price under a cent, so there is nothing to stay at.
+    shown = current >= UNITS_PER_CENT
+    moves = shown & ((price - current).abs() >= max(run.seller.minimum_move, 1))
+    rises = (price - current) * WHOLE_BP > current * pl.col("_review_up")
+    reasons = [
+        ("first_price", pl.col("_review_first") & current.is_null() & ~_near(price, approved)),
+        ("rise", moves & rises & ~_up_to(price, approved)),
+        ("drop", moves & (price < current) & _drops(price, run) & ~_down_to(price, approved)),
+    ]
+    reason = first([(true(holds), pl.lit(name, REASON)) for name, holds in reasons], REASON)
+    found = where(price.is_not_null(), reason)
+    return [
+        pl.when(found.is_not_null())
+        .then(_stays(price, run))
+        .otherwise(price)
+        .alias("after_review"),
+        found.alias("review"),
+    ]
+
+
+def _approved(run: Run) -> pl.Expr:
+    approved = pl.col("approved_price")
+    if not run.on_sale:
+        return approved
+    at_sale = scaled(approved, pl.col("_sale_factor"))
+    return pl.when(pl.col("sale_id").is_null()).then(approved).otherwise(at_sale)
+
+
+def _stays(price: pl.Expr, run: Run) -> pl.Expr:
+    """Return the price that a card keeps while a further one waits: an accepted price that is on
+    the way and within the present limits. A sale prices its cards again in each run.
+    """
+    current = pl.col("current_price")
+    approved = pl.col("approved_price")
+    rising = (current < approved) & (approved < price)
+    falling = (price < approved) & (approved < current)
+    passes = (current.is_null() | rising | falling) & keeps_limits(approved, run)
+    return pl.when(true(passes)).then(approved).otherwise(current)
+
+
+def _drops(price: pl.Expr, run: Run) -> pl.Expr:
+    """Return whether the price falls too far. The seller made the sale, so a sale's own cut is no
+    drop: the regular price is compared, which is the accepted one if the card is at the sale's
+    price already.
+    """
+    current = pl.col("current_price")
+    drops = (current - price) * WHOLE_BP > current * pl.col("_review_down")
+    if not run.on_sale:
+        return drops
+    factor = pl.col("_sale_factor")
+    approved = pl.col("approved_price")
+    # Rounding moves a price away from the exact cut, so the nearer of the two counts.
+    at_sale = true(current * 2 * WHOLE_BP < approved * (WHOLE_BP + factor))
+    regular = pl.when(at_sale).then(approved).otherwise(current)
+    lowest = scaled(scaled(regular, WHOLE_BP - pl.col("_review_down")), factor)
+    return pl.when(pl.col("sale_id").is_null()).then(drops).otherwise(price < lowest)
+
+
+def _up_to(price: pl.Expr, approved: pl.Expr) -> pl.Expr:
+    return true(price * WHOLE_BP <= approved * (WHOLE_BP + CONFIRMED_BP))
+
+
+def _down_to(price: pl.Expr, approved: pl.Expr) -> pl.Expr:
+    return true(price * WHOLE_BP >= approved * (WHOLE_BP - CONFIRMED_BP))
+
+
+def _near(price: pl.Expr, approved: pl.Expr) -> pl.Expr:
+    return _up_to(price, approved) & _down_to(price, approved)

@@ -1,0 +1,80 @@
+"""Rounds a price to the ending that its rule asks for, within the bounds. Pure."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from cardsync.platform.money import UNITS_PER_CENT
+from cardsync.prices.engine.expressions import (
+    cents,
+    cents_down,
+    cents_up,
+    true,
+    where,
+)
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.steps import direct_low_of, hard_floor_of
+
+
+# 12
+def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Round half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down),
+    then up to the ending.
+    """
+    lowest = cents_up(_bound_below(run))
+    highest = cents_down(pl.col("_high"))
+    rounded = cents(price)
+    ending_limit = highest
+    if run.capped:
+        top = cents_down(pl.col("_cap_high"))
+        bottom = cents_up(pl.col("_cap_low"))
+        stopped = pl.col("after_cap")
+        limit = pl.col("seller_limit")
+        # A cap that binds overrides floor and ceiling; a price that steps 9 to 11 moved past it
+        # stays past it.
+        up = true(limit < pl.col("after_bounds"))
+        down = true(limit > pl.col("after_bounds"))
+        lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
+        highest = (
+            pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
+        )
+        rounded = (
+            pl.when(true(price < pl.col("_cap_low")))
+            .then(rounded)
+            .otherwise(pl.max_horizontal(rounded, bottom))
+        )
+        rounded = (
+            pl.when(true(price > pl.col("_cap_high")))
+            .then(rounded)
+            .otherwise(pl.min_horizontal(rounded, top))
+        )
+        ending_limit = pl.min_horizontal(
+            highest, where(top.is_not_null(), pl.max_horizontal(top, rounded))
+        )
+    lowest = pl.max_horizontal(
+        lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64)
+    )
+    rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
+    ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
+    # An ending that would pass a limit is not applied: the price in cents stays.
+    chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
+    # A cap that holds leaves the price as it is, to the last fraction.
+    shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
+    untouched = pl.col("held") & shown if run.capped else pl.lit(False)
+    chosen = pl.when(true(untouched)).then(price).otherwise(chosen)
+    return [where(price.is_not_null(), chosen).alias("after_rounding")]
+
+
+def _bound_below(run: Run) -> pl.Expr:
+    """Return the floor, and the current price under never_lower where no sale lowers it."""
+    current = pl.col("_never_lower")
+    if run.on_sale:
+        current = current & (pl.col("sale_id").is_null() | pl.col("_sale_keeps"))
+    return pl.max_horizontal("_floor", where(current, pl.col("current_price")), pl.lit(0, pl.Int64))
+
+
+def _raised_to(run: Run) -> list[pl.Expr]:
+    """Return the prices that steps 9 and 10 never go below."""
+    sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
+    sale_floor += hard_floor_of(run)
+    return sale_floor + ([direct_low_of(run)] if run.seller.direct_program else [])

@@ -1,0 +1,83 @@
+"""The sources of a rule's base price: the column of each, and the reasons why one cannot be
+used.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import polars as pl
+
+from cardsync.catalog.market.verdicts import ANCHOR_SALES, SALES_FETCHED, SALES_WINDOW
+from cardsync.prices.engine.expressions import first, moment, since, true, where
+from cardsync.prices.engine.rules import PRICE_SOURCES, PriceSource
+from cardsync.prices.engine.run_inputs import Run
+
+SOURCE: Final = pl.Enum(PRICE_SOURCES)
+REFUSAL: Final = pl.Enum(
+    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old", "future_evidence"],
+)
+_PRICE_COLUMN: Final[dict[PriceSource, str]] = {
+    "sales_anchor": "sales_median",
+    # The source is the period's first price, so that repeated runs do not compound.
+    "current": "period_start_price",
+}
+
+
+def period_start(run: Run) -> list[pl.Expr]:
+    """Return the price when the governing rule's period began; a card without such a price began
+    with its current price.
+    """
+    period = pl.col("_cap_period")
+    began = first(
+        [
+            (period == "sync", pl.lit(None, pl.Int64)),
+            (period == "week", pl.col("week_start_price")),
+        ],
+        pl.Int64(),
+    )
+    began = pl.when(true(period.is_in(["sync", "week"]))).then(began).otherwise("day_start_price")
+    return [pl.coalesce(began, "current_price").alias("period_start_price")]
+
+
+def refusals(run: Run) -> list[pl.Expr]:
+    """Return the reason why each price that some rule asks for cannot be used; it is null where it
+    can.
+    """
+    governed = pl.col("rule_id").is_not_null()
+    return [
+        where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources
+    ]
+
+
+def price_of(source: PriceSource) -> pl.Expr:
+    return pl.col(_PRICE_COLUMN.get(source, source))
+
+
+def observed_at(source: PriceSource) -> pl.Expr | None:
+    if source == "current":
+        return None
+    return pl.col("sales_fetched_at" if source == "sales_anchor" else "observed_at")
+
+
+def unrefused(source: PriceSource) -> pl.Expr:
+    return where(pl.col(f"refused_{source}").is_null(), pl.lit(source, SOURCE))
+
+
+def _refusal(source: PriceSource, run: Run) -> pl.Expr:
+    checks = [("absent", price_of(source).is_null())]
+    if source == "sales_anchor":
+        checks += [
+            ("too_few_sales", ~true(pl.col("sales_count") >= ANCHOR_SALES)),
+            ("sales_too_old", ~since(run.now - SALES_WINDOW, "sales_newest_at")),
+            ("evidence_too_old", ~since(run.now - SALES_FETCHED, "sales_fetched_at")),
+            # A stamp from the future says nothing about the age, so the evidence is unknown.
+            ("future_evidence", true(pl.col("sales_fetched_at") > moment(run.now))),
+        ]
+    elif source != "current":
+        # A price of unknown age may be too old, so it is refused.
+        checks += [
+            ("too_old", ~since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))
+        ]
+    return first([(fails, pl.lit(reason, REFUSAL)) for reason, fails in checks], REFUSAL)

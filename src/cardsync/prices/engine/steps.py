@@ -1,0 +1,531 @@
+"""The thirteen steps of pricing.md, one function each, in the order of its table, as column
+expressions.
+
+Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the
+last one `target`. Columns that begin with `_` are the working set (`engine.run_inputs`) and are
+dropped at the end; all others are receipt columns.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import reduce
+from operator import or_
+from typing import Final
+
+import polars as pl
+
+from cardsync.catalog.market.verdicts import BUY_OUT_WINDOW
+from cardsync.platform.money import MAX_UNITS, UNITS_PER_CENT
+from cardsync.prices.engine.expressions import (
+    first,
+    moment,
+    scaled,
+    since,
+    true,
+    where,
+    within,
+)
+from cardsync.prices.engine.rules import WHOLE_BP, Rule, down_to_cent, up_to_cent
+from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.sources import SOURCE, observed_at, price_of, unrefused
+
+# The order is the bit of each code in the column `blockers`. Append only, because receipts are
+# stored.
+BLOCKERS: Final[dict[str, str]] = {
+    "automatic_pricing_paused": "Automatic pricing is paused.",
+    "pinned": "The price is pinned.",
+    "product_line_disabled": "Its game is turned off.",
+    "no_rule": "No published rule matches it.",
+    "rule_broken": "The search of a rule that might match it doesn't work.",
+    "no_usable_reference": "None of the rule's price sources is available and recent enough.",
+    "out_of_stock": "It is out of stock.",
+    "custom_without_reference": "It is a custom listing without a usable reference price.",
+    "awaiting_review": "The run needs your review.",
+    "game_without_rules": "Only the default rule matches cards of its game.",
+}
+BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
+# Append only, as with every Enum of a receipt.
+BOUND: Final = pl.Enum(
+    [
+        "floor",
+        "ceiling",
+        "never_lower",
+        "marketplace_minimum",
+        "largest_price",
+        "hard_floor",
+        "cost_floor",
+        "guard_floor",
+        "guard_ceiling",
+    ]
+)
+VERDICT: Final = pl.Enum(
+    [
+        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale",
+        "too_few_sales",
+        "buy_out", "not_lower",
+    ]
+)  # fmt: skip
+LISTING_SOURCE: Final = pl.Enum(["listings", "low"])
+UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_higher"])
+LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
+RECENT_MOVE: Final = timedelta(days=14)
+
+
+# 1
+def eligibility(run: Run) -> list[pl.Expr]:
+    """Return every reason why a card keeps its price, as bits.
+
+    Eligibility is judged after steps 2 and 3, whose failures are reasons.
+    """
+    governed = pl.col("rule_id").is_not_null()
+    usable = pl.col("source").is_not_null()
+    # Nobody knows which cards a guard holds whose query can't be read, so it blocks them all.
+    broken = true(pl.col("_broken")) | pl.lit(any(guard.broken for guard in run.guards))
+    lacking = governed & ~usable & ~broken
+    custom = pl.col("custom").fill_null(False)
+    reasons = {
+        "automatic_pricing_paused": pl.lit(run.seller.automatic_pricing_paused),
+        "product_line_disabled": ~pl.col("product_line_enabled").fill_null(True),
+        "no_rule": ~governed,
+        "rule_broken": broken,
+        "no_usable_reference": lacking & ~custom,
+        "out_of_stock": pl.col("quantity").fill_null(0) <= 0,
+        "custom_without_reference": lacking & custom,
+        "awaiting_review": pl.lit(run.seller.awaiting_review),
+        "game_without_rules": _out_of_scope(run),
+    }
+    bits = [
+        flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16)
+        for code, flag in reasons.items()
+    ]
+    # No step runs for a pinned card, not even this one: its blockers name neither the pin nor
+    # anything else.
+    unpinned = pl.col("pin").is_null().cast(pl.UInt16)
+    return [(reduce(or_, bits) * unpinned).alias("blockers")]
+
+
+def _out_of_scope(run: Run) -> pl.Expr:
+    """Return whether no rule but the default one selects a card of the card's game."""
+    if run.every_game:
+        return pl.lit(False)
+    return ~pl.col("game_has_rules").fill_null(True) if run.own_rules else pl.lit(True)
+
+
+# 2
+def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
+    """Return the governing rule. With `resolved`, the column `rule_id` came with the cards, because
+    SQL answers queries; otherwise the first live rule governs.
+    """
+    rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
+    return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
+
+
+# 3
+def price_source(run: Run) -> list[pl.Expr]:
+    """Return the first source in the governing rule's order that was not refused; the current price
+    is never taken by default.
+    """
+    picks = [
+        (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
+        for number, order in enumerate(run.orders)
+    ]
+    return [where(~true(pl.col("_broken")), first(picks, SOURCE)).alias("source")]
+
+
+def source_price(run: Run) -> list[pl.Expr]:
+    source = pl.col("source")
+    prices = [(source == name, price_of(name)) for name in run.sources]
+    times = [
+        (source == name, time) for name in run.sources if (time := observed_at(name)) is not None
+    ]
+    return [first(prices, pl.Int64()).alias("base"), first(times, TIME).alias("source_observed_at")]
+
+
+# 4
+def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    return [(scaled(price, pl.col("_factor")) + pl.col("_amount")).alias("after_formula")]
+
+
+# 4, seller-wide
+def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Add the seller's amount for the tracked parcel to prices from the tracking threshold on."""
+    adder = pl.lit(run.seller.shipping_adder, pl.Int64)
+    dear = true(price >= run.seller.tracking_threshold)
+    return [pl.when(dear).then(price + adder).otherwise(price).alias("after_shipping_adder")]
+
+
+# A gate that undercut, or had nothing to gain from it, holds nothing back.
+GATE_PASSED: Final = ("taken", "not_lower")
+
+
+# 5
+def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer
+    bought the market out; never raise a price.
+    """
+
+    def fresh(column: str) -> pl.Expr:
+        return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
+
+    gated = pl.col("_gate_since").is_not_null() & price.is_not_null()
+    market = pl.col("market").is_not_null() & fresh("observed_at")
+    aggressive = where(gated & market, scaled(pl.col("listings_low"), pl.col("_gate_factor")))
+    verdicts = [
+        ("market_stale", ~market),
+        ("no_listing", pl.col("listings_low").is_null()),
+        ("listings_stale", ~fresh("listings_observed_at")),
+        ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
+        ("sales_stale", ~fresh("sales_fetched_at")),
+        ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
+        ("buy_out", _bought_out(run)),
+        ("not_lower", ~true(aggressive < price)),
+        ("taken", pl.lit(True)),
+    ]
+    verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
+    return [
+        pl.when(true(gated & (verdict == "taken")))
+        .then(aggressive)
+        .otherwise(price)
+        .alias("after_market_gate"),
+        aggressive.alias("aggressive_price"),
+        where(gated, verdict).alias("gate_verdict"),
+    ]
+
+
+def _bought_out(run: Run) -> pl.Expr:
+    """Return whether a buy-out was seen in the last four hours; a future stamp is unknown."""
+    return within(run.now - BUY_OUT_WINDOW, run.now, "buy_out_detected_at")
+
+
+# 5b
+def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Rise to just under the lowest listing where it is above the price; never lower a price.
+
+    Fresh listings in the card's own condition come first, then the upload's low price.
+    """
+    asked = pl.col("_up_factor").is_not_null() & price.is_not_null()
+    seen = true(pl.col("listings_observed_at") >= pl.col("_up_since")) & true(
+        pl.col("listings_observed_at") <= moment(run.now)
+    )
+    listed = asked & seen & pl.col("listings_low").is_not_null()
+    oldest = run.now - timedelta(hours=run.seller.max_age_hours)
+    low = asked & ~listed & pl.col("low").is_not_null() & since(oldest, "observed_at")
+    lowest = pl.when(listed).then("listings_low").when(low).then("low")
+    wanted = scaled(lowest, pl.col("_up_factor"))
+    verdicts = [
+        ("no_listing", lowest.is_null()),
+        ("not_above", ~true(lowest > price)),
+        ("buy_out", _bought_out(run)),
+        ("not_higher", ~true(wanted > price)),
+        ("taken", pl.lit(True)),
+    ]
+    verdict = first([(holds, pl.lit(name, UNDERCUT)) for name, holds in verdicts], UNDERCUT)
+    source = first(
+        [(listed, pl.lit("listings", LISTING_SOURCE)), (low, pl.lit("low", LISTING_SOURCE))],
+        LISTING_SOURCE,
+    )
+    observed = pl.when(listed).then("listings_observed_at").when(low).then("observed_at")
+    return [
+        pl.when(true(asked & (verdict == "taken")))
+        .then(wanted)
+        .otherwise(price)
+        .alias("after_undercut"),
+        lowest.alias("undercut_listing"),
+        source.alias("undercut_source"),
+        observed.alias("undercut_observed_at"),
+        where(asked, verdict).alias("undercut_verdict"),
+    ]
+
+
+# 6
+def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Lower the price step by step for a card that does not sell; a card whose market moved lately
+    is spared if the rule says so.
+    """
+    asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
+    unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
+    days = where(
+        asked,
+        (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days(),
+    )
+    due = true(days >= pl.col("_stale_after"))
+    spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
+    cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
+    off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
+    return [
+        pl.when(due & ~spared)
+        .then(scaled(price, WHOLE_BP - off))
+        .otherwise(price)
+        .alias("after_stale_reduction"),
+        days.cast(pl.Int32).alias("stale_days"),
+        where(asked, spared).alias("stale_spared"),
+    ]
+
+
+# 7, beside the rule's own bounds
+def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
+    """Return the guards that hold each card, as bits. Those without a query hold every card; a
+    pinned card and one without a rule are not priced, so none holds them.
+    """
+    if not resolved and any(guard.query for guard in run.guards):
+        raise ValueError("queries are resolved before the engine: the cards lack guards")
+    every = sum(1 << bit for bit, guard in enumerate(run.guards) if not guard.query)
+    held = pl.col("guards").fill_null(every) if resolved else pl.lit(every, pl.Int64)
+    return [where(pl.col("rule_id").is_not_null(), held).alias("guards")]
+
+
+def guarded(run: Run) -> list[pl.Expr]:
+    """Return the strictest floor and ceiling of a card's guards, in whole cents, and the guard that
+    each is of; of several alike the first. A guard's own floor comes before its ceiling.
+    """
+    low: list[tuple[int, pl.Expr]] = []
+    high: list[tuple[int, pl.Expr]] = []
+    for bit, guard in enumerate(run.guards):
+        holds = pl.col("guards") // (1 << bit) % 2 == 1
+        floors = _floors_of(guard)
+        if floors:
+            low.append((guard.id, where(holds, pl.max_horizontal(floors))))
+        if guard.ceiling is not None:
+            ceiling = pl.lit(down_to_cent(guard.ceiling), pl.Int64)
+            high.append((guard.id, where(holds, ceiling)))
+    nothing = pl.lit(None, pl.Int64)
+    floor = pl.max_horizontal(*(one for _, one in low)) if low else nothing
+    ceiling = pl.min_horizontal(*(one for _, one in high)) if high else nothing
+    return [
+        floor.alias("guard_floor"),
+        first([(true(one == floor), pl.lit(id)) for id, one in low], pl.Int64()).alias(
+            "guard_floor_id"
+        ),
+        ceiling.alias("guard_ceiling"),
+        first([(true(one == ceiling), pl.lit(id)) for id, one in high], pl.Int64()).alias(
+            "guard_ceiling_id"
+        ),
+    ]
+
+
+def _floors_of(guard: Rule) -> list[pl.Expr]:
+    floors = []
+    if guard.floor is not None:
+        floors.append(pl.lit(up_to_cent(guard.floor), pl.Int64))
+    if guard.floor_cost_bp is not None:
+        floors.append(_above_cost(pl.lit(WHOLE_BP + guard.floor_cost_bp, pl.Int64)))
+    if guard.never_lower:
+        current = pl.col("current_price")
+        floors.append(-(-current // UNITS_PER_CENT) * UNITS_PER_CENT)
+    return floors
+
+
+# 7
+def hard_limits(run: Run) -> list[pl.Expr]:
+    current = where(pl.col("_never_lower"), pl.col("current_price"))
+    hard = hard_floor_of(run)
+    guard = [pl.col("guard_ceiling")] if run.guards else []
+    low = pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64), *hard)
+    high = pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64), *guard)
+    return [low.alias("_low"), pl.max_horizontal(high, *hard).alias("_high")]
+
+
+def floors_by_cost() -> list[pl.Expr]:
+    """Raise the rule's floor to that by what the card cost, up to the next cent, where that is
+    known.
+    """
+    by_cost = _above_cost(pl.col("_cost_factor"))
+    return [pl.max_horizontal("_floor", by_cost).alias("_floor"), by_cost.alias("_cost_floor")]
+
+
+def _above_cost(factor: pl.Expr) -> pl.Expr:
+    """Return what the card cost, times a factor in basis points, up to the next cent."""
+    a_cent = WHOLE_BP * UNITS_PER_CENT
+    return (pl.col("cost") * factor + (a_cent - 1)) // a_cent * UNITS_PER_CENT
+
+
+def hard_floor_of(run: Run) -> list[pl.Expr]:
+    """Return the seller-wide floor and the one of the card's guards, in whole cents: no ceiling,
+    cap or sale goes below them.
+    """
+    hard = run.seller.hard_floor
+    guards = [pl.col("guard_floor")] if run.guards else []
+    return guards if hard is None else [pl.lit(up_to_cent(hard), pl.Int64), *guards]
+
+
+def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Apply the limits. The ceiling comes last: never_lower yields to it."""
+    low = pl.col("_low")
+    high = pl.col("_high")
+    raised = price.clip(lower_bound=low)
+    too_high = raised > high
+    too_low = price < low
+    hard = run.seller.hard_floor
+    at_hard_floor = pl.lit(False) if hard is None else low == up_to_cent(hard)
+    binding = [
+        *([(too_high & (pl.col("guard_ceiling") <= high), "guard_ceiling")] if run.guards else []),
+        (too_high & (pl.col("_ceiling") <= high), "ceiling"),
+        (too_high, "largest_price"),
+        *([(too_low & (pl.col("guard_floor") == low), "guard_floor")] if run.guards else []),
+        *([(too_low & (pl.col("_cost_floor") == low), "cost_floor")] if run.costed else []),
+        (too_low & (pl.col("_floor") == low), "floor"),
+        (too_low & pl.col("_never_lower") & (pl.col("current_price") == low), "never_lower"),
+        (too_low & at_hard_floor, "hard_floor"),
+        (too_low, "marketplace_minimum"),
+    ]
+    return [
+        raised.clip(upper_bound=high).alias("after_bounds"),
+        first([(holds, pl.lit(bound, BOUND)) for holds, bound in binding], BOUND).alias("bound"),
+    ]
+
+
+# 8
+def cap_limits(run: Run) -> list[pl.Expr]:
+    """Limit the distance of the price from the period's first price, but not to less than the
+    seller's least step where a move is allowed at all; a current price that is already outside is
+    itself the limit.
+    """
+    start = pl.col("period_start_price")
+    current = pl.col("current_price")
+    small = true(start < pl.col("_small_below"))
+    up = pl.when(small).then("_small_up").otherwise("_cap_up")
+    down = pl.when(small).then("_small_down").otherwise("_cap_down")
+    step = run.seller.minimum_cap_step
+    highest = pl.max_horizontal(
+        start * (WHOLE_BP + up) // WHOLE_BP, pl.when(up > 0).then(start + step), current
+    )
+    lowest = pl.min_horizontal(
+        -(-(start * (WHOLE_BP - down)) // WHOLE_BP), pl.when(down > 0).then(start - step), current
+    )
+    return [
+        where(current.is_not_null() & down.is_not_null(), lowest).alias("_cap_low"),
+        where(current.is_not_null() & up.is_not_null(), highest).alias("_cap_high"),
+    ]
+
+
+def guard_cap_limits(run: Run) -> list[pl.Expr]:
+    """Narrow the limits to those of the strictest guard, by the day's first price, and return whose
+    they are; of several alike the first. What the rule itself allows stays beside them.
+    """
+    current = pl.col("current_price")
+    start = pl.coalesce("day_start_price", "current_price")
+    step = run.seller.minimum_cap_step
+    low: list[tuple[int, pl.Expr]] = []
+    high: list[tuple[int, pl.Expr]] = []
+    for bit, guard in enumerate(run.guards):
+        if guard.cap is None:
+            continue
+        holds = (pl.col("guards") // (1 << bit) % 2 == 1) & current.is_not_null()
+        if (up := guard.cap.up_bp) is not None:
+            most = start * (WHOLE_BP + up) // WHOLE_BP
+            farthest = pl.max_horizontal(most, start + step if up else most, current)
+            high.append((guard.id, where(holds, farthest)))
+        if (down := guard.cap.down_bp) is not None:
+            least = -(-(start * (WHOLE_BP - down)) // WHOLE_BP)
+            farthest = pl.min_horizontal(least, start - step if down else least, current)
+            low.append((guard.id, where(holds, farthest)))
+    own_low, own_high = pl.col("_cap_low"), pl.col("_cap_high")
+    lowest = pl.max_horizontal(own_low, *(one for _, one in low))
+    highest = pl.min_horizontal(own_high, *(one for _, one in high))
+    return [
+        own_low.alias("_rule_low"),
+        own_high.alias("_rule_high"),
+        lowest.alias("_cap_low"),
+        highest.alias("_cap_high"),
+        _first_at(lowest, own_low, low).alias("_guard_low_id"),
+        _first_at(highest, own_high, high).alias("_guard_high_id"),
+    ]
+
+
+def _first_at(limit: pl.Expr, own: pl.Expr, found: list[tuple[int, pl.Expr]]) -> pl.Expr:
+    """Return the first guard whose limit it is; none where the rule's own is as strict."""
+    of_rule = (true(own == limit), pl.lit(None, pl.Int64))
+    return first([of_rule, *((true(one == limit), pl.lit(id)) for id, one in found)], pl.Int64())
+
+
+def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    up = true(price > pl.col("_cap_high"))
+    down = true(price < pl.col("_cap_low"))
+    limit = pl.when(up).then("_cap_high").when(down).then("_cap_low")
+    beyond = limit.is_not_null()
+    if run.guard_capped:
+        # Only the rule's own limit holds a price where it is.
+        beyond = true(price > pl.col("_rule_high")) | true(price < pl.col("_rule_low"))
+    held = beyond & pl.col("_cap_hold")
+    stopped = [
+        pl.when(held).then("current_price").otherwise(pl.coalesce(limit, price)).alias("after_cap"),
+        limit.alias("seller_limit"),
+        where(price.is_not_null(), true(held)).alias("held"),
+    ]
+    if run.guard_capped:
+        guard = pl.when(up).then("_guard_high_id").when(down).then("_guard_low_id")
+        stopped.append(where(~true(held), guard).alias("guard_cap_id"))
+    return stopped
+
+
+# 9
+def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Reduce the capped price, also under never_lower unless the sale keeps it; the sale's own
+    floor is the limit. That by cost never raises a price.
+    """
+    stops = [where(pl.col("_never_lower") & pl.col("_sale_keeps"), pl.col("current_price"))]
+    if run.sale_costed:
+        stops.append(_above_cost(pl.col("_sale_cost_factor")))
+    kept = pl.min_horizontal(pl.max_horizontal(*stops, pl.lit(0, pl.Int64)), price)
+    reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor", kept)
+    applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()
+    return [
+        pl.when(applies).then(reduced).otherwise(price).alias("after_sale"),
+        where(applies, "sale_id").alias("sale_id"),
+        where(applies, "sale_ends_at").alias("sale_ends_at"),
+    ]
+
+
+# 9, seller-wide
+def hard_floor(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Raise a price that a cap or a sale left below the seller-wide floor."""
+    raised = pl.max_horizontal(
+        price, *(where(price.is_not_null(), low) for low in hard_floor_of(run))
+    )
+    return [raised.alias("after_hard_floor")]
+
+
+# 10
+def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    return [
+        pl.max_horizontal(price, where(price.is_not_null(), direct_low_of(run))).alias(
+            "after_direct_minimum"
+        )
+    ]
+
+
+def direct_low_of(run: Run) -> pl.Expr:
+    """Return the least price of a Direct-eligible card: the program is on and the card has a Direct
+    low.
+    """
+    return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
+
+
+# 11
+def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Raise a price that nets less than the last one of the lower tier to the first that does not,
+    if the ceiling allows it.
+    """
+    assert run.fee_gap is not None
+    begin, end = run.fee_gap
+    asked = pl.col("_fee_gap") & pl.col("direct_low").is_not_null() & (pl.col("_high") >= end)
+    inside = true(asked & (price >= begin) & (price < end))
+    return [pl.when(inside).then(pl.lit(end, pl.Int64)).otherwise(price).alias("after_fee_gap")]
+
+
+# 13
+def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Take a pin as it is. A move below the minimum keeps the current price, unless no marketplace
+    could show that price.
+    """
+    current = pl.col("current_price")
+    pin = pl.col("pin")
+    keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (
+        current >= UNITS_PER_CENT
+    )
+    target = pl.coalesce(pin, pl.when(keeps).then(current).otherwise(price))
+    return [
+        target.alias("target"),
+        (target.is_not_null() & target.ne_missing(current)).alias("changed"),
+    ]

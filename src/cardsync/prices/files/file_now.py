@@ -1,0 +1,60 @@
+"""Makes the price file of a moment, or says what it changes: each in a snapshot of its own, for a
+web process or for a process beside it (`web/heavy_work.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.files import price_updates
+from cardsync.prices.files.changes_in_file import ChangesInFile, changes_in_file
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import Made, Taken, made, taken
+
+
+class PriceFile(NamedTuple):
+    """Holds the CSV, and what `price_updates.Export` says of it."""
+
+    body: bytes | Taken
+    empty_reason: str | None
+    etag: str | None
+
+
+async def fresh_file(heavy: HeavyWork, caller: Caller, now: datetime) -> PriceFile:
+    """Return the file; the bytes of a large one stay on the disk."""
+    body, empty_reason, etag = await heavy.read(file_now, caller, Work.FILE, now)
+    return PriceFile(taken(body), empty_reason, etag)
+
+
+async def file_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> tuple[bytes | Made, str | None, str | None]:
+    async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
+        export = await price_updates.export(session, caller, now)
+    return await asyncio.to_thread(made, export.body), export.empty_reason, export.etag
+
+
+async def changes_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    most: int,
+) -> tuple[ChangesInFile | None, str]:
+    """Return what the file changes, with so many of the largest changes; for an empty one nothing,
+    and why it is empty.
+    """
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        export = await price_updates.export(session, caller, now)
+        if export.empty_reason is None:
+            return await changes_in_file(session, caller, most, now), ""
+    return None, export.empty_reason

@@ -1,0 +1,377 @@
+"""Reads the seller's stored cards as the engine prices them, in one frame.
+
+PostgreSQL finds the rule and the sale that select a card in the same pass that reads the card: a
+CASE by priority, in one COPY.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.packed_integers import integer_columns
+from cardsync.platform.database.transaction_settings import grouped_by_all_processes
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.rules import Rule, Sale
+from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.inputs.market_inputs import INPUTS
+from cardsync.prices.inputs.price_history import past_of
+from cardsync.prices.inputs.rule_queries import Selection, selections
+from cardsync.prices.standing import decided_of, with_decided
+
+_PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
+# When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
+# of the card's values 0, and its own time says nothing of the market.
+_SEEN: Final = """
+    CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
+         ELSE greatest(c.observed_at, l.observed_at) END
+"""
+# They share an integer, because each column that is read takes as long as any other.
+_FLAGS: Final = (
+    "c.custom::integer + 2 * c.my_store_priced::integer"
+    " + 4 * (c.product_line = ANY (:lines))::integer"
+)
+_STOCK: Final = f"""
+    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id,
+      coalesce({{sale}}, 0) AS sale_id, {{guards}} AS guards, c.quantity,
+            {_FLAGS} AS flags, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
+            (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
+            (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
+       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller
+         AND l.product_line = c.product_line
+       {{joins}}
+      WHERE c.seller_id = :seller AND {{where}}) stock
+"""
+# A member's contribution is not on a marketplace, so it has no price there.
+ON_SALE: Final = "NOT c.gone AND c.contribution IS NULL"
+_OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
+_COLUMNS: Final = (
+    "id",
+    "marketplace_id",
+    "listing_id",
+    "rule_id",
+    "sale_id",
+    "quantity",
+    "flags",
+    *_PRICES,
+    "observed_at",
+)
+# A line that is not priced anyway needs no look. Each look ends at the first card that it finds.
+_GAMES: Final = """
+    SELECT line FROM unnest(CAST(:lines AS text[])) line
+     WHERE EXISTS (SELECT FROM card c
+            WHERE c.seller_id = :seller AND c.product_line = line AND {on_sale} AND ({any}))
+"""
+# No id and no price is zero, so zero means that there is none.
+_ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`,
+    `listing_id` and `target_price`; the run that prices them. `market` is all evidence of these
+    cards, row by row, if it was read.
+    """
+
+    chosen: Choices
+    cards: pl.DataFrame
+    market: pl.DataFrame | None = None
+
+    @property
+    def run(self) -> Run:
+        return self.chosen.run
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A run whose queries were looked at, and the conditions that they come to, in the order of
+    priority.
+    """
+
+    run: Run
+    rules: list[tuple[int, Selection]]
+    sales: list[tuple[int, Selection]]
+    guards: list[tuple[int, Selection]]
+
+    @property
+    def timed(self) -> bool:
+        """Whether some query asks for the time: it selects other cards tomorrow though no card
+        changes.
+        """
+        found = (selection.where for _, selection in (*self.rules, *self.sales, *self.guards))
+        return any(where is not None and ":now" in where.sql for where in found)
+
+
+async def read_stock(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    where: str = ON_SALE,
+    card_ids: Sequence[int] | None = None,
+    *,
+    evidence: bool = False,
+    costed: bool = False,
+    **values: Any,
+) -> Stock:
+    """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
+    or a range, only these, and only their past is read. The market's evidence is read where the run
+    looks at it, or if `evidence` asks for it; what the cards cost as well, by `costed`.
+    """
+    chosen = await choices(session, account.seller_id, run)
+    market = NO_MARKET
+    if evidence or chosen.run.reads_market:
+        market = await the_market(session)
+    rows = await _read_rows(session, account, chosen, market, where, card_ids, values)
+    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
+    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
+    decided = await decided_of(
+        session,
+        account.seller_id,
+        run.now,
+        reviewed=chosen.run.reviewed,
+        costed=costed or chosen.run.costed,
+    )
+    if market.is_empty:
+        return Stock(chosen, _cards(rows.with_columns(**inputs), decided))
+    seen = await evidence_of(session, market, rows.select(KEYS), account.seller_id, run.now)
+    cards = _cards(rows.drop(KEYS).with_columns(**inputs), decided)
+    return Stock(chosen, cards.hstack(seen.select(INPUTS)), seen)
+
+
+async def price_stock(stock: Stock) -> pl.DataFrame:
+    """Price the cards by the run's rules, beside the event loop."""
+    run = stock.run
+    return await asyncio.to_thread(
+        engine.price, stock.cards, run.rules, run.seller, run.now, run.sales
+    )
+
+
+async def _read_rows(
+    session: AsyncSession,
+    account: Account,
+    chosen: Choices,
+    market: Market,
+    where: str,
+    card_ids: Sequence[int] | None,
+    values: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Return the rows of the cards, each with the rule and the sale that select it."""
+    games = await games_with_rules(session, account, chosen)
+    bound: dict[str, Any] = {
+        "seller": account.seller_id,
+        "now": chosen.run.now,
+        "lines": account.product_lines,
+        "games": games or [],
+        **values,
+    }
+    few = card_ids is not None and not isinstance(card_ids, range)
+    if isinstance(card_ids, range):
+        where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
+        bound |= {"first_id": card_ids.start, "last_id": card_ids.stop - 1}
+    elif card_ids is not None:
+        where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
+        bound["card_ids"] = list(card_ids)
+    if not market.is_empty:
+        bound |= market.values
+    sql = _STOCK.format(
+        rule=first_of(chosen.rules, bound, "r"),
+        sale=first_of(chosen.sales, bound, "s"),
+        guards=guards_of(chosen, bound),
+        where=where,
+        market="" if market.is_empty else f", {market.columns}",
+        joins="" if market.is_empty else market.joins,
+    )
+    # Without sales, 300,000 nothings need not be read.
+    columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
+    columns += ["guards"] if chosen.guards else []
+    columns += [] if games is None else ["game_has_rules"]
+    columns += [] if market.is_empty else KEYS
+    planned = "" if few else grouped_by_all_processes()
+    source = await with_values(session, sql, bound)
+    return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, planned)
+
+
+async def games_with_rules(
+    session: AsyncSession,
+    account: Account,
+    chosen: Choices,
+) -> list[str] | None:
+    """Return the product lines of which a rule besides the default one selects a card; None where
+    no one asks, because cards of all games are priced or of none.
+    """
+    run = chosen.run
+    if run.every_game or not run.own_rules:
+        return None
+    own = {rule.id for rule in run.own_rules}
+    bound: dict[str, Any] = {
+        "seller": account.seller_id,
+        "now": run.now,
+        "lines": account.product_lines,
+    }
+    conditions = [
+        condition_of(selection, bound, f"g{place}")
+        for place, (id, selection) in enumerate(chosen.rules)
+        if id in own
+    ]
+    sql = _GAMES.format(on_sale=ON_SALE, any=" OR ".join(conditions))
+    return list(await session.scalars(text(sql), bound))
+
+
+async def integer_frame(
+    session: AsyncSession,
+    columns: Sequence[str],
+    source: str,
+    absent_as_zero: Sequence[str],
+    planned: str | None = None,
+) -> pl.DataFrame:
+    """Columns of a source in order of `id`; zero in some of them means none."""
+    read = await integer_columns(
+        session,
+        {name: name for name in columns},
+        source,
+        "id",
+        planned=grouped_by_all_processes() if planned is None else planned,
+    )
+    nothing = [
+        pl.when(pl.col(name) != 0).then(name).alias(name)
+        for name in absent_as_zero
+        if name in columns
+    ]
+    return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
+
+
+async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
+    """Rules and sales whose query can't be read any more are marked broken."""
+    live, active, guards = run.live, run.active_sales, run.guards
+    things: list[Rule | Sale] = [*live, *active, *guards]
+    found = await selections(session, seller_id, [thing.query for thing in things])
+    of_rules, found = found[: len(live)], found[len(live) :]
+    of_sales, of_guards = found[: len(active)], found[len(active) :]
+    asked = zip([*live, *guards], [*of_rules, *of_guards], strict=True)
+    broken_rules = {rule.id for rule, selection in asked if selection.where is None}
+    broken_sales = {
+        sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None
+    }
+    judged = replace(
+        run,
+        rules=[
+            replace(rule, broken=True) if rule.id in broken_rules else rule for rule in run.rules
+        ],
+        sales=[
+            replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales
+        ],
+    )
+    return Choices(
+        judged, _pairs(live, of_rules), _pairs(active, of_sales), _pairs(guards, of_guards)
+    )
+
+
+def _pairs(
+    things: Sequence[Rule | Sale], found: Sequence[Selection]
+) -> list[tuple[int, Selection]]:
+    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that
+    # can't be read takes nothing.
+    return [
+        (thing.id, selection)
+        for thing, selection in zip(things, found, strict=True)
+        if selection.where is not None or isinstance(thing, Rule)
+    ]
+
+
+def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+    """The id of the first that selects a card, as SQL; the values go to `bound`."""
+    whens = [
+        f"WHEN {condition_of(selection, bound, f'{prefix}{place}')} THEN {int(id)}"
+        for place, (id, selection) in enumerate(choices)
+    ]
+    return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
+
+
+def guards_of(chosen: Choices, bound: dict[str, Any], prefix: str = "u") -> str:
+    """The guards that select a card, as bits, in SQL; the values go to `bound`."""
+    bits = [
+        f"CASE WHEN {condition_of(selection, bound, f'{prefix}{bit}')} THEN {1 << bit} ELSE 0 END"
+        for bit, (_, selection) in enumerate(chosen.guards)
+    ]
+    return f"({' + '.join(bits) or '0'})::bigint"
+
+
+def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:
+    """The condition with its values under names of their own, which are added to `bound`."""
+    if selection.where is None:
+        return "true"
+    bound |= {f"{prefix}_{name}": value for name, value in selection.where.values.items()}
+    own = _OWN.sub(lambda found: f":{prefix}_{found[1]}", selection.where.sql)
+    return f"({own})"
+
+
+def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
+    """The ids of the rules that select a card behind the first of them, as SQL; the values go to
+    `bound`.
+    """
+    ids = [
+        f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
+        for place, (id, selection) in enumerate(chosen.rules)
+    ]
+    return (
+        f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')"
+        if ids
+        else "''"
+    )
+
+
+def candidates_read() -> pl.Expr:
+    """Return the text that `losing_of` wrote, as the engine's column."""
+    written = pl.col("candidates")
+    split = pl.when(written != "").then(written.str.split(" "))
+    return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
+
+
+async def with_losing(
+    session: AsyncSession,
+    seller_id: int,
+    stock: Stock,
+    card_ids: Sequence[int] | None = None,
+) -> Stock:
+    """The cards with the rules that lost each; `card_ids` are the stock's, if they are few.
+
+    Without queries every live rule selects every card, so none is named.
+    """
+    if not stock.run.any(lambda rule: rule.query):
+        return stock
+    bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
+    where = ON_SALE
+    if card_ids is not None:
+        where = "c.id = ANY(CAST(:card_ids AS bigint[]))"
+        bound["card_ids"] = list(card_ids)
+    sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {where}"
+    data = await copy_chunks(session, await with_values(session, sql, bound))
+    lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
+    with_candidates = lost.with_columns(candidates_read())
+    return replace(
+        stock, cards=stock.cards.join(with_candidates, on="id", how="left", maintain_order="left")
+    )
+
+
+def _cards(rows: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
+    unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
+    flags = pl.col("flags")
+    cards = rows.rename({"price": "current_price"}).with_columns(
+        pl.col("^game_has_rules$").cast(pl.Boolean),
+        pl.col("observed_at").cast(TIME),
+        custom=flags % 2 == 1,
+        my_store_priced=flags // 2 % 2 == 1,
+        product_line_enabled=flags // 4 == 1,
+        **unknown,
+    )
+    return with_decided(cards.drop("flags"), decided)

@@ -1,0 +1,60 @@
+"""Reads the market evidence of a seller's cards as the engine's inputs, with every clock beside its
+figure.
+
+The engine compares the clocks with the limits of each rule, and the receipts freeze them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.market.of_cards import market_of
+from cardsync.prices.engine.missing_evidence import Observed, asks
+from cardsync.prices.engine.rules import Rule
+
+INPUTS: Final = (
+    "sales_median",
+    "sales_count",
+    "sales_newest_at",
+    "sales_fetched_at",
+    "listings_low",
+    "listings_count",
+    "listings_observed_at",
+    "buy_out_detected_at",
+    "sales_of_network",
+    "listings_of_network",
+)
+_OBSERVED: Final = """
+    SELECT EXISTS (SELECT FROM market_look WHERE sales_at IS NOT NULL)
+               OR EXISTS (SELECT FROM network_cell WHERE median IS NOT NULL),
+           EXISTS (SELECT FROM market_look WHERE listings_at IS NOT NULL)
+               OR EXISTS (SELECT FROM network_cell WHERE low IS NOT NULL)
+"""
+
+
+async def observed_for(session: AsyncSession, rules: Iterable[Rule]) -> Observed:
+    """Return the kinds of evidence that there is of any card; without a rule that asks, no one
+    looks.
+    """
+    if not any(asks(rule) for rule in rules):
+        return Observed(sales=False, listings=False)
+    return Observed(*(await session.execute(text(_OBSERVED))).one())
+
+
+async def market_inputs(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    only: str,
+) -> pl.DataFrame:
+    """Return `id` and INPUTS of the seller's cards of which anything was observed; `only` is a
+    condition over `card c` without values.
+    """
+    seen = await market_of(session, seller_id, now, only)
+    return seen.select("id", *INPUTS)

@@ -1,0 +1,227 @@
+"""Reads the past of the seller's cards that a run needs, as a frame by card id.
+
+Prices at a period's begin are read only of cards that were seen again since and had other values
+before: every other card began with the price that it has. The past that no rule of the run asks for
+is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.copy import copy_chunks, frame_of
+from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
+from cardsync.prices.engine.periods import day_start, week_start
+from cardsync.prices.engine.rules import CapPeriod
+from cardsync.prices.engine.run_inputs import TIME, Run
+
+# The newest known price before a moment; for a card that is newer, its first.
+_BEGAN: Final = """
+    coalesce(
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
+          AND o.card_id = c.id AND o.observed_at < '{moment}'
+            AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id}
+          AND o.card_id = c.id
+            AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1),
+        c.price)"""
+_STARTS: Final = """
+    SELECT c.id, ({day} * 10000)::bigint, ({week} * 10000)::bigint
+      FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
+       AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id}
+         AND o.card_id = c.id)
+"""
+# Since the first observation after it was last sold out, by the time that it was observed.
+_LISTED: Final = """
+    SELECT card_id,
+      min(observed_at) FILTER (WHERE observed_at > coalesce(sold_out, '-infinity')) AS since,
+      max(observed_at) FILTER (
+               WHERE market > 0 AND before > 0 AND abs(market - before) * 20 >= before) AS moved
+      FROM (SELECT card_id, observed_at, market, max(observed_at)
+        FILTER (WHERE quantity = 0) OVER w AS sold_out,
+                   lag(market) OVER (w ORDER BY observed_at) AS before
+              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation
+                WHERE seller_id = {seller_id} AND {observed}
+                     UNION ALL SELECT id, observed_at, market, quantity FROM card c
+                       WHERE seller_id = {seller_id} AND {newest}) seen
+            WINDOW w AS (PARTITION BY card_id)) seen
+     GROUP BY card_id"""
+_SOLD: Final = """
+    SELECT i.sku_id, max({placed_at}) AS at
+      FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+     WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled'
+       AND {placed} GROUP BY i.sku_id"""
+_STALE: Final = """
+    SELECT c.id, {listed}, {sold}, {moved}, coalesce((c.market * 10000)::bigint, 0)
+      FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s
+        ON s.sku_id = c.marketplace_id
+     WHERE c.seller_id = {seller_id} AND {only}
+"""
+
+
+def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
+    """When the periods began that the run looks at."""
+    starts: dict[CapPeriod, datetime] = {
+        "day": day_start(run.now, zone),
+        "week": week_start(run.now, zone),
+    }
+    return {period: start for period, start in starts.items() if period in run.periods}
+
+
+async def period_starts(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_ids: Sequence[int] | None,
+) -> pl.DataFrame:
+    """(id, day_start_price, week_start_price) of the cards that had other values before they were
+    seen again in a period of the run's caps.
+    """
+    schema = {
+        "id": pl.Int64,
+        "day_start_price": pl.Int64,
+        "week_start_price": pl.Int64,
+    }
+    asked = begins(run, zone)
+    if not asked:
+        return pl.DataFrame(schema=schema)
+    columns = {
+        period: _BEGAN.format(seller_id=int(seller_id), moment=_literal(at))
+        for period, at in asked.items()
+    }
+    sql = _STARTS.format(
+        seller_id=int(seller_id),
+        since=_literal(min(asked.values())),
+        only=_only(card_ids),
+        day=columns.get("day", "NULL::numeric"),
+        week=columns.get("week", "NULL::numeric"),
+    )
+    return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
+
+
+async def unsold(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    card_ids: Sequence[int] | None,
+    until: datetime | None = None,
+) -> pl.DataFrame | None:
+    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of
+    the run reduces stale ones.
+
+    With `until`, as it was known at that moment, also of cards that are gone now.
+    """
+    if not run.stale:
+        return None
+    epoch = "(extract(epoch FROM {}) * 1000000)::bigint"
+    then = None if until is None else f"<= '{_literal(until)}'"
+    known = None if then is None else f"observed_at {then}"
+    only = "true" if known else _only(card_ids)
+    sql = _STALE.format(
+        seller_id=int(seller_id),
+        listed=epoch.format("coalesce(l.since, c.observed_at)"),
+        sold=epoch.format("s.at"),
+        moved=epoch.format("l.moved"),
+        past=_LISTED.format(
+            seller_id=int(seller_id),
+            newest=known or only,
+            observed=known or ("true" if card_ids is None else _among("card_id", card_ids)),
+        ),
+        only=only,
+        sales=_SOLD.format(
+            seller_id=int(seller_id),
+            placed_at=PLACED_AT,
+            placed=f"{PLACED_AT} {then}" if then else "true",
+        ),
+    )
+    times = ("listed_since", "last_sold_at", "last_moved_at")
+    schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
+    if card_ids is None or isinstance(card_ids, range):
+        await session.execute(text(joined_by_hash()))
+    chunks = await copy_chunks(session, sql)
+    await session.execute(text(joined_as_planned()))
+    frame = await asyncio.to_thread(frame_of, chunks, schema)
+    return frame.with_columns(pl.col(name).cast(TIME) for name in times)
+
+
+@dataclass(frozen=True)
+class Past:
+    """The past of a seller's cards, by card id."""
+
+    begins: dict[CapPeriod, datetime]
+    starts: pl.DataFrame
+    unsold: pl.DataFrame | None
+
+    def columns(self, rows: pl.DataFrame, observed_at: datetime) -> dict[str, pl.Series]:
+        """The engine's inputs for an upload's rows, which are joined to their stored cards: `id`,
+        `price_old`, `market`.
+        """
+        found: dict[str, pl.Series] = {}
+        ids = rows.select("id")
+        known = (
+            ids.join(self.starts, on="id", how="left", maintain_order="left")
+            if self.starts.height
+            else None
+        )
+        for period, begun in self.begins.items():
+            name = f"{period}_start_price"
+            if observed_at < begun:
+                continue  # the file's own prices are the last that were known before the period began
+            found[name] = rows["price_old"]
+            if known is not None:
+                found[name] = known.select(pl.coalesce(name, rows["price_old"])).to_series()
+        if self.unsold is None:
+            return found
+        known = ids.join(self.unsold, on="id", how="left", maintain_order="left").with_columns(
+            rows["market"]
+        )
+        before = pl.col("market_before")
+        now = pl.col("market")
+        moves = (before > 0) & (now > 0) & ((now - before).abs() * 20 >= before)
+        known = known.with_columns(
+            listed_since=pl.col("listed_since").fill_null(pl.lit(observed_at, TIME)),
+            last_moved_at=pl.when(moves).then(pl.lit(observed_at, TIME)).otherwise("last_moved_at"),
+        )
+        return found | {
+            name: known[name] for name in ("listed_since", "last_sold_at", "last_moved_at")
+        }
+
+
+async def past_of(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_ids: Sequence[int] | None = None,
+) -> Past:
+    """Read the past of every card, of some, or of a range of ids."""
+    starts = await period_starts(session, seller_id, run, zone, card_ids)
+    return Past(
+        begins(run, zone),
+        starts,
+        await unsold(session, seller_id, run, card_ids),
+    )
+
+
+def _only(card_ids: Sequence[int] | None) -> str:
+    return "NOT c.gone" if card_ids is None else _among("c.id", card_ids)
+
+
+def _among(column: str, ids: Sequence[int]) -> str:
+    if isinstance(ids, range):
+        return f"{column} BETWEEN {ids.start} AND {ids.stop - 1}"
+    return f"{column} = ANY (ARRAY[{', '.join(str(int(id)) for id in ids)}]::bigint[])"
+
+
+def _literal(moment: datetime) -> str:
+    return moment.isoformat()

@@ -1,0 +1,241 @@
+"""Reads and writes whole sets of rules and sales, from a body or a file. Pure.
+
+`errors.InvalidRule` names the entry and the field that is not allowed. A file joins the answers of
+`GET /api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`,
+of which all but the rules may be left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cardsync.platform import errors
+from cardsync.platform.limits import DEFAULT_PRIORITY, GUARDS, RULES
+from cardsync.platform.money import dollars
+from cardsync.prices.engine.rules import (
+    FeeLevel,
+    InvalidRule,
+    RepricingScope,
+    Rule,
+    Sale,
+    SellerPricing,
+)
+from cardsync.prices.inputs import rule_json as wire
+
+T = TypeVar("T")
+RecommendationMode = Literal["review", "automatic"]
+
+
+class SettingFields(msgspec.Struct, forbid_unknown_fields=True):
+    direct_minimum: wire.Money | UnsetType = UNSET
+    direct_program: bool | UnsetType = UNSET
+    default_rule_enabled: bool | UnsetType = UNSET
+    minimum_move: wire.Money | UnsetType = UNSET
+    minimum_cap_step: wire.Money | UnsetType = UNSET
+    attribution_logging: bool | UnsetType = UNSET
+    max_age_hours: wire.Whole | UnsetType = UNSET
+    fee_level: FeeLevel | UnsetType = UNSET
+    hard_floor: wire.Money | UnsetType | None = UNSET
+    repricing_scope: RepricingScope | UnsetType = UNSET
+    shipping_adder: wire.Money | UnsetType | None = UNSET
+    review_up_bp: wire.Whole | UnsetType | None = UNSET
+    review_down_bp: wire.Whole | UnsetType | None = UNSET
+    review_first_price: bool | UnsetType = UNSET
+    recommendations: RecommendationMode | UnsetType = UNSET
+
+
+# No body may give this priority; it marks an omitted one until all entries are read.
+UNPLACED: Final = 0
+MONEY_SETTINGS: Final = (
+    "direct_minimum",
+    "minimum_move",
+    "minimum_cap_step",
+    "hard_floor",
+    "shipping_adder",
+)
+# These fields decide whether receipts are stored, and whether recommendations wait for a person
+# or sure ones apply by themselves; no price that a rule asks depends on them.
+NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
+
+
+def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
+    """Return the rules in their order, all published, whatever they say. With `drafts`, each has
+    the state that it says, and a rule that says none is published.
+    """
+
+    def read(body: Mapping[str, Any], place: int) -> Rule:
+        values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
+        values |= wire.read_body(body, wire.RuleFields)
+        if not drafts:
+            values["state"] = "published"
+        rule = wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
+        return wire.need_sound(rule)
+
+    return _placed(_each(given, "rules", read))
+
+
+def _placed(rules: Sequence[Rule]) -> list[Rule]:
+    """Give a rule without a priority the place directly behind the rule before it, and before the
+    default rule, as a posted rule gets it.
+    """
+    _need_own_priorities(rules)
+    order: dict[tuple[int, int], int] = {}
+    behind = 0
+    for place, rule in enumerate(rules):
+        behind = rule.priority or min(behind, DEFAULT_PRIORITY - 1)
+        order[behind, 0 if rule.priority else place + 1] = place
+    before = [
+        place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY
+    ]
+    last = 0
+    priorities = {}
+    for place in before:
+        priorities[place] = last = max(rules[place].priority, last + 1)
+    if last >= DEFAULT_PRIORITY:
+        # There is no room, so all rules before the default rule move together.
+        priorities = {place: new for new, place in enumerate(before, start=1)}
+    return [
+        replace(rule, priority=priorities.get(place, rule.priority))
+        for place, rule in enumerate(rules)
+    ]
+
+
+def _need_own_priorities(rules: Sequence[Rule]) -> None:
+    holders: dict[int, int] = {}
+    for place, rule in enumerate(rules):
+        holder = holders.setdefault(rule.priority, place)
+        if rule.priority != UNPLACED and holder != place:
+            raise errors.InvalidRule(
+                f"rules[{place}].priority: {rule.priority} is already used by rules[{holder}]"
+            )
+
+
+def read_sales(given: Any) -> list[Sale]:
+    """Return the sales; those without a priority are after all others, in their order, as posted
+    ones do.
+    """
+
+    def read(body: Mapping[str, Any], place: int) -> Sale:
+        values = {"name": f"promotion {place + 1}"} | wire.read_body(body, wire.SaleFields)
+        return wire.sale_from(
+            values | {"id": _id(body, place)},
+            None,
+            UNPLACED,
+        )
+
+    sales = _each(given, "sales", read)
+    behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
+    return [
+        replace(sale, priority=next(behind)) if sale.priority == UNPLACED else sale
+        for sale in sales
+    ]
+
+
+def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:
+    if (
+        not isinstance(given, list)
+        or not all(isinstance(entry, dict) for entry in given)
+        or len(given) > RULES
+    ):
+        raise errors.InvalidRule(f"{name}: must be a list of at most {RULES} objects")
+    found: list[T] = []
+    for place, entry in enumerate(given):
+        try:
+            found.append(read(entry, place))
+        except errors.InvalidRule as e:
+            raise errors.InvalidRule(f"{name}[{place}].{e}") from e
+    if sum(getattr(thing, "guard", False) for thing in found) > GUARDS:
+        raise errors.InvalidRule(f"{name}: at most {GUARDS} may be guards")
+    if len({getattr(thing, "id") for thing in found}) != len(found):  # noqa: B009
+        raise errors.InvalidRule(f"{name}: two have the same ID")
+    return found
+
+
+def _id(body: Mapping[str, Any], place: int) -> int:
+    """Return the entry's id; a draft that was never saved has none and gets one that no saved rule
+    has.
+    """
+    given = body.get("id")
+    return (
+        given
+        if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**63
+        else -(place + 1)
+    )
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """A rule set holds all settings of a seller that decide prices, except the pins."""
+
+    rules: Sequence[Rule]
+    sales: Sequence[Sale] = ()
+    seller: SellerPricing = field(default_factory=SellerPricing)
+
+
+def read_rule_set(text: str) -> RuleSet:
+    """Read a file of rules, or a bare list of them. Raises InvalidRule."""
+    try:
+        # Amounts never become floats.
+        body = json.loads(text, parse_float=str, parse_constant=str)
+    except json.JSONDecodeError as e:
+        raise errors.InvalidRule(f"line {e.lineno}: this is not valid JSON: {e.msg}") from e
+    except (RecursionError, ValueError) as e:
+        raise errors.InvalidRule("this nests too deep, or has a number that is too long") from e
+    if isinstance(body, list):
+        body = {"rules": body}
+    if not isinstance(body, dict) or "rules" not in body:
+        raise errors.InvalidRule("rules: is missing")
+    for name in body.keys() - {"rules", "sales", "settings"}:
+        raise errors.InvalidRule(f"{name}: is not a field")
+    rules = read_rules(body["rules"], drafts=True)
+    return RuleSet(
+        rules,
+        read_sales(body.get("sales") or []),
+        _settings(body.get("settings") or {}),
+    )
+
+
+def _settings(body: Any) -> SellerPricing:
+    if not isinstance(body, dict):
+        raise errors.InvalidRule("settings: must be an object")
+    try:
+        values = wire.read_body(body, SettingFields)
+        return replace(
+            SellerPricing(), **{name: v for name, v in values.items() if name not in NO_PRICING}
+        )
+    except (errors.InvalidRule, InvalidRule) as e:
+        raise errors.InvalidRule(f"settings.{e}") from e
+
+
+def rule_set_text(given: RuleSet) -> str:
+    """Return the file's text; `read_rule_set` reads the same set from it."""
+    settings = {
+        setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)
+    }
+    body = {
+        "rules": [_entry(rule) for rule in given.rules],
+        "sales": [_entry(sale) for sale in given.sales],
+        "settings": {
+            name: dollars(value) if name in MONEY_SETTINGS and value is not None else value
+            for name, value in settings.items()
+            if name in SettingFields.__struct_fields__
+        },
+    }
+    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def _entry(thing: Rule | Sale) -> dict[str, Any]:
+    values_json = wire.to_json(thing)
+    # A preset that was never saved has no id.
+    return (
+        values_json
+        if thing.id
+        else {name: value for name, value in values_json.items() if name != "id"}
+    )

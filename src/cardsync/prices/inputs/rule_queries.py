@@ -1,0 +1,97 @@
+"""Checks the queries of rules and sales when they are saved, and turns them into conditions
+whenever they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform import errors
+from cardsync.stock.cards.names_in_search import NamesOf, known_names, with_names
+from cardsync.stock.search.compile import Where, compile_query
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import Tree
+
+
+class Selection(NamedTuple):
+    """A selection holds a condition over `card c`, none if the query cannot be read, and the
+    reasons why it may select less than it says.
+    """
+
+    where: Where | None
+    warnings: list[str]
+
+
+async def need_readable(
+    session: AsyncSession,
+    seller_id: int,
+    query: str,
+    field: str = "query",
+    names: NamesOf = NamesOf.SHOP,
+    named_by: int | None = None,
+) -> str:
+    """Return the query with names of cards in quotes, so that it means the same whatever cards
+    there are later; they are those of the seller, or of `named_by`. Raise InvalidQuery, naming the
+    field, also for a list that is not the seller's, and for a query that refers to rules.
+    """
+    if not query:
+        return query
+    try:
+        of = seller_id if named_by is None else named_by
+        query = await with_names(_rows(session), of, query, names)
+        tree = parse(query)
+        compile_query(
+            tree,
+            await known_names(_rows(session), seller_id, tree),
+            of_rule=True,
+        )
+    except QueryError as e:
+        raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
+    return query
+
+
+async def selections(
+    session: AsyncSession,
+    seller_id: int,
+    queries: Sequence[str],
+) -> list[Selection]:
+    """Return the current selections of saved queries; all names in them are read at once."""
+    trees = [_tree(query) for query in queries]
+    readable = [tree for tree in trees if isinstance(tree, Tree)]
+    known = await known_names(_rows(session), seller_id, *readable) if readable else None
+    found = []
+    for query, tree in zip(queries, trees, strict=True):
+        if not query:
+            found.append(Selection(Where("true", {}, []), []))
+        elif isinstance(tree, QueryError) or tree is None or known is None:
+            found.append(Selection(None, [f"The search doesn't work: {tree}"]))
+        else:
+            found.append(_selection(tree, known))
+    return found
+
+
+def _selection(tree: Tree, known: Any) -> Selection:
+    try:
+        where = compile_query(tree, known, of_rule=True, saved=True)
+    except QueryError as e:
+        return Selection(None, [f"The search doesn't work: {e}"])
+    return Selection(where, where.warnings)
+
+
+def _tree(query: str) -> Tree | QueryError | None:
+    try:
+        return parse(query) if query else None
+    except QueryError as e:
+        return e
+
+
+def _rows(session: AsyncSession) -> Any:
+    async def read(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        return (await session.execute(text(statement), dict(values))).all()
+
+    return read

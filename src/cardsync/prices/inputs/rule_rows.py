@@ -1,0 +1,134 @@
+"""Converts a seller's rules, sales, pins and settings between the tables' rows and the engine's
+plain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.money import to_units
+from cardsync.prices.engine.rules import Rule, Sale, SellerPricing, preset_rule
+from cardsync.prices.models import PricingRule, PricingSale
+
+if TYPE_CHECKING:
+    from cardsync.prices.engine.run_inputs import Run
+
+Row = TypeVar("Row", PricingRule, PricingSale)
+_CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
+# These fields have columns of their own; every other field of a rule is in `settings`.
+_COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
+
+
+def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule:
+    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    columns = {name: fields.pop(name) for name in _COLUMNS}
+    columns.pop("id")
+    fields.pop("broken")
+    return PricingRule(seller_id=seller_id, preset=preset, settings=fields, **columns)
+
+
+def rule_of(row: PricingRule) -> Rule:
+    fields = {name: getattr(row, name) for name in _COLUMNS}
+    return msgspec.convert({**row.settings, **fields}, Rule)
+
+
+async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
+    """Add the one ordinary rule that a preset makes."""
+    session.add(row_of(seller_id, preset_rule(preset), preset))
+    await session.flush()
+
+
+async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
+    """Return the seller's rules or sales, by priority."""
+    rows = await session.scalars(
+        select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id)
+    )
+    return list(rows)
+
+
+async def one_row(
+    session: AsyncSession,
+    kind: type[Row],
+    seller_id: int,
+    id: int,
+) -> Row:
+    """Raises NotFound."""
+    row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
+    if row is None:
+        raise errors.NotFound(f"there is no {_CALLED[kind]} {id}")
+    return row
+
+
+async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
+    return [rule_of(row) for row in await all_rows(session, PricingRule, seller_id)]
+
+
+def sale_of(row: PricingSale) -> Sale:
+    floor = None if row.floor is None else to_units(row.floor)
+    return Sale(
+        row.id,
+        row.name,
+        row.priority,
+        row.adjust_bp,
+        row.starts_at,
+        row.ends_at,
+        row.query,
+        floor,
+        row.enabled,
+        row.floor_cost_bp,
+        row.keep_never_lower or False,
+    )
+
+
+async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
+    return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
+
+
+async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
+    """Return a run of the seller's live rules, sales and settings at this moment."""
+    # A command that makes a seller needs the preset rule alone, and frames take long to import.
+    from cardsync.prices.engine.run_inputs import Run
+
+    rules = await rules_of(session, account.seller_id)
+    return Run(
+        rules,
+        seller_pricing(account),
+        now,
+        await sales_of(session, account.seller_id),
+    )
+
+
+def _units_or_none(amount: Decimal | None) -> int | None:
+    return None if amount is None else to_units(amount)
+
+
+def seller_pricing(account: Account) -> SellerPricing:
+    return msgspec.convert(
+        {
+            "direct_minimum": to_units(account.direct_minimum),
+            "direct_program": account.direct_program,
+            "default_rule_enabled": account.default_rule_enabled,
+            "minimum_move": to_units(account.minimum_move),
+            "minimum_cap_step": to_units(account.minimum_cap_step),
+            "max_age_hours": account.max_age_hours,
+            "fee_level": account.fee_level,
+            "automatic_pricing_paused": account.automatic_pricing_paused,
+            "hard_floor": _units_or_none(account.hard_floor),
+            "repricing_scope": account.repricing_scope,
+            "shipping_adder": _units_or_none(account.shipping_adder),
+            "tracking_threshold": to_units(account.tracking_threshold),
+            "review_up_bp": account.review_up_bp,
+            "review_down_bp": account.review_down_bp,
+            "review_first_price": account.review_first_price,
+        },
+        SellerPricing,
+    )

@@ -1,0 +1,171 @@
+"""Keeps and reads the moves of prices that no member clicked, by card and within the last hour, day
+and week.
+
+Moves of the same five minutes share a row, so that a day has few rows a card however many writes it
+has. A span is counted to the beginning of the five minutes in which it began.
+
+A move counts while its source stands: that of a promotion until it ends or is switched off, that of
+a rollback or a new listing until it fails or the next run prices the card. The latter two bring
+targets that the rules do not ask, so they do not count beside moves of rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+import polars as pl
+import polars.selectors as cs
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.each_seller import all_sellers
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.session import Database, run
+from cardsync.prices.loss.loss_limits import PAST, SIDES
+
+_TOGETHER: Final = timedelta(minutes=5)
+_SPANS: Final = {
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+}
+Counted = Literal["rules", "targets"]
+# A run that prices by the rules puts a target of another source back.
+_RUN_SINCE: Final = """
+    EXISTS (SELECT FROM price_run r
+             WHERE r.seller_id = :seller AND r.state = 'completed'
+               AND r.trigger NOT IN ('recommendation', 'review') AND r.started_at > {moment})
+"""
+_STANDS: Final = f"""
+    (m.source = ''
+     OR (split_part(m.source, ' ', 1) = 'sale' AND EXISTS (
+         SELECT FROM pricing_sale p
+          WHERE p.seller_id = :seller AND p.id = split_part(m.source, ' ', 2)::bigint
+            AND p.enabled AND p.ends_at > :now))
+     OR (:targets AND split_part(m.source, ' ', 1) = 'rollback' AND EXISTS (
+         SELECT FROM price_rollback b
+          WHERE b.seller_id = :seller AND b.id = split_part(m.source, ' ', 2)::bigint
+            AND (b.state = 'applied' OR b.state IN ('requested', 'ready', 'served')
+                 AND b.expires_at > :now)
+            AND NOT {_RUN_SINCE.format(moment="b.requested_at")}))
+     OR (:targets AND split_part(m.source, ' ', 1) = 'listing' AND EXISTS (
+         SELECT FROM quick_add q
+          WHERE q.seller_id = :seller AND q.id = split_part(m.source, ' ', 2)::bigint
+            AND q.status IN ('published', 'pending', 'listed')
+            AND NOT {_RUN_SINCE.format(moment="q.published_at")})))
+"""
+_SUMS: Final = ", ".join(
+    f"coalesce(sum(m.{side}_moved) FILTER (WHERE m.began_at > :{span}), 0)::bigint"
+    for span in _SPANS
+    for side in SIDES
+)
+_PAST: Final = f"""
+    SELECT m.card_id, CASE WHEN c.gone THEN 0 ELSE c.quantity END, {_SUMS}
+      FROM automated_move m JOIN card c ON c.seller_id = :seller AND c.id = m.card_id
+     WHERE m.seller_id = :seller AND m.began_at > :week AND {_STANDS}
+     GROUP BY m.card_id, c.gone, c.quantity
+"""
+_RECORD: Final = """
+    INSERT INTO automated_move AS m
+           (seller_id, card_id, began_at, source, today_moved, worst_moved)
+    SELECT :seller, w.id, :began_at, w.source, w.today, w.worst
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:today AS bigint[]), CAST(:worst AS bigint[]),
+                  CAST(:sources AS text[])) AS w (id, today, worst, source)
+    ON CONFLICT (seller_id, card_id, began_at, source)
+       DO UPDATE SET today_moved = m.today_moved + excluded.today_moved,
+                     worst_moved = m.worst_moved + excluded.worst_moved
+"""
+_ANY: Final = """
+    SELECT EXISTS (SELECT FROM automated_move WHERE seller_id = :seller AND began_at > :week)
+"""
+# What a member does the other way takes back as much of each move of the card.
+_TAKE_BACK: Final = """
+    WITH net AS (
+        SELECT w.id, w.today, w.worst, sum(m.today_moved) AS all_today,
+               sum(m.worst_moved) AS all_worst
+          FROM unnest(CAST(:ids AS bigint[]), CAST(:today AS bigint[]), CAST(:worst AS bigint[]))
+               AS w (id, today, worst)
+          JOIN automated_move m ON m.seller_id = :seller AND m.card_id = w.id
+         GROUP BY w.id, w.today, w.worst
+    ), rest AS (
+        SELECT id, {today} AS today, {worst} AS worst FROM net
+    )
+    UPDATE automated_move m SET today_moved = trunc(m.today_moved * r.today),
+           worst_moved = trunc(m.worst_moved * r.worst)
+      FROM rest r WHERE m.seller_id = :seller AND m.card_id = r.id
+""".format(
+    **{
+        side: f"CASE WHEN {side} * all_{side} < 0"
+        f" THEN 1 - least(1, abs({side}::numeric / all_{side})) ELSE 1 END"
+        for side in SIDES
+    }
+)
+_DROP: Final = "DELETE FROM automated_move WHERE seller_id = :seller AND began_at < :before"
+
+
+async def past_moves(
+    session: AsyncSession, seller_id: int, now: datetime, counted: Counted = "rules"
+) -> pl.DataFrame:
+    """Return `limits.PAST` of every card that such writers moved within the week: what the rules
+    ask, or the targets of cards, too.
+    """
+    values = {"seller": seller_id, "now": now, "targets": counted == "targets"}
+    spans = {span: now - lasts - _TOGETHER for span, lasts in _SPANS.items()}
+    data = await copy_chunks(session, await with_values(session, _PAST, values | spans))
+    return await asyncio.to_thread(frame_of, data, PAST)
+
+
+async def record(
+    session: AsyncSession, seller_id: int, moved: pl.DataFrame, now: datetime, source: str = ""
+) -> None:
+    """Keep what a write without a click did; `moved` is summed. It counts while the `source`
+    stands, or that of each card in its column `source`.
+    """
+    if "source" not in moved.columns:
+        moved = moved.with_columns(source=pl.lit(source))
+    if values := _steps(seller_id, moved):
+        await run(session, _RECORD, values | {"began_at": _began(now)})
+
+
+async def take_back(session: AsyncSession, seller_id: int, moved: pl.DataFrame) -> None:
+    """Let what a member did count against the moves before it; `moved` is summed."""
+    if values := _steps(seller_id, moved):
+        await run(session, _TAKE_BACK, values)
+
+
+async def has_moves(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """Return whether there is a move that a member could take back."""
+    values = {"seller": seller_id, "week": now - _SPANS["week"] - _TOGETHER}
+    return bool(await session.scalar(text(_ANY), values))
+
+
+def _steps(seller_id: int, moved: pl.DataFrame) -> dict[str, Any]:
+    kept = moved.select(
+        "id",
+        cs.by_name("source", require_all=False),
+        *(pl.col(f"{side}_step").alias(side) for side in SIDES),
+    )
+    steps = kept.filter(pl.any_horizontal(pl.col(side) != 0 for side in SIDES))
+    if steps.is_empty():
+        return {}
+    columns = steps.select(SIDES).to_dict(as_series=False)
+    if "source" in steps.columns:
+        columns["sources"] = steps["source"].to_list()
+    return {"seller": seller_id, "ids": steps["id"].to_list(), **columns}
+
+
+def _began(now: datetime) -> datetime:
+    seconds = int(_TOGETHER.total_seconds())
+    return datetime.fromtimestamp(int(now.timestamp()) // seconds * seconds, UTC)
+
+
+async def drop_old(database: Database, now: datetime) -> int:
+    """Delete the moves that no span counts any more; return how many."""
+    dropped = 0
+    for seller_id in await all_sellers(database):
+        values = {"seller": seller_id, "before": now - _SPANS["week"] - _TOGETHER}
+        async with database.tenant(seller_id) as session:
+            dropped += await run(session, _DROP, values)
+    return dropped

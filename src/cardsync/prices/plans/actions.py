@@ -1,0 +1,296 @@
+"""Reads the JSON of a plan into typed changes, each with its place in the body. Pure.
+
+A plan of unknown or ill-typed actions is refused before anything is looked at, and so is a matrix
+of prices that enables or disables a rule beside too many other actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, cast, get_args
+
+import msgspec
+
+from cardsync.platform import errors, limits
+from cardsync.platform.described import Dollars, Like
+from cardsync.platform.read_json import Id, read
+from cardsync.prices.inputs.rule_json import RuleFields
+from cardsync.stock.cards.bulk_selection import Selection
+
+ActionType = Literal["pricing.change_set", "pricing.pins", "lists.change_set"]
+OwnType = Literal[
+    "pricing.sales",
+    "pricing.preset",
+    "pricing.settings",
+    "pricing.pin_many",
+    "pricing.reprice",
+    "pricing.rollback",
+    "quick_add.publish",
+    "lots",
+]
+"""Actions of writes outside plans: they become plans where they need a member's click."""
+_IN_RUN: Final = {"pricing.sales", "pricing.preset", "pricing.reprice"}
+OF_PINS: Final = ("pricing.pins", "pricing.pin_many")
+RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
+ListOp = Literal["create", "rename", "delete", "add", "remove"]
+ACTION_TYPES: Final[tuple[ActionType, ...]] = get_args(ActionType)
+
+
+def kind_of(type: ActionType | OwnType) -> ActionType:
+    """Return the kind of action for which an owner sets a permission mode."""
+    if type in OF_PINS:
+        return "pricing.pins"
+    return "lists.change_set" if type == "lists.change_set" else "pricing.change_set"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """`scope` is the search of the cards that the change concerns; without it, the rule's own."""
+
+    place: str
+    op: RuleOp
+    rule_id: int | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    scope: str | None = None
+    type: ActionType = "pricing.change_set"
+
+    @property
+    def is_transition(self) -> bool:
+        """Return whether the change enables or disables a rule."""
+        return self.op in ("enable", "disable") or (
+            self.op == "update" and "enabled" in self.values
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PinChange:
+    """`price` is as it was sent; None removes the pin."""
+
+    place: str
+    op: Literal["set", "remove"]
+    marketplace_id: int
+    price: Any = None
+    type: ActionType = "pricing.pins"
+
+
+@dataclass(frozen=True, slots=True)
+class ListChange:
+    """A list is named by its id or, also if this plan creates it, by its name."""
+
+    place: str
+    op: ListOp
+    list_id: int | None = None
+    name: Any = None
+    selection: Selection | None = None
+    type: ActionType = "lists.change_set"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChange:
+    """An action of a write outside plans, with the body that it was sent with."""
+
+    place: str
+    type: OwnType
+    op: str
+    body: Mapping[str, Any]
+
+
+Change = RuleChange | PinChange | ListChange | OwnChange
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The changes, in the order in which they are carried out."""
+
+    changes: tuple[Change, ...]
+    types: frozenset[ActionType]
+
+    @property
+    def rules(self) -> list[RuleChange]:
+        return [change for change in self.changes if isinstance(change, RuleChange)]
+
+    @property
+    def pins(self) -> list[PinChange]:
+        return [change for change in self.changes if isinstance(change, PinChange)]
+
+    @property
+    def lists(self) -> list[ListChange]:
+        return [change for change in self.changes if isinstance(change, ListChange)]
+
+    @property
+    def are_in_run(self) -> bool:
+        """Return whether a pricing run has all that they write: no card, pin, list or setting."""
+        kinds = {change.type for change in self.changes if not isinstance(change, RuleChange)}
+        return bool(self.changes) and kinds <= _IN_RUN
+
+    @property
+    def own(self) -> list[OwnChange]:
+        return [change for change in self.changes if isinstance(change, OwnChange)]
+
+
+def kept_actions(actions: Any) -> Actions:
+    """Read the actions of a kept plan, which may be a write outside plans."""
+    changes: list[Change] = []
+    plain = []
+    for place, action in enumerate(actions):
+        if action["type"] in get_args(OwnType):
+            where = f"actions[{place}]"
+            changes.append(OwnChange(where, action["type"], action["op"], action))
+        else:
+            plain.append(action)
+    if not plain:
+        return Actions(tuple(changes), frozenset())
+    read = read_actions(plain)
+    return Actions((*read.changes, *changes), read.types)
+
+
+_Few = msgspec.Meta(max_length=limits.PLAN_CHANGES)
+_Pinned = msgspec.Meta(max_length=limits.PLAN_PINS)
+
+
+class _Order(msgspec.Struct):
+    ids: Annotated[list[Id], msgspec.Meta(max_length=limits.RULES)]
+
+
+class RuleAction(msgspec.Struct):
+    op: RuleOp
+    rule_id: Id | None = None
+    set: Annotated[dict[str, Any], Like(RuleFields)] | None = None
+    """The fields of the rule to set"""
+    scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
+    """The cards to judge overlap by, as a search; by default the rule's own"""
+
+    def at(self, place: str) -> RuleChange:
+        op, values = self.op, self.set or {}
+        if op in ("create", "update", "reorder") and not values:
+            raise _refuse(f"{place}.set", "is missing")
+        if op in ("enable", "disable", "delete") and values:
+            raise _refuse(f"{place}.set", f"does not belong to {op}")
+        if op == "reorder":
+            values = {"ids": read(values, _Order, f"{place}.set").ids}
+        elif op == "create" and self.scope is not None:
+            values = {"query": self.scope} | values
+        elif op != "create" and self.rule_id is None:
+            raise _refuse(f"{place}.rule_id", "is missing; it must be an ID")
+        rule_id = None if op in ("create", "reorder") else self.rule_id
+        return RuleChange(place, op, rule_id, values, self.scope)
+
+
+class RuleActions(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
+    changes: Annotated[list[RuleAction], _Few]
+    """The changes of rules, in order"""
+
+    def at(self, where: str) -> list[Change]:
+        return [one.at(f"{where}.changes[{n}]") for n, one in enumerate(self.changes)]
+
+
+class PinAction(msgspec.Struct):
+    marketplace_id: Id
+    price: Annotated[Any, Like(Dollars, needed=True)] = None
+    """The price that rules leave alone, in USD"""
+
+
+class PinActions(msgspec.Struct, tag_field="type", tag="pricing.pins"):
+    set: Annotated[list[PinAction], _Pinned] | None = None
+    """The pins to set"""
+    remove: Annotated[list[Id], _Pinned] | None = None
+    """The cards whose pin is removed"""
+
+    def at(self, where: str) -> list[Change]:
+        found = [
+            *(
+                PinChange(f"{where}.set[{n}]", "set", pin.marketplace_id, pin.price)
+                for n, pin in enumerate(self.set or ())
+            ),
+            *(
+                PinChange(f"{where}.remove[{n}]", "remove", id)
+                for n, id in enumerate(self.remove or ())
+            ),
+        ]
+        if len({pin.marketplace_id for pin in found}) < len(found):
+            raise _refuse(where, "must name each card once")
+        return list(found)
+
+
+class NamedList(msgspec.Struct):
+    id: Id
+    name: str | None = None
+
+
+class ListEntries(Selection):
+    id: Id | None = None
+    """The list, by its id"""
+    list: str | None = None
+    """The list, by its id or name"""
+
+
+class NewList(msgspec.Struct):
+    name: str
+
+
+class ListActions(msgspec.Struct, tag_field="type", tag="lists.change_set"):
+    """A list that is created may be given by its name alone, one that is deleted by its id."""
+
+    create: Annotated[list[Annotated[Any, Like(str | NewList)]], _Few] | None = None
+    """The lists to make"""
+    rename: Annotated[list[NamedList], _Few] | None = None
+    """The lists to rename"""
+    add: Annotated[list[ListEntries], _Few] | None = None
+    """The cards to add to lists"""
+    remove: Annotated[list[ListEntries], _Few] | None = None
+    """The cards to take off lists"""
+    delete: Annotated[list[Id | NamedList], _Few] | None = None
+    """The lists to delete"""
+
+    def at(self, where: str) -> list[Change]:
+        ops: tuple[ListOp, ...] = ("create", "rename", "add", "remove", "delete")
+        return [
+            _list_change(op, item, f"{where}.{op}[{n}]")
+            for op in ops
+            for n, item in enumerate(getattr(self, op) or ())
+        ]
+
+
+def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
+    match item:
+        case ListEntries(id=None, list=None):
+            raise _refuse(place, "must name its list by id, or by list, the list's name")
+        case ListEntries():
+            return ListChange(place, op, item.id, item.list, item)
+        case NamedList():
+            return ListChange(place, op, item.id, item.name)
+        case int() if op == "delete":
+            return ListChange(place, op, item)
+    return ListChange(place, op, name=item.get("name") if isinstance(item, dict) else item)
+
+
+PlanActions = Annotated[
+    list[RuleActions | PinActions | ListActions],
+    msgspec.Meta(min_length=1, max_length=limits.PLAN_ACTIONS),
+]
+
+
+def read_actions(actions: Any) -> Actions:
+    """Raises InvalidPayload or TransitionMatrixTooLarge."""
+    changes: list[Change] = []
+    types: set[ActionType] = set()
+    priced = 0
+    for place, action in enumerate(read(actions, PlanActions, "actions")):
+        where = f"actions[{place}]"
+        found = action.at(where)
+        if not found:
+            raise _refuse(where, "must change something")
+        changes += found
+        types.add(cast(ActionType, action.__struct_config__.tag))
+        priced += len(found) if isinstance(action, RuleActions) else isinstance(action, PinActions)
+    whole = Actions(tuple(changes), frozenset(types))
+    if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
+        raise errors.TransitionMatrixTooLarge(
+            f"the plan enables or disables a rule and has {priced} pricing actions: send at most {limits.TRANSITION_ACTIONS}, and put the others in another plan"
+        )
+    return whole
+
+
+def _refuse(place: str, why: str) -> errors.InvalidPayload:
+    return errors.InvalidPayload(f"{place}: {why}")

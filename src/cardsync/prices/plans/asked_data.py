@@ -1,0 +1,99 @@
+"""Says which of a shop's data the rules and promotions ask, by their parsed queries and their
+fields: whoever writes such data writes prices. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+from cardsync.prices.engine.rules import Rule
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import terms
+
+Data = Literal[
+    # Of uploads and the agent's reports, and what pricing itself writes.
+    "uploads", "prices", "reviews",
+    # What members, keys and tokens write, too.
+    "products", "pins", "lists", "costs", "places", "counts", "market", "orders",
+]  # fmt: skip
+OF_FIELDS: Final[Mapping[str, Data]] = {
+    **dict.fromkeys(("name", "number", "game", "rarity", "cond", "printing", "lang"), "uploads"),
+    **dict.fromkeys(("market", "low", "lowship", "direct", "qty", "id", "sku"), "uploads"),
+    "set": "products",
+    "v": "uploads",
+    **dict.fromkeys(("price", "target", "change"), "prices"),
+    **dict.fromkeys(("cost", "margin", "age"), "costs"),
+    "unsold": "orders",
+    "list": "lists",
+    **dict.fromkeys(("unshelved", "box", "loc"), "places"),
+    # Queries of rules cannot use it.
+    "rule": "prices",
+}
+OF_FLAGS: Final[Mapping[str, Data]] = {
+    **dict.fromkeys(("gone", "active", "custom", "sealed", "foil", "stamped"), "uploads"),
+    **dict.fromkeys(("confirmed", "in-flux", "dropped", "moved"), "uploads"),
+    **dict.fromkeys(("priced", "unpriced", "underpriced", "overpriced"), "prices"),
+    **dict.fromkeys(("held", "capped", "stuck"), "reviews"),
+    **dict.fromkeys(("unshelved", "location-drift"), "places"),
+    "pinned": "pins",
+    "review": "products",
+    "audit": "counts",
+}
+OF_THINGS: Final[Mapping[str, Data]] = {
+    "photo": "uploads",
+    "list": "lists",
+    "rule": "prices",
+    "receipt": "prices",
+    "location": "places",
+    "cost": "costs",
+}
+# The fields of a rule that ask more than its own numbers; sources are looked at by their names.
+OF_RULES: Final[Mapping[str, tuple[Data, ...]]] = {
+    "floor_cost_bp": ("costs",),
+    "stale": ("orders",),
+    "velocity_boost_enabled": ("orders",),
+    "market_gate": ("market", "products"),
+    "undercut_up_bp": ("market", "products"),
+}
+_ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
+
+
+def asked_of(run: Run) -> frozenset[Data]:
+    """Return what the rules and promotions ask, those that are switched off included."""
+    queries = [*(rule.query for rule in run.rules), *(sale.query for sale in run.sales)]
+    costs: Data = "costs"
+    by_cost = {costs for sale in run.sales if sale.floor_cost_bp is not None}
+    by_rules = {data for rule in run.rules for data in _asked_by_rule(rule)}
+    return asked_by(queries) | by_rules | by_cost
+
+
+def asked_by(queries: Iterable[str]) -> frozenset[Data]:
+    return frozenset(data for query in set(queries) for data in _asked_by_query(query))
+
+
+def _asked_by_query(query: str) -> Iterator[Data]:
+    try:
+        found = [*terms(parse(query))] if query else []
+    except QueryError:
+        # It selects nothing, whatever is written.
+        return
+    for term in found:
+        if term.field == "is":
+            yield from (OF_FLAGS[str(value)] for value in term.values)
+        elif term.field == "has":
+            yield from (OF_THINGS[str(value)] for value in term.values)
+        else:
+            yield OF_FIELDS[term.field]
+
+
+def _asked_by_rule(rule: Rule) -> Iterator[Data]:
+    for field, asked in OF_RULES.items():
+        value = getattr(rule, field)
+        # A floor of 0 above the cost is one.
+        if value is not None and value is not False:
+            yield from asked
+    if "sales_anchor" in rule.sources:
+        yield from _ANCHOR

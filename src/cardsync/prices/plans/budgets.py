@@ -1,0 +1,87 @@
+"""Sums up how much of the loss limits keys, tokens and the automatic mode have used within the last
+hour, day and week.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.platform.money import to_units
+from cardsync.prices.loss import loss_limits as loss
+from cardsync.prices.loss.moves import past_moves
+from cardsync.prices.plans.price_effect import shop_value
+
+_PRICES = """
+    SELECT id, (coalesce(target_price, price) * 10000)::bigint AS price FROM card
+     WHERE seller_id = :seller AND id = ANY (:ids) AND coalesce(target_price, price) IS NOT NULL
+"""
+
+
+class Used(msgspec.Struct):
+    """The used parts of the limits: basis points of the card that moved furthest within an hour and
+    a day, of the value of the cards touched within the hour, and dollars of the week's budget.
+    """
+
+    card_hour_bp: int
+    card_day_bp: int
+    hour_value_bp: int
+    week_units: int
+    week_budget_units: int
+
+
+async def used(session: AsyncSession, seller_id: int, now: datetime) -> Used:
+    account = await session.get_one(Account, seller_id)
+    past = await past_moves(session, seller_id, now)
+    found = await session.execute(text(_PRICES), {"seller": seller_id, "ids": past["id"].to_list()})
+    prices = pl.DataFrame(
+        [tuple(row) for row in found], schema={"id": pl.Int64, "price": pl.Int64}, orient="row"
+    )
+    budget = account.loss_budget
+    whole = (await shop_value(session, seller_id)).listed
+    return used_of(
+        past.join(prices, on="id"),
+        whole * loss.BUDGET_BP // loss.WHOLE_BP if budget is None else to_units(budget),
+    )
+
+
+def used_of(past: pl.DataFrame, budget: int) -> Used:
+    """Return the used parts; `past` has `loss_limits.PAST` and each card's price. Pure."""
+    worst = {
+        span: max((_furthest_bp(past, f"{span}_{side}") for side in loss.SIDES), default=0)
+        for span in ("hour", "day")
+    }
+    return Used(
+        card_hour_bp=worst["hour"],
+        card_day_bp=worst["day"],
+        hour_value_bp=max(_fallen_bp(past, f"hour_{side}") for side in loss.SIDES),
+        week_units=max(_lost(past, f"week_{side}") for side in loss.SIDES),
+        week_budget_units=budget,
+    )
+
+
+def _furthest_bp(past: pl.DataFrame, name: str) -> int:
+    """Cards that never cost more than a dollar are bound by the other limits only."""
+    moved, base = pl.col(name), pl.col("price") - pl.col(name)
+    dear = past.filter(pl.max_horizontal("price", base) > loss.CHEAP, base > 0, moved != 0)
+    return int(dear.select((moved.abs() * loss.WHOLE_BP // base).max()).item() or 0)
+
+
+def _fallen_bp(past: pl.DataFrame, name: str) -> int:
+    touched = past.filter(pl.col(name) != 0)
+    copies = pl.col("quantity").cast(pl.Int128)
+    before, fallen = touched.select(
+        ((pl.col("price") - pl.col(name)) * copies).sum(),
+        (pl.max_horizontal(-pl.col(name), 0) * copies).sum().alias("fallen"),
+    ).row(0)
+    return int(fallen * loss.WHOLE_BP // before) if before > 0 else 0
+
+
+def _lost(past: pl.DataFrame, name: str) -> int:
+    lost = pl.max_horizontal(-pl.col(name), 0) * pl.col("quantity").cast(pl.Int128)
+    return int(past.select(lost.sum()).item())

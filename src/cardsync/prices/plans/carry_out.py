@@ -1,0 +1,360 @@
+"""Carries out the actions of a plan through the operations that the API has. A change that is
+refused refuses the plan: its error names the change's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.money import dollars
+from cardsync.platform.plurals import counted
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans import lot_changes
+from cardsync.prices.plans.actions import (
+    Actions,
+    Change,
+    ListChange,
+    OwnChange,
+    OwnType,
+    PinChange,
+    RuleChange,
+)
+from cardsync.prices.rollback import prepare, words
+from cardsync.prices.rollback.scope import diff_of
+from cardsync.prices.rule_tests.saves import judged_together
+from cardsync.prices.rules import pin_many, rule_sets, sale_sets
+from cardsync.prices.runs import reprice
+from cardsync.stock.cards.bulk_selection import Selection
+from cardsync.stock.lists import entries, seller_lists
+from cardsync.stock.quick_add.publish_drafts import publish
+from cardsync.stock.search.known_names import name_key
+
+_OF_RULES: Final = ("pricing.change_set", "pricing.preset")
+_NAMED: Final = 3
+
+
+class Done(NamedTuple):
+    """The result of one change; `id` names the rule, the card or the list."""
+
+    place: str
+    type: str
+    op: str
+    id: int | None
+    summary: str
+    # Cards that were put on a list or taken off it.
+    cards: int = 0
+
+
+async def carry_out(
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    settings: Settings,
+) -> list[Done]:
+    """Do every change in its order; rule tests judge the rules after the last one. Raises what the
+    operations raise, with the change's place.
+    """
+    done = []
+    try:
+        async with judged_together(session, caller, now, beside=actions.are_in_run):
+            for change in actions.changes:
+                try:
+                    done.append(await _one(session, caller, change, now, settings))
+                except errors.WithStatus:
+                    raise
+                except errors.Problem as e:
+                    raise type(e)(f"{change.place}: {e}") from e
+            await session.flush()
+    except errors.RuleTestsFailed as e:
+        raise errors.RuleTestsFailed(f"{_places(actions)}: {e}") from e
+    return done
+
+
+def _places(actions: Actions) -> str:
+    places = [one.place for one in actions.changes if one.type in _OF_RULES]
+    rest = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return ", ".join(places[:_NAMED]) + rest
+
+
+async def _one(
+    session: AsyncSession,
+    caller: Caller,
+    change: Change,
+    now: datetime,
+    settings: Settings,
+) -> Done:
+    match change:
+        case RuleChange():
+            return await _rule(session, caller, change, now)
+        case PinChange():
+            return await _pin(session, caller, change, now)
+        case ListChange():
+            return await _list(session, caller, change, now, settings.read_seconds)
+        case OwnChange():
+            id, summary = await _OWN[change.type](session, caller, change, now, settings)
+            return Done(change.place, change.type, change.op, id, summary)
+
+
+async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> Done:
+    def done_with(id: int | None, summary: str) -> Done:
+        return Done(change.place, change.type, change.op, id, summary)
+
+    if change.op == "create":
+        row, _ = await rule_sets.create(session, caller, change.values, now)
+        return done_with(row.id, f"Rule “{row.name}” created.")
+    if change.op == "reorder":
+        rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
+        return done_with(None, f"The {len(rows)} rules are in a new order.")
+    assert change.rule_id is not None
+    if change.op == "delete":
+        row = await rule_sets.read_one(session, caller, change.rule_id)
+        await rule_sets.remove(session, caller, change.rule_id, now)
+        await session.flush()
+        return done_with(change.rule_id, f"Rule “{row.name}” deleted.")
+    switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
+    values = switched.get(change.op, change.values)
+    row, _ = await rule_sets.change(session, caller, change.rule_id, values, now)
+    how = "changed: " + ", ".join(values) if change.op == "update" else f"{change.op}d"
+    return done_with(change.rule_id, f"Rule “{row.name}” is {how}.")
+
+
+async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: datetime) -> Done:
+    id = change.marketplace_id
+    if change.op == "set":
+        price = await sale_sets.pin(session, caller, id, {"price": change.price}, now)
+        summary = f"Card {id} pinned at {dollars(price)}."
+    else:
+        await sale_sets.unpin(session, caller, id, now)
+        summary = f"Card {id} unpinned."
+    return Done(change.place, change.type, change.op, id, summary)
+
+
+OwnDone = tuple[int | None, str]
+
+
+async def _sale(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    id = change.body.get("id", 0)
+    if change.op == "delete":
+        await sale_sets.remove_sale(session, caller, id, now)
+        return id, f"Promotion {id} deleted."
+    values = change.body["set"]
+    if change.op == "create":
+        row = await sale_sets.create_sale(session, caller, values, now)
+        return row.id, f"Promotion “{row.name}” created."
+    row = await sale_sets.change_sale(session, caller, id, values, now)
+    return id, f"Promotion “{row.name}” changed: {', '.join(values)}."
+
+
+async def _preset(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    saved = await rule_sets.apply_preset(session, caller, change.body["preset"], now)
+    return saved.row.id, f"Preset {change.body['preset']} is now the default rule."
+
+
+async def _settings(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    values = change.body["set"]
+    await sale_sets.change_settings(session, caller, values, now)
+    return None, f"Limits and fees changed: {', '.join(values)}."
+
+
+async def _pin_many(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    settings: Settings,
+) -> OwnDone:
+    selection = msgspec.convert(change.body["selection"], Selection)
+    write = pin_many.pin_many if change.op == "pin" else pin_many.unpin_many
+    pinned = await write(session, caller, selection, now, settings)
+    return None, f"{counted(pinned.changed, 'card is', 'cards are')} {change.op}ned."
+
+
+async def _reprice(
+    session: AsyncSession,
+    caller: Caller,
+    _: OwnChange,
+    now: datetime,
+    __: Settings,
+) -> OwnDone:
+    run_id = await reprice.request(session, caller, now)
+    return run_id, f"Pricing run {run_id} starts."
+
+
+async def _rollback(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    settings: Settings,
+) -> OwnDone:
+    scope = change.body["scope"]
+    cards, _ = await diff_of(session, caller.seller_id, scope)
+    lasts = timedelta(seconds=settings.rollback_seconds)
+    rollback, _ = await prepare.request(session, caller, scope, cards, now, lasts)
+    return rollback.id, words.asked(scope, cards)
+
+
+async def _publish(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    entries, task_id = await publish(session, caller, change.body["ids"], now)
+    return task_id, f"{counted(len(entries), 'listing', 'listings')} published."
+
+
+async def _lots(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    return await lot_changes.carry_out(session, caller, change.body, now)
+
+
+_OWN: Final[
+    Mapping[
+        OwnType,
+        Callable[[AsyncSession, Caller, OwnChange, datetime, Settings], Awaitable[OwnDone]],
+    ]
+] = {
+    "pricing.sales": _sale,
+    "pricing.preset": _preset,
+    "pricing.settings": _settings,
+    "pricing.pin_many": _pin_many,
+    "pricing.reprice": _reprice,
+    "pricing.rollback": _rollback,
+    "quick_add.publish": _publish,
+    "lots": _lots,
+}
+ListDone = tuple[int, str, int]
+
+
+async def _list(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
+) -> Done:
+    doing: dict[str, Callable[..., Awaitable[ListDone]]] = {
+        "create": _create_list,
+        "rename": _rename_list,
+        "delete": _delete_list,
+        "add": _add_cards,
+        "remove": _remove_cards,
+    }
+    id, summary, cards = await doing[change.op](session, caller, change, now, seconds)
+    return Done(change.place, change.type, change.op, id, summary, cards)
+
+
+async def _create_list(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
+) -> ListDone:
+    made = await seller_lists.create_list(session, caller, change.name, now)
+    return made.id, f"List “{made.name}” created.", 0
+
+
+async def _rename_list(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
+) -> ListDone:
+    id = change.list_id or 0
+    named = await seller_lists.rename_list(session, caller, id, change.name, now)
+    return id, f"List {id} renamed “{named.name}”.", 0
+
+
+async def _delete_list(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
+) -> ListDone:
+    id = change.list_id or 0
+    await seller_lists.delete_list(session, caller, id, now)
+    return id, f"List {id} deleted.", 0
+
+
+async def _add_cards(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
+) -> ListDone:
+    id = await _list_of(session, caller, change)
+    assert change.selection is not None
+    added = await entries.add_cards(session, caller, id, change.selection, now, seconds)
+    rest = ", which is then full" if added.truncated else ""
+    return (
+        id,
+        f"{added.added} of {counted(added.requested, 'card', 'cards')} added to list {id}{rest}.",
+        added.added,
+    )
+
+
+async def _remove_cards(
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
+) -> ListDone:
+    id = await _list_of(session, caller, change)
+    assert change.selection is not None
+    removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
+    return id, f"{counted(removed, 'card is', 'cards are')} removed from list {id}.", removed
+
+
+async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:
+    """Raises NotFound."""
+    if change.list_id is not None:
+        return change.list_id
+    id = await session.scalar(
+        text(
+            "SELECT id FROM card_list"
+            " WHERE seller_id = :seller AND name_key = :key AND deleted_at IS NULL"
+        ),
+        {"seller": caller.seller_id, "key": name_key(change.name)},
+    )
+    if id is None:
+        raise errors.NotFound(f"there is no list {change.name!r}")
+    return int(id)

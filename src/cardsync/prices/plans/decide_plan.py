@@ -1,0 +1,130 @@
+"""Applies or declines a plan that waits, by a member's click. It is applied only if all that it
+builds on is as it was shown.
+
+A plan that drifted is kept as a new revision, which takes a new click. Two clicks at once apply a
+plan once: they go one after the other, under the lock of the seller's state row.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.platform import errors
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.actions import kept_actions
+from cardsync.prices.plans.basis import drifted
+from cardsync.prices.plans.feed_entries import note_plan
+from cardsync.prices.plans.models import AgentPlan
+from cardsync.prices.plans.new_plans import apply_clicked, count_applied, take_over
+from cardsync.prices.plans.risk import Size
+from cardsync.prices.plans.try_plan import Judged, judge
+
+WAITING = ("pending_review", "drifted", "refused_by_limit")
+"""Plans in these states take a click; a limit that refuses a plan is lifted by it."""
+
+
+async def confirm(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    plan_id: int,
+    revision: int | None,
+    now: datetime,
+) -> AgentPlan:
+    """Apply the plan, of the revision that the member saw. Raises NotFound, PlanNotWaiting."""
+    plan = await _waiting(session, caller, plan_id, now)
+    if plan.status in ("applied", "expired"):
+        return plan
+    if plan.status not in WAITING:
+        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: send it again as a new one")
+    if revision is not None and revision != plan.revision:
+        # Another click found the drift: this member has not seen it.
+        return plan
+    judged = await _look_again(session, caller, settings, plan, now)
+    if judged is None:
+        note_plan(session, caller, plan, now)
+        return plan
+    await apply_clicked(session, caller, settings, plan, now)
+    await count_applied(session, caller, judged, now)
+    plan.decided_at, plan.decided_by = now, caller.actor
+    await session.flush()
+    note_plan(session, caller, plan, now)
+    return plan
+
+
+async def decline(session: AsyncSession, caller: Caller, plan_id: int, now: datetime) -> AgentPlan:
+    """Raises NotFound, PlanNotWaiting."""
+    plan = await _waiting(session, caller, plan_id, now)
+    if plan.status in ("declined", "expired"):
+        return plan
+    if plan.status not in WAITING:
+        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: it cannot be declined")
+    plan.status, plan.decided_at, plan.decided_by = "declined", now, caller.actor
+    await session.flush()
+    note_plan(session, caller, plan, now)
+    return plan
+
+
+async def _waiting(session: AsyncSession, caller: Caller, plan_id: int, now: datetime) -> AgentPlan:
+    """Return the plan, ours until the transaction ends, and expired if its time has passed.
+    Raises SessionRequired, NotFound.
+    """
+    if caller.member_id is None:
+        raise errors.SessionRequired
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    plan = await plan_of(session, caller.seller_id, plan_id)
+    if plan.status in WAITING and plan.expires_at <= now:
+        plan.status, plan.decided_at = "expired", plan.expires_at
+        await session.flush()
+        note_plan(session, caller, plan, now)
+    return plan
+
+
+async def plan_of(session: AsyncSession, seller_id: int, plan_id: int) -> AgentPlan:
+    """Raises NotFound."""
+    statement = select(AgentPlan).where(AgentPlan.seller_id == seller_id, AgentPlan.id == plan_id)
+    plan = await session.scalar(statement.execution_options(populate_existing=True))
+    if plan is None:
+        raise errors.NotFound(f"there is no plan {plan_id}")
+    return plan
+
+
+async def _look_again(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    plan: AgentPlan,
+    now: datetime,
+) -> Judged | None:
+    """Judge the plan again; where anything drifted, the plan says what, and keeps waiting: None."""
+    actions = kept_actions(plan.actions)
+    was = msgspec.convert(plan.size, Size)
+    try:
+        judged = await judge(session, caller, actions, now, settings)
+    except (errors.ServiceUnavailable, errors.MutexHeld):
+        raise
+    except errors.Problem as e:
+        await session.refresh(plan)
+        found = [f"The plan cannot be applied as things are now: {e}."]
+        if plan.drift != found:
+            plan.revision += 1
+        plan.status, plan.drift, plan.error = "drifted", found, str(e)
+        return None
+    # An operation may have made the session forget what it read.
+    await session.refresh(plan)
+    found = drifted(plan.basis, judged.basis, was, judged.size)
+    if not found:
+        # The last look is what the click applies.
+        plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
+        return judged
+    plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
+    take_over(plan, judged)
+    plan.error = None
+    return None

@@ -1,0 +1,79 @@
+"""Returns the cards that a plan moves furthest, each with its prices and the reason, as the page of
+the plan shows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.limits import PLAN_CARDS_SHOWN
+from cardsync.platform.money import dollars_or_none
+from cardsync.prices.engine import engine
+from cardsync.prices.inputs.cards_to_price import Stock
+from cardsync.prices.plans.measure_write import Weighed
+from cardsync.prices.plans.price_effect import reach_by_id, read_cards
+from cardsync.prices.preview.preview import reason_of
+
+_CARDS = """
+    SELECT id, product_name, set_name, condition_label FROM card
+     WHERE seller_id = :seller AND id = ANY (:ids)
+"""
+
+
+async def largest_moves(
+    session: AsyncSession,
+    seller_id: int,
+    weighed: Weighed[Any],
+    now: datetime,
+) -> list[dict[str, Any]]:
+    """Return `shown.CardMove` as JSON, the largest move of the listed value first, while the write
+    is done.
+    """
+    if weighed.moved is None or weighed.moved.is_empty():
+        return []
+    rows = await asyncio.to_thread(_furthest, weighed.moved)
+    ids = [row["id"] for row in rows]
+    reasons = {}
+    if weighed.by_rules:
+        after = await read_cards(session, seller_id, reach_by_id(ids), now)
+        reasons = await asyncio.to_thread(_reasons, after)
+    found = await session.execute(text(_CARDS), {"seller": seller_id, "ids": ids})
+    named = {card.id: card for card in found}
+    return [
+        {
+            "marketplace_id": row["marketplace_id"],
+            "product_name": named[row["id"]].product_name,
+            "set_name": named[row["id"]].set_name,
+            "condition": named[row["id"]].condition_label,
+            "quantity": row["quantity"],
+            "price_before": dollars_or_none(row["today"]),
+            "price_after": dollars_or_none(row["today_after"]),
+            "price_in_the_end": dollars_or_none(row["worst_after"]),
+            "reason": reasons.get(row["id"]),
+        }
+        for row in rows
+    ]
+
+
+def _furthest(moved: pl.DataFrame) -> list[dict[str, Any]]:
+    steps = [
+        (pl.col(f"{side}_after").fill_null(0) - pl.col(side).fill_null(0)).abs()
+        for side in ("today", "worst")
+    ]
+    value = pl.max_horizontal(steps) * pl.max_horizontal("quantity", 1)
+    ordered = moved.sort([value, "marketplace_id"], descending=[True, False])
+    return ordered.head(PLAN_CARDS_SHOWN).to_dicts()
+
+
+def _reasons(after: Stock) -> dict[int, str]:
+    cards = after.cards.with_columns(quantity=pl.max_horizontal("quantity", 1))
+    run = after.run
+    out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
+    found = out.with_columns(id=cards["id"]).to_dicts()
+    return {row["id"]: reason_of(row, run) for row in found}

@@ -1,0 +1,95 @@
+"""Lots that a key writes, as an action of a plan: what cards cost decides floors, so a write beyond
+the loss limits waits for a member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.sales.lots import write_lots
+from cardsync.sales.lots.add_lots import NewLot
+from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, today_of
+from cardsync.sales.lots.lot_csv import read_lots
+from cardsync.sales.lots.models import Lot
+
+Action = dict[str, Any]
+
+
+class _Given(msgspec.Struct):
+    marketplace_id: int
+    quantity: int
+    cost: Decimal | None
+    bought_on: date | None
+
+
+class _Changes(msgspec.Struct, omit_defaults=True):
+    quantity: int | msgspec.UnsetType = msgspec.UNSET
+    cost: Decimal | msgspec.UnsetType | None = msgspec.UNSET
+    bought_on: date | msgspec.UnsetType = msgspec.UNSET
+
+
+def add(lots: Sequence[NewLot]) -> Action:
+    given = [_Given(lot.marketplace_id, lot.quantity, lot.cost, lot.bought_on) for lot in lots]
+    return {"type": "lots", "op": "add", "lots": msgspec.to_builtins(given)}
+
+
+def add_file(body: bytes) -> Action:
+    return {"type": "lots", "op": "add_file", "csv": body.decode(errors="replace")}
+
+
+def correct(lot_id: int, changes: Mapping[str, Any]) -> Action:
+    return {
+        "type": "lots",
+        "op": "correct",
+        "id": lot_id,
+        "set": msgspec.to_builtins(dict(changes)),
+    }
+
+
+def remove(lot_id: int) -> Action:
+    return {"type": "lots", "op": "remove", "id": lot_id}
+
+
+async def cards_of(session: AsyncSession, seller_id: int, body: Mapping[str, Any]) -> list[int]:
+    """Return the marketplace ids of the cards whose lots change."""
+    if "id" in body:
+        own = (Lot.seller_id == seller_id) & (Lot.id == body["id"])
+        return list(await session.scalars(select(Lot.marketplace_id).where(own)))
+    if body["op"] == "add":
+        return [lot["marketplace_id"] for lot in body["lots"]]
+    return [lot.marketplace_id for lot in read_lots(body["csv"].encode(), date.max).lots]
+
+
+async def carry_out(
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+) -> tuple[int | None, str]:
+    """Do what the action says; return the lot's id, if it is one, and a sentence. Raises what the
+    operations raise.
+    """
+    match body["op"]:
+        case "add":
+            given = msgspec.convert(body["lots"], list[_Given])
+            lots = hand_lots(caller, [msgspec.structs.astuple(lot) for lot in given], now)
+            made = await write_lots.add_by_hand(session, caller, lots, now)
+            return None, f"{len(made)} lots added."
+        case "add_file":
+            file = body["csv"].encode()
+            rows = read_lots(file, today_of(caller, now))
+            count, _ = await write_lots.add_by_file(session, caller, file, rows, now)
+            return None, f"{count} lots added from a file."
+        case "correct":
+            changes = msgspec.structs.asdict(msgspec.convert(body["set"], _Changes))
+            given_fields = {n: value for n, value in changes.items() if value is not msgspec.UNSET}
+            fields = changed_fields(caller, given_fields, now)
+            await write_lots.correct(session, caller, body["id"], fields, now)
+            return body["id"], f"Lot {body['id']} corrected."
+    await write_lots.remove(session, caller, body["id"], now)
+    return body["id"], f"Lot {body['id']} removed."

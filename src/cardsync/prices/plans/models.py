@@ -1,0 +1,79 @@
+"""Tables of plans: `agent_plan` (the proposals of assistants and their outcomes) and
+`plan_permission` (the kinds of action that a credential may do without a member's click).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, Base, Moment
+
+Outcome = Literal[
+    "applied",
+    "previewed",
+    "pending_review",
+    "refused_by_grant",
+    "refused_by_limit",
+    "drifted",
+    "declined",
+    "expired",
+]
+
+
+class AgentPlan(Base):
+    """`status` is an `Outcome`; amounts are ten-thousandths of a dollar."""
+
+    __tablename__ = "agent_plan"
+    __table_args__ = (
+        Index(
+            "uq_agent_plan_key",
+            "seller_id",
+            "plan_key",
+            unique=True,
+            postgresql_where=text("plan_key IS NOT NULL"),
+        ),
+        Index("ix_agent_plan_applied", "seller_id", "applied_at"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    plan_key: Mapped[str | None] = mapped_column(Text)
+    # The digest of the body: the same key with another body is refused.
+    body_sha256: Mapped[str] = mapped_column(Text)
+    actor: Mapped[str] = mapped_column(Text)
+    status: Mapped[Outcome] = mapped_column(Text)
+    risk: Mapped[str | None] = mapped_column(Text)
+    actions: Mapped[list[Any]] = mapped_column(JSONB)
+    # The state of the named things when the plan was judged, and the size of the change.
+    basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    # The cards that it moves furthest (`shown.CardMove`).
+    cards: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    # A click names the revision that the member saw.
+    revision: Mapped[int] = mapped_column(Integer, server_default="1")
+    limit_name: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(Text)
+    expected_status: Mapped[Outcome | None] = mapped_column(Text)
+    clicked: Mapped[bool] = mapped_column(server_default=FALSE)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(Moment)
+    decided_at: Mapped[datetime | None] = mapped_column(Moment)
+    decided_by: Mapped[str | None] = mapped_column(Text)
+    applied_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class PlanPermission(Base):
+    """A mode that the owner set; where there is no row, the credential's default holds."""
+
+    __tablename__ = "plan_permission"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    credential: Mapped[str] = mapped_column(Text, primary_key=True)
+    action_type: Mapped[str] = mapped_column(Text, primary_key=True)
+    mode: Mapped[str] = mapped_column(Text)
+    updated_at: Mapped[datetime] = mapped_column(Moment)

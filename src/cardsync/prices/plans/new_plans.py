@@ -1,0 +1,248 @@
+"""Judges and keeps a proposed plan, for POST /api/v1/agent/plans. It is applied at once only where
+the permission modes and the limits allow it.
+
+Plans of a seller go one at a time, under the lock of the seller's state row, so that a plan_key is
+used once and the falls of an hour add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.platform import errors, limits
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import read
+from cardsync.platform.settings import Settings
+from cardsync.prices.loss.moves import record, take_back
+from cardsync.prices.plans.actions import Actions, PlanActions, kept_actions, read_actions
+from cardsync.prices.plans.basis import basis_of
+from cardsync.prices.plans.carry_out import Done, carry_out
+from cardsync.prices.plans.feed_entries import note_plan
+from cardsync.prices.plans.models import AgentPlan
+from cardsync.prices.plans.modes import Answer, Credential, answer_of_all, credential_of
+from cardsync.prices.plans.permissions import denied_by_owner, modes_of
+from cardsync.prices.plans.risk import (
+    Broken,
+    Risk,
+    Size,
+    broken_limit,
+    confirmation_of,
+    needs_confirmation,
+    risk_of,
+)
+from cardsync.prices.plans.try_plan import Judged, judge, tried
+
+
+class Asked(NamedTuple):
+    plan_key: str | None
+    dry_run: bool
+    actions: Actions
+    given: list[Any]
+    sha256: str
+
+
+class PlanFields(msgspec.Struct):
+    plan_key: Annotated[str, msgspec.Meta(max_length=limits.PLAN_KEY_CHARACTERS)] | None = None
+    dry_run: bool | None = None
+    # Read by themselves: their refusals name each change.
+    actions: Annotated[Any, Like(PlanActions, needed=True)] = None
+
+
+def read_plan(body: Mapping[str, Any]) -> Asked:
+    """Raises InvalidPayload or TransitionMatrixTooLarge."""
+    given = read(body, PlanFields)
+    if given.plan_key is not None and not given.plan_key.strip():
+        raise errors.InvalidPayload("plan_key: must not be blank")
+    found = read_actions(given.actions)
+    return Asked(given.plan_key, bool(given.dry_run), found, given.actions, _digest(given.actions))
+
+
+def _digest(given: list[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
+
+
+def _new_plan(caller: Caller, settings: Settings, given: list[Any], now: datetime) -> AgentPlan:
+    return AgentPlan(
+        seller_id=caller.seller_id,
+        body_sha256=_digest(given),
+        actor=caller.actor,
+        status="refused_by_grant",
+        actions=given,
+        basis={},
+        size={},
+        results=[],
+        drift=[],
+        created_at=now,
+        expires_at=now + timedelta(seconds=settings.plan_seconds),
+    )
+
+
+async def propose_write(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    given: list[Any],
+    size: Size,
+    cards: list[dict[str, Any]],
+    now: datetime,
+) -> AgentPlan:
+    """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
+    same write again waits as the same plan. It was weighed, and taken back.
+    """
+    plan = _new_plan(caller, settings, given, now)
+    earlier = await session.scalar(
+        select(AgentPlan).where(
+            AgentPlan.seller_id == caller.seller_id,
+            AgentPlan.status == "pending_review",
+            AgentPlan.actor == plan.actor,
+            AgentPlan.body_sha256 == plan.body_sha256,
+            AgentPlan.expires_at > now,
+        )
+    )
+    if earlier is not None:
+        return earlier
+    actions = kept_actions(given)
+    basis = await basis_of(session, caller.seller_id, actions, now)
+    results = await tried(session, caller, actions, now, settings)
+    take_over(plan, Judged(size, risk_of(size), basis, results, None, cards, by_rules=False))
+    plan.status, broken = "pending_review", broken_limit(size)
+    if broken is not None:
+        plan.limit_name, plan.error = broken
+    session.add(plan)
+    await session.flush()
+    note_plan(session, caller, plan, now)
+    return plan
+
+
+async def propose(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> AgentPlan:
+    """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
+    ConfirmationNeeded (a member's large plan without `confirm`), and what the operations raise;
+    then nothing is kept, the plan neither.
+    """
+    caller.must_be_owner()
+    asked = read_plan(body)
+    await sync_state.locked(session, caller.seller_id)
+    if asked.plan_key is not None and not asked.dry_run:
+        earlier = await _of_key(session, caller.seller_id, asked)
+        if earlier is not None:
+            return earlier
+    plan = _new_plan(caller, settings, asked.given, now)
+    plan.plan_key = None if asked.dry_run else asked.plan_key
+    credential = credential_of(caller)
+    of_type = await modes_of(session, caller) or {}
+    types = sorted(asked.actions.types)
+    modes = [of_type[type] for type in types if type in of_type]
+    denied = [type for type in types if of_type.get(type) == "deny"]
+    if denied:
+        plan.limit_name = f"{credential}.{denied[0]}"
+        plan.error = denied_by_owner(credential, denied)
+    else:
+        judged = await judge(session, caller, asked.actions, now, settings)
+        free = caller.identity.own_script
+        # An own script is asked where the owner wants to see everything, whatever the risk.
+        risk: Risk = "low" if free else judged.risk
+        permitted: Answer = (
+            answer_of_all(modes, risk, changes=judged.size.changes) if modes else "apply"
+        )
+        asks = credential is None and settings.price_write_limits and not asked.dry_run
+        promotes = any(own.type == "pricing.sales" for own in asked.actions.own)
+        size = msgspec.structs.replace(judged.size, promotes=promotes)
+        if asks and body.get("confirm") is not True and needs_confirmation(size):
+            raise confirmation_of(size)
+        take_over(plan, judged)
+        _decide(plan, None if free else broken_limit(judged.size), permitted, credential)
+        if asked.dry_run:
+            plan.expected_status, plan.status = plan.status, "previewed"
+        elif plan.status == "applied":
+            plan.clicked = credential is None
+            done = await carry_out(session, caller, asked.actions, now, settings)
+            plan.applied_at, plan.results = now, results_of(done)
+            await count_applied(session, caller, judged, now)
+    session.add(plan)
+    await session.flush()
+    note_plan(session, caller, plan, now)
+    return plan
+
+
+async def count_applied(
+    session: AsyncSession, caller: Caller, judged: Judged, now: datetime
+) -> None:
+    """Count an applied plan against the loss limits, or what a member took back by it."""
+    if judged.moved is None or caller.identity.own_script:
+        return
+    if caller.member_id is None:
+        await record(session, caller.seller_id, judged.moved, now)
+    elif judged.by_rules:
+        await take_back(session, caller.seller_id, judged.moved)
+
+
+async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentPlan | None:
+    """Return the plan that the key already made. Raises InvalidPayload for another body."""
+    statement = select(AgentPlan).where(
+        AgentPlan.seller_id == seller_id, AgentPlan.plan_key == asked.plan_key
+    )
+    earlier = (
+        await session.scalars(statement.execution_options(populate_existing=True))
+    ).one_or_none()
+    if earlier is not None and earlier.body_sha256 != asked.sha256:
+        raise errors.InvalidPayload(
+            f"plan_key: it belongs to plan {earlier.id}, which has other actions: send a new key"
+        )
+    return earlier
+
+
+def take_over(plan: AgentPlan, judged: Judged) -> None:
+    plan.risk, plan.basis = judged.risk, judged.basis
+    plan.size = msgspec.to_builtins(judged.size)
+    plan.results, plan.cards = results_of(judged.results), judged.cards
+
+
+def results_of(done: list[Done]) -> list[dict[str, Any]]:
+    return [one._asdict() for one in done]
+
+
+def _decide(
+    plan: AgentPlan, broken: Broken | None, permitted: Answer, credential: Credential | None
+) -> None:
+    """Set the plan's status. What a member sends is a member's click already."""
+    if credential is None:
+        plan.status = "applied"
+        return
+    if broken is not None:
+        plan.limit_name, plan.error = broken
+    if permitted == "ask":
+        plan.status = "pending_review"
+    else:
+        plan.status = "refused_by_limit" if broken is not None else "applied"
+
+
+async def apply_clicked(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    plan: AgentPlan,
+    now: datetime,
+) -> None:
+    """Apply a plan that a member has confirmed."""
+    actions = kept_actions(plan.actions)
+    await session.flush()
+    done = await carry_out(session, caller, actions, now, settings)
+    # An operation may have made the session forget what it read.
+    await session.refresh(plan)
+    plan.clicked, plan.status, plan.applied_at = True, "applied", now
+    plan.results = results_of(done)

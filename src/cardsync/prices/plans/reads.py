@@ -1,0 +1,84 @@
+"""Reads one plan by its id, or a page of them, newest first. A plan whose time has passed reads as
+`expired`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple, get_args
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.prices.plans.decide_plan import WAITING, plan_of
+from cardsync.prices.plans.models import AgentPlan, Outcome
+from cardsync.prices.plans.shown import PlanShown, plan_body
+from cardsync.prices.rollback import words
+from cardsync.prices.rollback.rollbacks import rollback_of
+
+
+class PlanPage(NamedTuple):
+    plans: Sequence[AgentPlan]
+    total: int
+
+
+async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return await plan_of(session, caller.seller_id, plan_id)
+
+
+async def shown(session: AsyncSession, plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    """Return the plan with what became of it: a rollback that was approved goes on by itself."""
+    body = plan_body(plan, origin, now)
+    for result in body.results:
+        if result.type == "pricing.rollback" and result.id is not None:
+            # One that was deleted as old data has only its request's sentence.
+            with suppress(errors.NotFound):
+                result.summary = words.told(await rollback_of(session, plan.seller_id, result.id))
+    return body
+
+
+async def page_of(
+    session: AsyncSession,
+    caller: Caller,
+    status: str | None,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> PlanPage:
+    """Raises InvalidPayload for an unknown status."""
+    caller.must_be_owner()
+    which = [AgentPlan.seller_id == caller.seller_id]
+    if status is not None:
+        which.append(_of_status(status, now))
+    total = await session.scalar(select(func.count()).select_from(AgentPlan).where(*which))
+    statement = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
+    rows = await session.scalars(statement.limit(per_page).offset((page - 1) * per_page))
+    return PlanPage(rows.all(), total or 0)
+
+
+async def waiting(
+    session: AsyncSession, caller: Caller, most: int, now: datetime
+) -> Sequence[AgentPlan]:
+    """Return the plans that take a click, newest first."""
+    caller.must_be_owner()
+    open_plans = select(AgentPlan).where(
+        AgentPlan.seller_id == caller.seller_id,
+        AgentPlan.status.in_(WAITING),
+        AgentPlan.expires_at > now,
+    )
+    return (await session.scalars(open_plans.order_by(AgentPlan.id.desc()).limit(most))).all()
+
+
+def _of_status(status: str, now: datetime) -> ColumnElement[bool]:
+    if status not in get_args(Outcome):
+        raise errors.InvalidPayload(f"status: must be one of {', '.join(get_args(Outcome))}")
+    over = and_(AgentPlan.status.in_(WAITING), AgentPlan.expires_at <= now)
+    if status == "expired":
+        return or_(AgentPlan.status == status, over)
+    return and_(AgentPlan.status == status, ~over)

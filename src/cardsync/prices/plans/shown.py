@@ -1,0 +1,165 @@
+"""The JSON structs of plans and permission modes, and the functions that fill them. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+
+from cardsync.platform import limits
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.prices.plans.actions import ActionType, OwnType
+from cardsync.prices.plans.models import AgentPlan, Outcome
+from cardsync.prices.plans.modes import Mode
+from cardsync.prices.plans.risk import Risk, Size, signed
+
+_MADE = ("applied", "previewed", "pending_review")
+_TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
+
+
+class PlanResult(msgspec.Struct):
+    """`place` is the change's place in the plan; `id` is null for what is not made yet."""
+
+    place: str
+    """The place of the change in the plan"""
+    type: ActionType | OwnType
+    """The type of the action"""
+    op: str
+    id: int | None
+    summary: str
+
+
+class CardMove(msgspec.Struct):
+    """A card that the plan moves. `price_in_the_end` is the price when caps and stale cuts have run
+    their course; `reason` is the step that decides the price, or null where no rule does.
+    """
+
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    condition: str
+    quantity: int
+    price_before: str | None
+    price_after: str | None
+    price_in_the_end: str | None
+    """The price after caps and stale cuts have run their course, in USD"""
+    reason: str | None
+    """The step that decides the price; null: no rule does"""
+
+
+class PlanShown(msgspec.Struct):
+    """`limit` and `error` say why a plan was refused or waits, and what to do; `confirm_url` is
+    where a member decides, as long as one can. `expected_status` is what a dry run would have come
+    to. `cards` are those that the plan moves furthest, as it was judged last.
+    """
+
+    plan_id: int
+    plan_key: str | None
+    status: Outcome
+    """The outcome of the plan"""
+    expected_status: Outcome | None
+    risk: Risk | None
+    cards_affected: int
+    listed_value_before: str
+    listed_value_after: str
+    listed_value_change: str
+    results: list[PlanResult]
+    """The outcome of each change"""
+    cards: list[CardMove]
+    """The cards that it moves furthest"""
+    drift: list[str]
+    revision: int
+    limit: str | None
+    error: str | None
+    confirm_url: str | None
+    actor: str
+    created_at: str
+    expires_at: str
+    decided_at: str | None
+    decided_by: str | None
+    applied_at: str | None
+    actions: list[Any]
+
+
+class Plans(msgspec.Struct):
+    plans: list[PlanShown]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class ModesOfOne(msgspec.Struct, rename={
+    "pricing_change_set": "pricing.change_set",
+    "pricing_pins": "pricing.pins",
+    "lists_change_set": "lists.change_set",
+}):  # fmt: skip
+    pricing_change_set: Mode
+    """For changes of rules"""
+    pricing_pins: Mode
+    """For pins"""
+    lists_change_set: Mode
+    """For changes of lists"""
+
+
+class PlanPermissions(msgspec.Struct):
+    """The modes of API keys and of OAuth tokens: how much they may do without a member's click."""
+
+    key: ModesOfOne
+    """The actions that API keys may take"""
+    token: ModesOfOne
+    """The actions that OAuth tokens may take"""
+
+
+def status_of(plan: AgentPlan, now: datetime) -> Outcome:
+    """Return the plan's present outcome: a plan that waited too long is expired."""
+    if plan.status in _TAKES_A_CLICK and plan.expires_at <= now:
+        return "expired"
+    return plan.status
+
+
+def http_status(plan: AgentPlan, now: datetime) -> int:
+    """Return 201 for what was made, and 200 for refusals."""
+    return 201 if status_of(plan, now) in _MADE else 200
+
+
+def listed_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    """Return a plan of a list, with few of its cards."""
+    body = plan_body(plan, origin, now)
+    body.cards = body.cards[: limits.PLAN_CARDS_LISTED]
+    return body
+
+
+def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    size = msgspec.convert(plan.size, Size)
+    status = status_of(plan, now)
+    waits = status in _TAKES_A_CLICK
+    error = plan.error
+    if status == "pending_review" and error is None:
+        error = "a member has to confirm this plan at confirm_url"
+    return PlanShown(
+        plan_id=plan.id,
+        plan_key=plan.plan_key,
+        status=status,
+        expected_status=plan.expected_status,
+        risk=cast(Risk, plan.risk) if plan.risk else None,
+        cards_affected=size.cards,
+        listed_value_before=signed(size.before),
+        listed_value_after=signed(size.after),
+        listed_value_change=signed(size.after - size.before),
+        results=msgspec.convert(plan.results, list[PlanResult]),
+        cards=msgspec.convert(plan.cards, list[CardMove]),
+        drift=plan.drift,
+        revision=plan.revision or 1,
+        limit=plan.limit_name,
+        error=error,
+        confirm_url=f"{origin}/plans/{plan.id}" if waits else None,
+        actor=plan.actor,
+        created_at=rfc3339(plan.created_at),
+        expires_at=rfc3339(plan.expires_at),
+        decided_at=rfc3339_or_none(plan.decided_at),
+        decided_by=plan.decided_by,
+        applied_at=rfc3339_or_none(plan.applied_at),
+        actions=plan.actions,
+    )

@@ -1,0 +1,165 @@
+"""Judges a plan by trying it: its actions are carried out inside a savepoint, the prices before and
+after are compared, and the savepoint is rolled back. Only the size of the change, its basis and the
+results remain.
+
+The caller holds the seller's state row: rules, pins and prices do not change meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.prices.inputs.rule_queries import need_readable, selections
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.plans.actions import Actions, RuleChange
+from cardsync.prices.plans.basis import Basis, basis_of
+from cardsync.prices.plans.carry_out import Done, carry_out
+from cardsync.prices.plans.largest_moves import largest_moves
+from cardsync.prices.plans.measure_write import weigh
+from cardsync.prices.plans.price_effect import queries_of, reach_of
+from cardsync.prices.plans.risk import Risk, Size, risk_of
+
+
+class Judged(NamedTuple):
+    """`moved` holds the cards whose price would differ, for the loss limits, and `cards` the
+    largest of these moves as a page shows them.
+    """
+
+    size: Size
+    risk: Risk
+    basis: Basis
+    results: list[Done]
+    moved: pl.DataFrame | None
+    cards: list[dict[str, Any]]
+    by_rules: bool
+
+
+async def judge(
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    settings: Settings,
+) -> Judged:
+    """Raises what the operations raise, and OverlappingRuleTransitions."""
+    seller_id = caller.seller_id
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    await refuse_overlaps(session, seller_id, live, actions)
+    reach = await reach_of(session, seller_id, live, actions)
+    basis = await basis_of(session, seller_id, actions, now)
+
+    async def do() -> list[Done]:
+        return await carry_out(session, caller, actions, now, settings)
+
+    savepoint = await session.begin_nested()
+    try:
+        weighed = await weigh(session, caller, account, live, actions, reach, do, now)
+        cards = await largest_moves(session, seller_id, weighed, now)
+        changed = bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis
+    finally:
+        await savepoint.rollback()
+    deletes = any(change.op == "delete" for change in actions.changes)
+    size = msgspec.structs.replace(
+        weighed.size,
+        cards=max(weighed.size.cards, sum(done.cards for done in weighed.result)),
+        changes=changed,
+        deletes=deletes,
+    )
+    results = _not_made(weighed.result)
+    by_rules = weighed.by_rules
+    return Judged(size, risk_of(size), basis, results, weighed.moved, cards, by_rules)
+
+
+async def tried(
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    settings: Settings,
+) -> list[Done]:
+    """Return what the actions would do; nothing stays, and nothing is priced."""
+    savepoint = await session.begin_nested()
+    try:
+        return _not_made(await carry_out(session, caller, actions, now, settings))
+    finally:
+        await savepoint.rollback()
+
+
+def _not_made(results: list[Done]) -> list[Done]:
+    """Return the results without the ids of new things, which differ when the plan is applied."""
+    making = ("create", "request", "start")
+    return [done._replace(id=None) if done.op in making else done for done in results]
+
+
+async def refuse_overlaps(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
+) -> None:
+    """Raises OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read."""
+    read = {
+        change.scope: await need_readable(session, seller_id, change.scope, f"{change.place}.scope")
+        for change in actions.rules
+        if change.scope
+    }
+    if not any(change.is_transition for change in actions.rules):
+        return
+    bound: dict[str, Any] = {"seller": seller_id, "now": run.now}
+    scopes = await _scopes(session, seller_id, run, actions, read, bound)
+    pairs = [(one, other) for one, other in combinations(scopes, 2) if one[1] or other[1]]
+    if not pairs:
+        return
+    counted = ", ".join(f"count(*) FILTER (WHERE {one[2]} AND {other[2]})" for one, other in pairs)
+    statement = f"SELECT {counted} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
+    named = {name: value for name, value in bound.items() if f":{name}" in statement}
+    counts = (await session.execute(text(statement), named)).one()
+    for (one, other), cards in zip(pairs, counts, strict=True):
+        if cards:
+            raise errors.OverlappingRuleTransitions(
+                f"{one[0]} and {other[0]} both match {cards} cards, and one of them enables or disables a rule: send them in separate plans"
+            )
+
+
+async def _scopes(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
+    read: Mapping[str, str],
+    bound: dict[str, Any],
+) -> list[tuple[str, bool, str]]:
+    """Return each pricing action's place, whether it enables or disables a rule, and the condition
+    of its cards.
+    """
+    of_rules = {rule.id: rule.query for rule in run.rules}
+    found = []
+    for place, change in enumerate(actions.rules):
+        queries = [read.get(query, query) for query in _scope(change, of_rules)]
+        selected = await selections(session, seller_id, queries)
+        conditions = [condition_of(one, bound, f"o{place}x{n}") for n, one in enumerate(selected)]
+        found.append((change.place, change.is_transition, f"({' OR '.join(conditions)})"))
+    if actions.pins:
+        bound["plan_pins"] = [pin.marketplace_id for pin in actions.pins]
+        where = actions.pins[0].place.partition(".")[0]
+        found.append((where, False, "(c.marketplace_id = ANY (CAST(:plan_pins AS bigint[])))"))
+    return found
+
+
+def _scope(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
+    return [change.scope] if change.scope is not None else queries_of(change, of_rules)

@@ -1,0 +1,234 @@
+"""Does a write of prices that a route or a page asks for, if the caller may.
+
+A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
+plan that waits for a member. So does a write of a grant whose owner wants to be asked. A member who
+is signed in confirms a write that takes a card down by more than half or the shop by more than a
+fifth, and a large promotion. The agent's own routes do not use this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.platform import errors
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.cards_to_price import ON_SALE
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.loss.moves import has_moves, record, take_back
+from cardsync.prices.plans.actions import Actions, ActionType, kept_actions, kind_of
+from cardsync.prices.plans.asked_data import Data, asked_of
+from cardsync.prices.plans.largest_moves import largest_moves
+from cardsync.prices.plans.measure_write import weigh
+from cardsync.prices.plans.modes import answer
+from cardsync.prices.plans.new_plans import propose_write
+from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.price_effect import Reach, reach_of
+from cardsync.prices.plans.risk import (
+    Broken,
+    Size,
+    broken_limit,
+    confirmation_of,
+    needs_confirmation,
+    risk_of,
+    signed,
+)
+
+T = TypeVar("T")
+_NOTHING: Final = Actions((), frozenset())
+_ASKS: Final = Broken(
+    "permission",
+    "the owner wants to approve what this assistant changes: ask for a click at confirm_url, or for"
+    " another mode on the page Settings, Assistants",
+)
+_RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
+
+
+class Waiting(NamedTuple):
+    """A thing that waits for a member already, with the page on which it is decided."""
+
+    id: int
+    page: str
+    reach: Reach = Reach(ON_SALE, {})
+    # It asks what the rules ask already, as a run does.
+    by_rules: bool = False
+
+
+class Writer(NamedTuple):
+    """A caller who writes prices, with the transaction and the moment of the write. `confirmed`
+    says that a member has seen the figures of a large change.
+    """
+
+    session: AsyncSession
+    caller: Caller
+    settings: Settings
+    now: datetime
+    confirmed: bool = False
+
+    def confirmed_by(self, body: Mapping[str, Any]) -> Writer:
+        """Return the writer as the body's `confirm` says."""
+        return self._replace(confirmed=True) if body.get("confirm") is True else self
+
+
+def _lasts(result: Any) -> str | None:
+    return ""
+
+
+async def write(
+    writer: Writer,
+    action: Mapping[str, Any] | Waiting,
+    do: Callable[[], Awaitable[T]],
+    source_of: Callable[[T], str | None] = _lasts,
+    *,
+    weighed: bool = True,
+) -> T:
+    """Do a write of prices; `action` says it as an action of a plan. `source_of` says of the result
+    with what its moves end (`loss/moves.py`); None where it did nothing new. What is not `weighed`
+    has no limits, though an owner may want to be asked.
+
+    Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
+    """
+    session, caller, settings, now, confirmed = writer
+    by_member = caller.member_id is not None
+    kind: ActionType = (
+        "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
+    )
+    mode = await mode_of_write(session, caller, kind)
+    free = not (settings.price_write_limits and weighed) or caller.identity.own_script
+    free = free or (by_member and confirmed) or caller.role != "owner"
+    takes_back = (
+        by_member and weighed and records(action) and settings.price_write_limits
+    ) and await has_moves(session, caller.seller_id, now)
+    if mode is None and free and not takes_back:
+        return await do()
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    meant = await _meant(session, caller.seller_id, live, action)
+    if meant is None and mode is None:
+        return await do()
+    actions, reach = meant or (_NOTHING, None)
+    savepoint = await session.begin_nested()
+    try:
+        found = await weigh(session, caller, account, live, actions, reach, do, now)
+        size = msgspec.structs.replace(
+            found.size, deletes=_deletes(action), promotes=_promotes(action)
+        )
+        if by_member and not free and needs_confirmation(size):
+            raise confirmation_of(size)
+        source = source_of(found.result)
+        broken = None if by_member or free or source is None else broken_limit(size)
+        risk = risk_of(size) if weighed else "low"
+        asks = mode is not None and answer(mode, risk, changes=True) == "ask"
+        if broken is None and asks:
+            broken = _ASKS
+        cards = []
+        if broken is not None:
+            cards = await largest_moves(session, caller.seller_id, found, now)
+    except BaseException:
+        await savepoint.rollback()
+        raise
+    if broken is not None:
+        await savepoint.rollback()
+        raise await _kept_for_review(writer, action, broken, size, cards)
+    await savepoint.commit()
+    if found.moved is None:
+        return found.result
+    if takes_back and found.by_rules:
+        await take_back(session, caller.seller_id, found.moved)
+    elif not (by_member or free) and source is not None:
+        await record(session, caller.seller_id, found.moved, now, source)
+    return found.result
+
+
+async def write_beside(
+    writer: Writer,
+    data: frozenset[Data],
+    action: Mapping[str, Any] | Waiting,
+    do: Callable[[], Awaitable[T]],
+) -> T:
+    """Do a write of data that is no price; where a rule asks them, it is one for a key or a token.
+
+    Raises NeedsReview, and what `do` raises.
+    """
+    session, caller, _, now, _ = writer
+    if caller.member_id is not None:
+        return await do()
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id)
+    if not data & asked_of(await run_of(session, account, now)):
+        return await do()
+    return await write(writer, action, do)
+
+
+def _promotes(action: Mapping[str, Any] | Waiting) -> bool:
+    return not isinstance(action, Waiting) and action["type"] == "pricing.sales"
+
+
+def _deletes(action: Mapping[str, Any] | Waiting) -> bool:
+    if isinstance(action, Waiting):
+        return False
+    ops = [action.get("op"), *(change["op"] for change in action.get("changes", ()))]
+    return "delete" in ops or "delete" in action
+
+
+async def _meant(
+    session: AsyncSession,
+    seller_id: int,
+    live: Run,
+    action: Mapping[str, Any] | Waiting,
+) -> tuple[Actions, Reach] | None:
+    """Return the write as actions of a plan, and the cards that it reaches; None if it reaches
+    none.
+    """
+    if isinstance(action, Waiting):
+        return _RUN if action.by_rules else _NOTHING, action.reach
+    try:
+        actions = kept_actions([action])
+    except errors.InvalidPayload:
+        # The write itself says what is wrong, or does nothing; whatever it does is weighed.
+        return _NOTHING, Reach(ON_SALE, {})
+    reach = await reach_of(session, seller_id, live, actions)
+    return None if reach is None else (actions, reach)
+
+
+async def _kept_for_review(
+    writer: Writer,
+    action: Mapping[str, Any] | Waiting,
+    broken: Broken,
+    size: Size,
+    cards: list[dict[str, Any]],
+) -> errors.NeedsReview:
+    """Keep the write as a plan, unless it is of a thing that waits already. Return the refusal."""
+    session, caller, settings, now, _ = writer
+    if isinstance(action, Waiting):
+        proposal, page = action.id, action.page
+    else:
+        plan = await propose_write(session, caller, settings, [dict(action)], size, cards, now)
+        proposal, page = plan.id, f"/plans/{plan.id}"
+    # The plan stays though the request is refused.
+    await session.commit()
+    return errors.NeedsReview(
+        broken.error,
+        proposal_id=proposal,
+        confirm_url=f"{settings.origin}{page}",
+        risk=risk_of(size),
+        limit=broken.limit,
+        cards_affected=size.cards,
+        listed_value_change=signed(size.after - size.before),
+    )
+
+
+def records(action: Mapping[str, Any] | Waiting) -> bool:
+    """Return whether the write moves prices: a run asks only what the rules ask already."""
+    if isinstance(action, Waiting):
+        return not action.by_rules
+    return bool(action["type"] != "pricing.reprice")

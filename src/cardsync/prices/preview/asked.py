@@ -1,0 +1,97 @@
+"""The previews as web processes ask for them, each in a snapshot of its own: these functions may
+run in a process beside the web process (`web/heavy_work.py`), so what they take and return is
+pickled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.preview import backtest, draft, presets, preview, promotion
+from cardsync.prices.preview.backtest import PastAsked
+from cardsync.prices.preview.draft import Draft, DraftAsked
+from cardsync.prices.preview.preview import PricesAsked
+from cardsync.prices.preview.promotion import PromotionAsked
+from cardsync.prices.preview.shown import Backtest, PresetShown, Preview, PromotionEffect
+from cardsync.web.made_files import Made, made
+
+
+async def asked_prices(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: PricesAsked,
+) -> Preview:
+    """Return the figures of all cards. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    async with preview.reading(database, caller, settings) as session:
+        stock, out = await preview.priced(session, caller, given, now)
+        return await preview.figures(session, caller, stock, out)
+
+
+async def table_of_prices(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: PricesAsked,
+    kind: str,
+) -> bytes | Made:
+    """Return every card as CSV or Parquet. Raises the same."""
+    async with preview.reading(database, caller, settings) as session:
+        _, out = await preview.priced(session, caller, given, now)
+        return await asyncio.to_thread(lambda: made(preview.every_card(out, kind)))
+
+
+async def compared_presets(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> list[PresetShown]:
+    async with preview.reading(database, caller, settings) as session:
+        return await presets.compare(session, caller, now)
+
+
+async def drafted_rule(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: DraftAsked,
+) -> Draft:
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await draft.preview_draft(session, caller, given, now)
+
+
+async def drafted_promotion(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: PromotionAsked,
+) -> PromotionEffect:
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await promotion.preview_promotion(session, caller, given, now)
+
+
+async def past_prices(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    given: PastAsked,
+) -> Backtest:
+    seconds = settings.backtest_seconds
+    async with database.bounded(
+        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
+    ) as session:
+        most = timedelta(seconds=seconds)
+        return await backtest.backtest(session, caller, given, now, most)

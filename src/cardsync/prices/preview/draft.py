@@ -1,0 +1,201 @@
+"""Previews one rule while it is written, beside the live rules: what it selects, moves and holds,
+and whether it can govern anything.
+
+Only the cards that the rule selects are read and priced, and those that it would no longer select.
+Nothing is written, and no lease is held, because somebody is typing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.prices.engine.rules import Rule
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs import rule_json
+from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, price_stock, read_stock
+from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.preview import preview
+from cardsync.prices.preview.shown import MoveBin, Preview
+
+LARGEST: Final = 10
+# With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
+FEW: Final = 40_000
+ONE_IN: Final = 16
+_MANY: Final = f"""
+    SELECT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND {ON_SALE} OFFSET {FEW})
+"""
+# No rule has this id.
+UNSAVED: Final = -1
+
+
+class DraftAsked(msgspec.Struct):
+    """A draft of a rule; `rule_id` names the rule that it changes."""
+
+    rule: rule_json.RuleBody
+    rule_id: int | None = None
+    sample: bool | None = None
+    """Price only a part of many cards"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`edited` says that the draft is not the saved rule, and `is_live` that this is a live one.
+    `shadowed_by` has the earlier rules that govern every card that the draft selects, in the
+    order of priority; `figures` is the preview of the cards. If `one_in` is above one, a sample
+    was priced, and all counts and values are that many times those of it.
+    """
+
+    selects: int
+    governs: int
+    shadowed_by: list[Rule]
+    figures: Preview
+    one_in: int = 1
+    edited: bool = True
+    is_live: bool = False
+
+    @property
+    def never_matches(self) -> bool:
+        return not self.selects
+
+
+async def preview_draft(
+    session: AsyncSession,
+    caller: Caller,
+    given: DraftAsked,
+    now: datetime,
+) -> Draft:
+    """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes;
+    with `sample`, of a sample of the cards if there are many.
+
+    Raises InvalidRule, InvalidQuery, InvalidPayload, NotFound.
+    """
+    caller.must_be_owner()
+    seller_id = caller.seller_id
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    draft, former = read_draft(given.rule, given.rule_id, list(live.rules))
+    query = await need_readable(session, seller_id, draft.query, "rule.query")
+    draft = replace(draft, query=query)
+    rules = beside(live.rules, draft)
+    kept = rules[:-1]
+    queries = [draft.query] + ([former.query] if former is not None and former.live else [])
+    found = await selections(session, seller_id, queries)
+    bound: dict[str, Any] = {}
+    conditions = [
+        condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
+    ]
+    one_in = await _one_in(session, seller_id) if given.sample else 1
+    part = f" AND c.id % {one_in} = 0" if one_in > 1 else ""
+    where = f"{ON_SALE}{part} AND ({' OR '.join(conditions)})"
+    stock = await read_stock(
+        session,
+        account,
+        replace(live, rules=rules),
+        where,
+        **bound,
+    )
+    out = await price_stock(stock)
+    only = len(found) == 1
+    selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
+    governs = out.filter(_held_by(draft, stock.run)).height
+    shadows = (
+        set(out["rule_id"].unique().drop_nulls())
+        if selects and not governs and not draft.guard
+        else set()
+    )
+    order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
+    figures = await preview.figures(session, caller, stock, out, LARGEST)
+    return Draft(
+        selects * one_in,
+        governs * one_in,
+        [rule for rule in order if rule.id in shadows],
+        _times(figures, one_in),
+        one_in,
+        former is None or not former.live or draft != replace(former, name=draft.name),
+        former is not None and former.live,
+    )
+
+
+def _held_by(draft: Rule, run: Run) -> pl.Expr:
+    """Return which cards the draft prices, or holds as a guard."""
+    if not draft.guard:
+        return pl.col("rule_id") == draft.id
+    bit = [guard.id for guard in run.guards].index(draft.id)
+    return pl.col("guards") // (1 << bit) % 2 == 1
+
+
+async def _one_in(session: AsyncSession, seller_id: int) -> int:
+    return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
+
+
+def _times(figures: Preview, one_in: int) -> Preview:
+    """Return the figures of all cards, estimated from a sample. Pure."""
+    if one_in == 1:
+        return figures
+    moved = ("up", "down", "unchanged", "held", "held_up", "held_down")
+    counts = ("cards", *moved, "reviewed", "differs")
+    values = ("listed_value_before", "listed_value_after", "up_value", "down_value")
+    fields = msgspec.structs.asdict(figures)
+    fields |= {name: fields[name] * one_in for name in counts}
+    fields |= {name: str(Decimal(fields[name]) * one_in) for name in values}
+    fields["blocked"] = {code: count * one_in for code, count in figures.blocked.items()}
+    fields["histogram"] = [
+        MoveBin(bin.from_bp, bin.to_bp, bin.count * one_in) for bin in figures.histogram
+    ]
+    return Preview(**fields)
+
+
+def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
+    """Return the live rules with the draft in its own place, which is the list's last. Pure."""
+    return [*(rule for rule in rules if rule.live and rule.id != draft.id), draft]
+
+
+def read_draft(
+    given: Mapping[str, Any],
+    rule_id: int | None,
+    rules: list[Rule],
+) -> tuple[Rule, Rule | None]:
+    """Return the draft as a live rule, and the rule that it changes. Pure.
+
+    Raises InvalidRule, NotFound.
+    """
+    former = next((rule for rule in rules if rule.id == rule_id), None)
+    if rule_id is not None and former is None:
+        raise errors.NotFound(f"there is no rule {rule_id}")
+    # A new rule is placed where a posted one would be: directly before the default rule.
+    base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
+    try:
+        values = rule_json.read_body(given, rule_json.RuleFields)
+        drafted = rule_json.need_sound(rule_json.rule_from(values, base))
+    except errors.InvalidRule as e:
+        raise errors.InvalidRule(f"rule.{e}") from e
+    return replace(drafted, state="published", enabled=True), former
+
+
+async def _selected(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    selection: Selection,
+    part: str,
+) -> int:
+    bound: dict[str, Any] = {"seller": seller_id, "now": now}
+    where = condition_of(selection, bound, "d")
+    counted = (
+        f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE}{part} AND {where}"
+    )
+    return int(await session.scalar(text(counted), bound) or 0)

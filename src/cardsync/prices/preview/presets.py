@@ -1,0 +1,60 @@
+"""Compares the presets on the seller's own cards: the preview of each, beside the seller's other
+rules.
+
+Nothing is written. The cards are read once, with all that some preset needs of them, and priced by
+each preset in turn, so the figures are those of the preview.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform.limits import DEFAULT_PRIORITY
+from cardsync.prices.engine.rules import PRESETS, Rule
+from cardsync.prices.inputs.cards_to_price import Stock, price_stock, read_stock
+from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
+from cardsync.prices.models import PricingRule
+from cardsync.prices.preview import preview
+from cardsync.prices.preview.draft import UNSAVED
+from cardsync.prices.preview.shown import PresetShown
+
+# The number of largest moves that are shown as examples.
+EXAMPLES: Final = 10
+
+
+async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetShown]:
+    """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired."""
+    caller.must_be_owner()
+    rows = await all_rows(session, PricingRule, caller.seller_id)
+    live = {row.preset for row in rows}
+    own = [
+        rule_of(row)
+        for row in rows
+        if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
+    ]
+    account = await session.get_one(Account, caller.seller_id)
+    run = await run_of(session, account, now)
+    # They take the same cards, so they share an id: whichever is there, it governs the same.
+    drafts = {preset: replace(rule, id=UNSAVED) for preset, rule in PRESETS.items()}
+    every = replace(run, rules=[*own, *drafts.values()])
+    read = await read_stock(session, account, every)
+    found = []
+    for preset, draft in drafts.items():
+        stock = _priced_by(read, draft)
+        out = await price_stock(stock)
+        shown = await preview.figures(session, caller, stock, out, EXAMPLES)
+        found.append(PresetShown(preset, draft.name, preset in live, shown))
+    return found
+
+
+def _priced_by(read: Stock, draft: Rule) -> Stock:
+    """Return the cards as a run reads them whose one preset is this. Pure."""
+    run = read.run
+    rules = [rule for rule in run.rules if rule.id != UNSAVED] + [draft]
+    return replace(read, chosen=replace(read.chosen, run=replace(run, rules=rules)))

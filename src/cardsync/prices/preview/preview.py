@@ -1,0 +1,330 @@
+"""Previews other rules in place of the live ones without applying them: counts and the largest
+moves.
+
+The preview reads everything in one snapshot and writes no price. It holds the lease while it reads,
+if the lease is free: during a run a snapshot is as good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.agents.seller_state.lease import held_to_read
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import dollars, dollars_or_none
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine import engine, missing_evidence
+from cardsync.prices.engine.rules import Rule, Sale
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.cards_to_price import (
+    ON_SALE,
+    Stock,
+    condition_of,
+    price_stock,
+    read_stock,
+)
+from cardsync.prices.inputs.market_inputs import observed_for
+from cardsync.prices.inputs.rule_file import read_rules, read_sales
+from cardsync.prices.inputs.rule_json import RuleBody, SaleBody
+from cardsync.prices.inputs.rule_queries import need_readable, selections
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.preview.shown import DifferingCard, LargestMove, MoveBin, Preview
+from cardsync.prices.receipts.sentences import blocker_codes, explain
+from cardsync.stock.cards.write import decimal
+from cardsync.web.safe_texts import safe_texts
+
+LARGEST: Final = 50
+DIFFERING: Final = 10
+FORMATS: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+# The edges are moves in basis points of the current price; the last bin is open.
+_EDGES: Final = (
+    -10_000,
+    -5_000,
+    -2_000,
+    -1_000,
+    -500,
+    -100,
+    0,
+    100,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+)
+
+
+class PricesAsked(msgspec.Struct):
+    """Whole sets of rules and sales in place of the live ones; without them, the live ones with
+    drafts.
+    """
+
+    rules: list[RuleBody] | None = None
+    """All rules, in place of the live ones"""
+    sales: list[SaleBody] | None = None
+    """All promotions, in place of the live ones"""
+    search: str | None = None
+
+
+@asynccontextmanager
+async def reading(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+) -> AsyncIterator[AsyncSession]:
+    """Open the snapshot that a preview is made from, and hold the lease while it is read. One that
+    has to wait for its turn holds no lease meanwhile.
+    """
+    caller.must_be_owner()
+    async with (
+        database.slots.of(caller.seller_id, Work.PRICES_ALL),
+        held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
+        database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session,
+    ):
+        yield session
+
+
+async def priced(
+    session: AsyncSession,
+    caller: Caller,
+    given: PricesAsked,
+    now: datetime,
+) -> tuple[Stock, pl.DataFrame]:
+    """Return every card that the search leaves, priced by the given rules.
+
+    Raises InvalidRule, InvalidQuery, InvalidPayload.
+    """
+    seller_id = caller.seller_id
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    run = await asked(session, seller_id, given.rules, given.sales, live)
+    bound: dict[str, Any] = {}
+    where = await _where(session, seller_id, given.search, bound)
+    stock = await read_stock(session, account, run, where, **bound)
+    return stock, await price_stock(stock)
+
+
+async def asked(
+    session: AsyncSession,
+    seller_id: int,
+    given_rules: Sequence[Mapping[str, Any]] | None,
+    given_sales: Sequence[Mapping[str, Any]] | None,
+    live: Run,
+) -> Run:
+    """Return a run of the live rules with drafts, with the given rules and sales in place of its
+    own.
+
+    Raises InvalidRule, InvalidQuery.
+    """
+    rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
+    sales: Sequence[Sale] = live.sales
+    queries: dict[str, list[str]] = {}
+    if given_rules is not None:
+        rules = read_rules(given_rules)
+        queries["rules"] = [rule.query for rule in rules]
+    if given_sales is not None:
+        sales = read_sales(given_sales)
+        queries["sales"] = [sale.query for sale in sales]
+    read = dict[str, str]()
+    for kind, asked_for in queries.items():
+        for query in dict.fromkeys(asked_for):
+            field = f"{kind}[{asked_for.index(query)}].query"
+            read[query] = await need_readable(session, seller_id, query, field)
+    return replace(
+        live,
+        rules=[replace(rule, query=read.get(rule.query, rule.query)) for rule in rules],
+        sales=[replace(sale, query=read.get(sale.query, sale.query)) for sale in sales],
+    )
+
+
+async def _where(
+    session: AsyncSession,
+    seller_id: int,
+    search: str | None,
+    bound: dict[str, Any],
+) -> str:
+    if not search:
+        return ON_SALE
+    search = await need_readable(session, seller_id, search, "search")
+    [selection] = await selections(session, seller_id, [search])
+    return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
+
+
+async def figures(
+    session: AsyncSession,
+    caller: Caller,
+    stock: Stock,
+    out: pl.DataFrame,
+    most: int = LARGEST,
+) -> Preview:
+    """Return the preview with so many of the largest moves."""
+    counts, moves, differing = await asyncio.to_thread(
+        lambda: (_counts(out), _largest(out, most), _differing(stock, out))
+    )
+    first = differing.head(DIFFERING).to_dicts()
+    ids = [card["marketplace_id"] for card in (*moves, *first)]
+    known = await cards_of(session, caller.seller_id, ids)
+    observed = await observed_for(session, stock.run.live)
+    return Preview(
+        **counts,
+        differs=differing.height,
+        differing=[
+            DifferingCard(
+                row["marketplace_id"],
+                *known[row["marketplace_id"]],
+                dollars_or_none(row["current_price"]),
+                dollars_or_none(row["asked"]),
+                dollars_or_none(row["target"]),
+            )
+            for row in first
+        ],
+        largest=[
+            LargestMove(
+                row["marketplace_id"],
+                *known[row["marketplace_id"]],
+                dollars_or_none(row["current_price"]),
+                dollars(row["target"]),
+                row["rule_id"],
+                reason_of(row, stock.run),
+            )
+            for row in moves
+        ],
+        warnings=missing_evidence.warnings_of(stock.run.live, observed),
+    )
+
+
+def _counts(out: pl.DataFrame) -> dict[str, Any]:
+    counted = engine.summary(out)
+    current = pl.col("current_price")
+    held = engine.is_limited()
+    stays = held & ~pl.col("changed")
+    target, was = pl.col("target"), current.fill_null(0)
+    sums = out.select(
+        # A card without a price that waits for its first one has no target, so it is not unchanged.
+        waiting=(pl.col("review").is_not_null() & current.is_not_null()).sum(),
+        stays=stays.sum(),
+        held_up=(held & (target > was)).sum(),
+        held_down=(held & (target < was)).sum(),
+        before=(current * pl.col("quantity").cast(pl.Int128)).sum(),
+    ).row(0, named=True)
+    before = int(sums["before"])
+    return {
+        "cards": counted.cards,
+        "up": counted.up,
+        "down": counted.down,
+        "unchanged": counted.unchanged - sums["stays"] - sums["waiting"],
+        "held": counted.held,
+        "held_up": int(sums["held_up"]),
+        "held_down": int(sums["held_down"]),
+        "reviewed": counted.reviewed,
+        "blocked": counted.blocked,
+        "listed_value_before": dollars_or_none(before),
+        "listed_value_after": dollars_or_none(before + counted.up_value - counted.down_value),
+        "up_value": dollars_or_none(counted.up_value),
+        "down_value": dollars_or_none(counted.down_value),
+        "histogram": _histogram(out),
+    }
+
+
+def _largest(out: pl.DataFrame, most: int) -> list[dict[str, Any]]:
+    moves = (
+        out.filter("changed")
+        .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
+        .sort(["move", "marketplace_id"], descending=[True, False])
+    )
+    return moves.head(most).to_dicts()
+
+
+def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
+    """Return the cards that would be asked for another price than the last run asked for."""
+    rows = out.select(
+        "marketplace_id",
+        "current_price",
+        "target",
+        asked=stock.cards["target_price"],
+    ).filter(pl.col("asked").ne_missing(pl.col("target")))
+    move = (pl.col("target").fill_null(0) - pl.col("asked").fill_null(0)).abs()
+    return rows.sort([move, "marketplace_id"], descending=[True, False])
+
+
+class KnownCard(NamedTuple):
+    """Nothing is known of a card that is not there any more."""
+
+    card_id: int | None = None
+    product_name: str | None = None
+    set_name: str | None = None
+    condition_label: str | None = None
+
+
+async def cards_of(
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: Sequence[int],
+) -> Mapping[int, KnownCard]:
+    """Return ids, names, sets and conditions of cards by what the marketplace calls the cards."""
+    found = await session.execute(
+        text(
+            "SELECT marketplace_id, id, product_name, set_name, condition_label FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+        ),
+        {"seller": seller_id, "ids": list(marketplace_ids)},
+    )
+    known = {row[0]: KnownCard(*row[1:]) for row in found}
+    return defaultdict(KnownCard, known)
+
+
+_CLOSING: Final = ("rounding", "holdout", "review", "change")
+
+
+def reason_of(row: Mapping[str, Any], run: Run) -> str:
+    """Return the sentence of the last step that moved the price, apart from the closing steps."""
+    steps = [step for step in explain(row, run)[2:] if step["name"] not in _CLOSING]
+    moved = [step for step in steps if step["input"] != step["output"]]
+    return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."
+
+
+def _histogram(out: pl.DataFrame) -> list[MoveBin]:
+    moved = out.filter(pl.col("changed") & pl.col("current_price").is_not_null())
+    share = (pl.col("target") - pl.col("current_price")) * 10_000 // pl.col("current_price")
+    bins = moved.select(share.alias("bp"))["bp"]
+    edges = [*pairwise(_EDGES), (_EDGES[-1], None)]
+    return [
+        MoveBin(low, high, int(((bins >= low) & (True if high is None else bins < high)).sum()))
+        for low, high in edges
+    ]
+
+
+def every_card(out: pl.DataFrame, kind: str) -> bytes:
+    """Return every card as CSV or Parquet, with amounts in dollars."""
+    codes = {bits: ";".join(blocker_codes(bits)) for bits in out["blockers"].unique().to_list()}
+    frame = out.select(
+        "marketplace_id",
+        decimal("current_price").cast(pl.Decimal(18, 4)),
+        decimal("target").cast(pl.Decimal(18, 4)).alias("target_price"),
+        "rule_id",
+        "sale_id",
+        engine.is_limited().alias("held"),
+        pl.col("blockers").replace_strict(codes, return_dtype=pl.String).alias("blocked"),
+    )
+    buffer = io.BytesIO()
+    if kind == "csv":
+        safe_texts(frame, ["blocked"]).write_csv(buffer)
+    else:
+        frame.write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,186 @@
+"""Previews one promotion while it is written: the cards that it selects, priced with it and
+without it, as if it were on now.
+
+Only the cards in stock that it selects are read. Nothing is written, and no lease is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.limits import RULE_PRIORITY
+from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.expressions import cents, scaled
+from cardsync.prices.engine.rules import WHOLE_BP, Sale
+from cardsync.prices.engine.run_inputs import ENDING_CENTS, Run
+from cardsync.prices.inputs import rule_json
+from cardsync.prices.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.prices.inputs.rule_queries import need_readable, selections
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.preview.draft import UNSAVED
+from cardsync.prices.preview.preview import cards_of, reason_of
+from cardsync.prices.preview.shown import LargestMove, PromotionEffect
+
+LARGEST: Final = 10
+_A_DAY: Final = timedelta(days=1)
+
+
+class PromotionAsked(msgspec.Struct):
+    """A promotion that is not saved; `sale_id` names the one that it changes."""
+
+    sale: rule_json.SaleBody
+    sale_id: int | None = None
+
+
+async def preview_promotion(
+    session: AsyncSession,
+    caller: Caller,
+    given: PromotionAsked,
+    now: datetime,
+) -> PromotionEffect:
+    """Raises InvalidRule, InvalidQuery, NotFound."""
+    caller.must_be_owner()
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    sale = read_sale(given.sale, given.sale_id, list(live.sales), now)
+    query = await need_readable(session, caller.seller_id, sale.query, "sale.query")
+    sale = as_if_on(replace(sale, query=query), now)
+    others = [one for one in live.sales if one.id != sale.id]
+    bound: dict[str, Any] = {}
+    [selection] = await selections(session, caller.seller_id, [query])
+    where = f"{ON_SALE} AND c.quantity > 0 AND {condition_of(selection, bound, 'p')}"
+    stock = await read_stock(
+        session, account, replace(live, sales=[*others, sale]), where, costed=True, **bound
+    )
+    return await _effect(session, caller, stock, sale)
+
+
+def read_sale(
+    given: Mapping[str, Any],
+    sale_id: int | None,
+    sales: list[Sale],
+    now: datetime,
+) -> Sale:
+    """Return the promotion that the body makes, or makes of a saved one. Pure.
+
+    Raises InvalidRule, NotFound.
+    """
+    former = next((sale for sale in sales if sale.id == sale_id), None)
+    if sale_id is not None and former is None:
+        raise errors.NotFound(f"there is no promotion {sale_id}")
+    base = former or Sale(UNSAVED, "Promotion", RULE_PRIORITY, 0, now, now + _A_DAY)
+    try:
+        values = rule_json.read_body(given, rule_json.SaleFields)
+        return rule_json.sale_from(values, base, base.priority)
+    except errors.InvalidRule as e:
+        raise errors.InvalidRule(f"sale.{e}") from e
+
+
+def as_if_on(sale: Sale, now: datetime) -> Sale:
+    """Return the promotion as it will be once it has started. Pure."""
+    return replace(
+        sale,
+        enabled=True,
+        starts_at=min(sale.starts_at, now),
+        ends_at=max(sale.ends_at, now + _A_DAY),
+    )
+
+
+async def _effect(
+    session: AsyncSession,
+    caller: Caller,
+    stock: Stock,
+    sale: Sale,
+) -> PromotionEffect:
+    cards, run = stock.cards, stock.run
+    out = await asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales)
+    seen = judged(out, cards["cost"], run, sale)
+    known = await cards_of(session, caller.seller_id, seen.largest["marketplace_id"].to_list())
+    return PromotionEffect(
+        **seen.counts,
+        largest=[
+            LargestMove(
+                row["marketplace_id"],
+                *known[row["marketplace_id"]],
+                dollars_or_none(row["current_price"]),
+                dollars(row["asked"]),
+                row["rule_id"],
+                reason_of(row, run),
+            )
+            for row in seen.largest.to_dicts()
+        ],
+    )
+
+
+class Judged(msgspec.Struct):
+    """The figures of a promotion, and the cards that it lowers most."""
+
+    counts: dict[str, Any]
+    largest: pl.DataFrame
+
+
+def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
+    """Return what the promotion does to cards that were priced while it is on. Pure.
+
+    A card gets the full discount if it asks no more than the cut leaves of its regular price, in
+    whole cents and up to its rule's ending.
+    """
+    endings = {rule.id: ENDING_CENTS[rule.rounding] for rule in run.live}
+    keeps = [rule.id for rule in run.live if rule.never_lower]
+    regular = pl.coalesce("after_cap", "after_bounds")
+    full = cents(scaled(regular, pl.lit(WHOLE_BP + sale.adjust_bp)))
+    ending = pl.col("rule_id").replace_strict(endings, default=1, return_dtype=pl.Int64)
+    up_to = full + (ending - 1 - full % ending)
+    current = pl.col("current_price")
+    seen = out.with_columns(
+        cost=cost,
+        asked=pl.coalesce("target", "current_price"),
+        own=pl.col("sale_id").eq(sale.id) & regular.is_not_null(),
+        up_to=pl.max_horizontal(up_to, pl.lit(1)) * UNITS_PER_CENT,
+        kept=pl.col("rule_id").is_in(keeps) & (full * UNITS_PER_CENT < current),
+    ).with_columns(own=pl.col("own").fill_null(False))
+    asked, copies = pl.col("asked"), pl.col("quantity").cast(pl.Int128)
+    own = pl.col("own")
+    lower = own & (asked < current)
+    sums = seen.select(
+        cards=pl.len(),
+        copies=pl.col("quantity").sum(),
+        reduced=lower.sum(),
+        full=(own & (asked <= pl.col("up_to"))).sum(),
+        limited=(own & (asked > pl.col("up_to"))).sum(),
+        not_priced=(~own).sum(),
+        below_cost=(lower & (asked < pl.col("cost"))).sum(),
+        unknown_cost=(own & pl.col("cost").is_null()).sum(),
+        never_lowered=(own & pl.col("kept")).sum(),
+        below_never_lower=(lower & pl.col("kept")).sum(),
+        before=(current * copies).sum(),
+        after=(asked * copies).sum(),
+        deepest=((current - asked) * WHOLE_BP // current).filter(lower).max(),
+    ).row(0, named=True)
+    before, after = int(sums.pop("before") or 0), int(sums.pop("after") or 0)
+    deepest = sums.pop("deepest")
+    counts: dict[str, Any] = {name: int(count or 0) for name, count in sums.items()}
+    counts |= {
+        "listed_value_before": dollars(before),
+        "listed_value_after": dollars(after),
+        "deepest_fall_bp": int(deepest or 0),
+    }
+    move = current - asked
+    largest = (
+        seen.filter(lower | (own & (asked > pl.col("up_to"))))
+        .sort([move, "marketplace_id"], descending=[True, False])
+        .head(LARGEST)
+    )
+    return Judged(counts, largest)

@@ -1,0 +1,217 @@
+"""Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that
+was seen, and undoes these decisions.
+
+The seller's state row is locked first, so of many callers at once exactly one decides. What
+accepting does, and what the feed says, is of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.agents.seller_state.state import locked
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import run
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import ReadBy
+from cardsync.prices.proposals.models import Proposal
+
+Answer = Literal["accepted", "dismissed", "snoozed"]
+Rows = Mapping[int, Proposal]
+
+
+def _revision(value: Any) -> datetime:
+    moment = clock.read_moment(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a revision, as 2026-11-21T08:00:00.000000Z")
+    return moment
+
+
+Revision = ReadBy[datetime, _revision, Like(datetime)]
+
+
+class Asked(NamedTuple):
+    """A proposal, by its kind's key, at the revision that the caller saw."""
+
+    key: int
+    revision: datetime
+
+
+class Refused(NamedTuple):
+    """A proposal that was not decided, and why."""
+
+    key: int
+    problem: errors.Problem
+
+
+class Deciding(NamedTuple):
+    """A caller who decides, with the seller's state row, which is locked."""
+
+    session: AsyncSession
+    caller: Caller
+    state: SyncState
+    now: datetime
+
+
+class Accepted(NamedTuple):
+    """Proposals that were accepted: `rows` by key, the pricing run of their prices, and what the
+    kind's `feed_entry` needs to know. `revised` says how a proposal changed that was not accepted.
+    """
+
+    rows: Rows
+    refused: Sequence[Refused] = ()
+    run_id: int | None = None
+    known: Any = None
+    revised: str | None = None
+
+
+class FeedEntry(NamedTuple):
+    """The entry of the activity feed for a decision."""
+
+    action: str
+    summary: str
+    undo: dict[str, Any]
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The texts and effects of one kind of proposal: callers name one by a column, its `key`.
+
+    `accept` does what is proposed, and `put_back` takes it back. The texts say why a proposal is
+    not decided or taken back; they may name the key, the state and the revision.
+    """
+
+    families: tuple[str, ...]
+    key: Literal["id", "marketplace_id"]
+    missing: str
+    settled: str
+    newer: str
+    changed: str
+    accept: Callable[[Deciding, Rows], Awaitable[Accepted]]
+    put_back: Callable[[Deciding, Mapping[str, Any]], Awaitable[None]]
+    feed_entry: Callable[[Answer, Accepted, datetime], FeedEntry]
+
+
+class Decided(NamedTuple):
+    """`run_id` is the pricing run of accepted prices."""
+
+    decided: int
+    refused: Sequence[Refused]
+    run_id: int | None = None
+    revised: str | None = None
+
+
+async def decide(
+    session: AsyncSession,
+    caller: Caller,
+    kind: Kind,
+    asked: Sequence[Asked],
+    answer: Answer,
+    now: datetime,
+) -> Decided:
+    """Decide each proposal that still is as it was seen; the others are returned with their
+    reasons.
+
+    Raises OwnerRequired, what the kind raises, and the one reason if nothing could be decided.
+    """
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    statement = select(Proposal).where(
+        Proposal.seller_id == caller.seller_id,
+        Proposal.family.in_(kind.families),
+        getattr(Proposal, kind.key).in_([one.key for one in asked]),
+    )
+    fresh = statement.with_for_update().execution_options(populate_existing=True)
+    stored = {getattr(row, kind.key): row for row in await session.scalars(fresh)}
+    problems = {one.key: _refusal(kind, one, stored.get(one.key)) for one in asked}
+    refused = [Refused(key, problem) for key, problem in problems.items() if problem]
+    done = Accepted({key: stored[key] for key, problem in problems.items() if not problem})
+    if answer == "accepted" and done.rows:
+        done = await kind.accept(Deciding(session, caller, state, now), done.rows)
+        refused += done.refused
+    if not done.rows:
+        if refused:
+            raise refused[0].problem
+        return Decided(0, [], revised=done.revised)
+    await session.flush()
+    await session.execute(
+        update(Proposal)
+        .where(
+            Proposal.seller_id == caller.seller_id,
+            Proposal.id.in_([row.id for row in done.rows.values()]),
+        )
+        .values(state=answer, settled_at=now, settled_by=caller.actor)
+        .execution_options(synchronize_session=False)
+    )
+    action, summary, undo, before, after = kind.feed_entry(answer, done, now)
+    note(session, caller, action, summary, now, before=before, after=after, undo=undo)
+    await session.flush()
+    return Decided(len(done.rows), refused, done.run_id)
+
+
+def _refusal(kind: Kind, one: Asked, row: Proposal | None) -> errors.Problem | None:
+    if row is None:
+        return errors.NotFound(kind.missing.format(key=one.key))
+    if row.state != "pending":
+        return errors.RevisionConflict(kind.settled.format(key=one.key, state=row.state))
+    if row.revision != one.revision:
+        exact = clock.exact(row.revision)
+        return errors.RevisionConflict(kind.newer.format(key=one.key, revision=exact))
+    return None
+
+
+# Where a newer proposal of the same thing is open already, that one waits.
+_OPEN_AGAIN: Final = """
+    UPDATE proposal r
+       SET state = CASE WHEN newer.slot IS NULL THEN 'pending' ELSE 'expired' END,
+           settled_at = CASE WHEN newer.slot IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END,
+           settled_by = NULL
+      FROM unnest(CAST(:keys AS bigint[])) AS w (key)
+      JOIN proposal p ON p.seller_id = :seller AND p.{key} = w.key
+      LEFT JOIN proposal newer
+             ON newer.seller_id = :seller AND newer.slot = p.slot AND newer.id <> p.id
+            AND newer.state IN ('pending', 'snoozed', 'dismissed')
+     WHERE r.seller_id = :seller AND r.id = p.id AND r.family = ANY (CAST(:families AS text[]))
+       AND r.state = :answer
+       AND (CAST(:at AS timestamptz) IS NULL OR r.settled_at = :at)
+"""
+
+
+async def take_back(
+    session: AsyncSession,
+    caller: Caller,
+    kind: Kind,
+    keys: Sequence[int],
+    answer: Answer,
+    undo: Mapping[str, Any],
+    now: datetime,
+    at: datetime | None = None,
+) -> None:
+    """Let proposals wait again that still are as they were decided, at that moment if one is given.
+    Raises ChangedSince, and what the kind raises where it cannot put back what was accepted.
+    """
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    if answer == "accepted":
+        await kind.put_back(Deciding(session, caller, state, now), undo)
+    values = {
+        "seller": caller.seller_id,
+        "keys": list(keys),
+        "families": list(kind.families),
+        "answer": answer,
+        "now": now,
+        "at": at,
+    }
+    if await run(session, _OPEN_AGAIN.format(key=kind.key), values) != len(keys):
+        raise errors.ChangedSince(kind.changed.format(key=keys[0]))

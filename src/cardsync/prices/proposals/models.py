@@ -1,0 +1,92 @@
+"""Table of proposals: `proposal`, whatever waits for a person's word about one price."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import Base, Moment, Money
+
+State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired"]
+
+
+class Proposal(Base):
+    """A change that waits for a person's word, or the word that was given.
+
+    `family` is review (a price beyond the seller's limits), or that of a recommendation: price,
+    liquidation or account. `slot` is what it is about: a card or a rule has at most one of a family
+    that is open. A review names its card by `marketplace_id`, and a card has one at most.
+
+    `kind` is that of a recommendation, or why a price is in review: rise, drop, first_price, or
+    sale, which stands at the way back from one and counts as accepted. `state` is pending, snoozed
+    (until `evidence_key` changes), dismissed, accepted, auto_applied or expired. `revision` is the
+    moment of its newest content. `worth` is what the list is sorted by, in ten-thousandths: a
+    review's is the move times the copies. A review's `evidence` has the proposed price without the
+    sale's cut (`regular_price`) and what the rule asked before its cap (`result`), in
+    ten-thousandths.
+    """
+
+    __tablename__ = "proposal"
+    __table_args__ = (
+        Index(
+            "uq_proposal_slot",
+            "seller_id",
+            "slot",
+            unique=True,
+            postgresql_where=text("state IN ('pending', 'snoozed', 'dismissed')"),
+        ),
+        Index(
+            "uq_proposal_review",
+            "seller_id",
+            "marketplace_id",
+            unique=True,
+            postgresql_where=text("family = 'review'"),
+        ),
+        Index(
+            "ix_proposal_pending",
+            "seller_id",
+            "family",
+            text("worth DESC"),
+            "id",
+            postgresql_include=["expires_at", "revision", "expected_value"],
+            postgresql_where=text("state = 'pending'"),
+        ),
+        Index(
+            "ix_proposal_expired",
+            "seller_id",
+            "settled_at",
+            postgresql_where=text("state = 'expired'"),
+        ),
+        Index(
+            "ix_proposal_applied",
+            "seller_id",
+            "settled_at",
+            postgresql_where=text("state IN ('accepted', 'auto_applied')"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    slot: Mapped[str] = mapped_column(Text)
+    family: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(Text)
+    state: Mapped[State] = mapped_column(Text)
+    card_id: Mapped[int | None] = mapped_column(BigInteger)
+    marketplace_id: Mapped[int | None] = mapped_column(BigInteger)
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    current_price: Mapped[Decimal | None] = mapped_column(Money)
+    proposed_price: Mapped[Decimal | None] = mapped_column(Money)
+    expected_value: Mapped[Decimal | None] = mapped_column(Money)
+    worth: Mapped[int] = mapped_column(BigInteger)
+    confidence: Mapped[str | None] = mapped_column(Text)
+    evidence: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    evidence_key: Mapped[str | None] = mapped_column(Text)
+    revision: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(Moment)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+    settled_by: Mapped[str | None] = mapped_column(Text)

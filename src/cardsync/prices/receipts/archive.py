@@ -1,0 +1,177 @@
+"""Keeps the receipts of a priced run as a file in the object store, and finds a card's latest
+receipt, in sentences.
+
+The file's key is in the run's summary; a run without a key was made while attribution logging was
+off, or no sync caused it. `retention` deletes old files, and also those that a killed worker never
+recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.money import dollars_or_none, to_units
+from cardsync.platform.storage import ObjectMissing, Store
+from cardsync.prices.engine.engine import INPUT_COLUMNS
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.receipts import parquet_file
+from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
+from cardsync.prices.receipts.shown import ExplainedBlocker, ReceiptThen
+from cardsync.stock.cards.models import Card
+
+# The run is that of the last upload that covered the card's whole product line, or the run that
+# followed it because rules have queries.
+_LATEST = """
+    SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND (r.upload_id IS NULL OR r.upload_id = (
+            SELECT l.upload_id FROM line_snapshot l
+             WHERE l.seller_id = :seller AND l.product_line = :line))
+     ORDER BY r.id DESC LIMIT 1
+"""
+# The runs before a moment that may have priced the card, the newest first; an upload of one product
+# line prices no card of another.
+_BEFORE = """
+    SELECT r.id, r.summary ->> 'receipts' AS key
+      FROM price_run r
+      LEFT JOIN upload u ON u.seller_id = :seller AND u.id = r.upload_id
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND r.finished_at <= :at AND r.summary ->> 'receipts' IS NOT NULL
+       AND coalesce(u.product_line, :line) = :line
+     ORDER BY r.finished_at DESC, r.id DESC LIMIT :most
+"""
+# A card that so many runs in a row left out had no price of theirs.
+_RUNS_LOOKED_AT = 5
+
+
+async def keep(
+    store: Store,
+    seller_id: int,
+    run_id: int,
+    taken: list[pl.DataFrame],
+    run: Run,
+) -> str:
+    """Write the file and return its key. The frame is taken out of its list (`columns.pack`)."""
+    key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
+    data = await asyncio.to_thread(parquet_file.pack, taken, run)
+    with store.spool() as (path, file):
+        file.write(data)
+        file.flush()
+        await store.write(key, path)
+    return key
+
+
+class Synced(NamedTuple):
+    """A run that a sync caused, and the key of its receipts; None where they were not kept."""
+
+    id: int
+    key: str | None
+
+
+async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
+    """Return the run that the newest receipt of this card is of."""
+    values = {"seller": card.seller_id, "line": card.product_line}
+    latest = (await session.execute(text(_LATEST), values)).first()
+    return None if latest is None else Synced(*latest)
+
+
+async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptThen:
+    """Return the last sync's receipt of this card, or why there is none."""
+    if latest is None:
+        return _absent("never_synced")
+    if latest.key is None:
+        return _absent("not_kept")
+    try:
+        data = await store.read(latest.key)
+    except ObjectMissing:
+        return _absent("no_longer_kept")
+    row, run = await asyncio.to_thread(
+        lambda: (parquet_file.receipt(data, card.marketplace_id), parquet_file.run_of(data))
+    )
+    if row is None:
+        return _absent("not_priced")
+    return ReceiptThen(_breakdown(row, run, latest.id, card), None)
+
+
+async def breakdown_at(
+    session: AsyncSession,
+    caller: Caller,
+    store: Store,
+    marketplace_id: int,
+    at: datetime,
+) -> ReceiptThen:
+    """Return the receipt that was in force at a moment, or why there is none.
+
+    Raises NotFound for a card that is not the seller's.
+    """
+    card = await session.scalar(
+        select(Card).where(
+            Card.seller_id == caller.seller_id, Card.marketplace_id == marketplace_id
+        )
+    )
+    if card is None or card.contribution is not None:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    values = {
+        "seller": caller.seller_id,
+        "line": card.product_line,
+        "at": at,
+        "most": _RUNS_LOOKED_AT,
+    }
+    runs = (await session.execute(text(_BEFORE), values)).all()
+    absent = "not_priced_then" if runs else "no_run_then"
+    for run in runs:
+        try:
+            data = await store.read(run.key)
+        except ObjectMissing:
+            absent = "no_longer_kept"
+            continue
+        row = await asyncio.to_thread(parquet_file.receipt, data, marketplace_id)
+        if row is not None:
+            return ReceiptThen(_breakdown(row, parquet_file.run_of(data), run.id, card), None)
+    return _absent(absent)
+
+
+_ABSENT: Final = {
+    "no_run_then": "No earlier sync saved how prices were calculated.",
+    "not_priced_then": "No earlier sync priced the card.",
+    "never_synced": "No sync has priced the card yet.",
+    "not_kept": (
+        "The last sync wrote no receipts: receipt logging was off, or pricing did not finish."
+    ),
+    "no_longer_kept": "How the last sync calculated this price is too old and was deleted.",
+    "not_priced": "The last sync didn't price the card.",
+}
+
+
+def _absent(code: str) -> ReceiptThen:
+    return ReceiptThen(None, ExplainedBlocker(code, _ABSENT[code]))
+
+
+def _breakdown(
+    row: dict[str, Any],
+    run: Run,
+    run_id: int,
+    card: Card,
+) -> dict[str, Any]:
+    target = None if card.target_price is None else to_units(card.target_price)
+    return {
+        "run_id": run_id,
+        "computed_at": rfc3339(run.now),
+        "reflects_current_price": row["target"] == target,
+        "current_price": dollars_or_none(row["current_price"]),
+        "final_price": dollars_or_none(row["target"]),
+        "rule_id": row["rule_id"],
+        "blockers": blocker_codes(row["blockers"]),
+        "steps": explain(row, run),
+        "inputs": {name: input_shown(name, row[name]) for name in INPUT_COLUMNS if name in row},
+    }

@@ -1,0 +1,256 @@
+"""Explains a card's price: the steps by which the live rules price it now, beside the rules and
+sales that lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+import polars as pl
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.concurrency import at_once
+from cardsync.platform.money import dollars_or_none, usd
+from cardsync.platform.storage import Store
+from cardsync.prices.engine import engine
+from cardsync.prices.engine.rules import Rule, Sale
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.steps import BLOCKERS
+from cardsync.prices.files.price_updates import run_waits
+from cardsync.prices.inputs.cards_to_price import Choices, condition_of, read_stock
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.receipts.archive import breakdown, last_synced
+from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
+from cardsync.prices.receipts.shown import (
+    ExplainedBlocker,
+    ExplainedPin,
+    Explanation,
+    MatchingRule,
+    explained_card,
+    governing_rule,
+)
+from cardsync.prices.receipts.stale_target import stale_target
+from cardsync.stock.cards.models import Card
+
+
+async def explain_card(
+    session: AsyncSession,
+    seller_id: int,
+    store: Store,
+    marketplace_id: int,
+    now: datetime,
+) -> Explanation:
+    """Raises NotFound for a card that is not the seller's."""
+    card = await session.scalar(
+        select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
+    )
+    if card is None or card.contribution is not None:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    account = await session.get_one(Account, seller_id)
+    latest = await last_synced(session, card)
+    # The disk is read beside the database, and the engine prices beside both.
+    (row, run, rules, sales, waits), synced = await at_once(
+        _priced(session, account, card, now),
+        breakdown(store, latest, card),
+    )
+    inputs = {
+        name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
+    }
+    return Explanation(
+        marketplace_id,
+        explained_card(card),
+        "USD",
+        dollars_or_none(row["current_price"]),
+        usd(card.target_price) if row["pin"] is None else dollars_or_none(row["pin"]),
+        rfc3339(now),
+        [
+            ExplainedBlocker(code, BLOCKERS[code])
+            for code in _blockers(row["blockers"], waits=waits)
+        ],
+        considered_rules(rules, sales, row, run),
+        governing_rule(rules, row["rule_id"]),
+        explain(row, run),
+        inputs | {name: getattr(card, name) for name in _TEXTS},
+        synced.historical_breakdown,
+        synced.historical_breakdown_absent,
+        await pin_of(session, card.seller_id, marketplace_id, now)
+        if row["pin"] is not None
+        else None,
+        await stale_target(session, card, row),
+    )
+
+
+_PIN: Final = """
+    SELECT price, decided_by, since, until FROM price_decision
+     WHERE seller_id = :seller AND kind = 'pin' AND marketplace_id = :card
+       AND (until IS NULL OR until > :now)
+"""
+
+
+async def pin_of(
+    session: AsyncSession, seller_id: int, marketplace_id: int, now: datetime
+) -> ExplainedPin | None:
+    """Return the pin that sets a card's target, if one does."""
+    values = {"seller": seller_id, "card": marketplace_id, "now": now}
+    row = (await session.execute(text(_PIN), values)).first()
+    if row is None:
+        return None
+    until = row.until and rfc3339(row.until)
+    return ExplainedPin(usd(row.price) or "", row.decided_by, rfc3339(row.since), until)
+
+
+_TEXTS: Final = ("condition", "printing", "language")
+
+
+class _Priced(NamedTuple):
+    """The card's row as the live rules price it, the rules and sales that select it, and whether
+    the export waits for a review.
+    """
+
+    row: dict[str, Any]
+    run: Run
+    rules: list[Rule]
+    sales: list[Sale]
+    waits: bool
+
+
+async def _priced(session: AsyncSession, account: Account, card: Card, now: datetime) -> _Priced:
+    seller_id = account.seller_id
+    asked = await run_of(session, account, now)
+    stock = await read_stock(
+        session,
+        account,
+        asked,
+        "true",
+        card_ids=[card.id],
+    )
+    run = stock.run
+    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
+    cards = stock.cards.with_columns(
+        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
+    )
+    priced, waits = await at_once(
+        asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales),
+        _waits(session, account, now),
+    )
+    return _Priced(priced.row(0, named=True), run, rules, sales, waits)
+
+
+async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool:
+    of_seller = SyncState.seller_id == account.seller_id
+    if await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None:
+        return True
+    # The export decides in the same way: a read_only seller reads a run's file anyway.
+    return account.entitlements(now).sync_mode == "full" and await run_waits(
+        session, account.seller_id
+    )
+
+
+async def _matching(
+    session: AsyncSession,
+    seller_id: int,
+    chosen: Choices,
+    card_id: int,
+) -> tuple[list[Rule], list[Sale]]:
+    """Return the live rules and active sales that select the card, by priority."""
+    run = chosen.run
+    bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
+    of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
+    of_sales = [condition_of(selection, bound, f"s{id}") for id, selection in chosen.sales]
+    columns = (
+        ", ".join(f"coalesce({condition}, false)" for condition in (*of_rules, *of_sales)) or "true"
+    )
+    found = await session.execute(
+        text(f"SELECT {columns} FROM card c WHERE c.seller_id = :seller AND c.id = :wanted"), bound
+    )
+    flags = list(found.one())
+    selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
+    reducing = {
+        id
+        for (id, _), flag in zip(
+            chosen.sales,
+            flags[len(chosen.rules) :],
+            strict=False,
+        )
+        if flag
+    }
+    rules = [rule for rule in run.live if rule.id in selecting]
+    return rules, [sale for sale in run.active_sales if sale.id in reducing]
+
+
+def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
+    governing = cards["rule_id"].item()
+    return [rule.id for rule in rules if rule.id != governing]
+
+
+def _blockers(bits: int, *, waits: bool) -> list[str]:
+    codes = blocker_codes(bits)
+    return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
+
+
+def considered_rules(
+    rules: Sequence[Rule],
+    sales: Sequence[Sale],
+    row: dict[str, Any],
+    run: Run,
+) -> list[MatchingRule]:
+    considered = [
+        *(_considered_rule(rule, rules, row) for rule in rules),
+        *(_considered_guard(guard, row) for guard in _guards_of(row, run)),
+        *(_considered_sale(sale, row) for sale in sales),
+    ]
+    return sorted(considered, key=lambda entry: (entry.priority, entry.kind))
+
+
+def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> MatchingRule:
+    outcome: Literal["governs", "blocks", "lost"] = "lost"
+    if row["pin"] is not None:
+        reason = "The card's price is pinned."
+    elif rule.id == row["rule_id"]:
+        outcome = "governs"
+        reason = "It is the first that matches the card."
+        if rule.broken:
+            outcome = "blocks"
+            reason = "Its search doesn't work anymore."
+    else:
+        reason = f"Rule “{rules[0].name}” is applied before it."
+    return MatchingRule(rule.id, rule.name, "base", rule.priority, outcome, reason)
+
+
+def _guards_of(row: dict[str, Any], run: Run) -> list[Rule]:
+    bits = row["guards"] or 0
+    return [guard for bit, guard in enumerate(run.guards) if bits >> bit & 1]
+
+
+def _considered_guard(guard: Rule, row: dict[str, Any]) -> MatchingRule:
+    outcome: Literal["blocks", "holds", "decides"] = "holds"
+    reason = "The price is within its limits, or another guard is stricter."
+    if guard.broken:
+        outcome, reason = "blocks", "Its search doesn't work anymore."
+    elif guard.id == row["guard_floor_id"] and row["target"] == row["guard_floor"]:
+        outcome, reason = "decides", "Its floor sets the price."
+    elif guard.id == row["guard_ceiling_id"] and row["target"] == row["guard_ceiling"]:
+        outcome, reason = "decides", "Its ceiling sets the price."
+    elif guard.id == row["guard_cap_id"]:
+        outcome, reason = "decides", "Its daily limit stops the price."
+    return MatchingRule(guard.id, guard.name, "guard", guard.priority, outcome, reason)
+
+
+def _considered_sale(sale: Sale, row: dict[str, Any]) -> MatchingRule:
+    applies = sale.id == row["sale_id"]
+    if applies:
+        reason = "It is the first active promotion that matches the card."
+    elif row["target"] is None or row["pin"] is not None:
+        reason = "No rule prices the card."
+    else:
+        reason = "An earlier promotion applies."
+    outcome: Literal["applies", "lost"] = "applies" if applies else "lost"
+    return MatchingRule(sale.id, sale.name, "sale", sale.priority, outcome, reason)

@@ -1,0 +1,110 @@
+"""The JSON structs of explanations, why a card asks for what it asks, and the functions that fill
+some of them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.prices.engine.rules import Rule
+from cardsync.stock.cards.models import Card
+
+
+class ExplainedCard(msgspec.Struct):
+    id: int
+    """The id of the inventory row"""
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+
+
+def explained_card(card: Card) -> ExplainedCard:
+    return ExplainedCard(
+        card.id, card.product_name, card.set_name, card.number, card.condition, card.printing
+    )
+
+
+class ExplainedBlocker(msgspec.Struct):
+    code: str
+    message: str
+
+
+class MatchingRule(msgspec.Struct):
+    id: int
+    name: str
+    """The name of the rule"""
+    kind: Literal["base", "sale", "guard"]
+    """base: a rule. sale: a promotion. guard: a rule that only limits"""
+    priority: int
+    outcome: Literal["governs", "blocks", "applies", "lost", "holds", "decides"]
+    """Whether it governs the card"""
+    reason: str
+
+
+class GoverningRule(msgspec.Struct):
+    id: int
+    name: str
+    priority: int
+
+
+def governing_rule(rules: Iterable[Rule], rule_id: int | None) -> GoverningRule | None:
+    rule = next((rule for rule in rules if rule.id == rule_id), None)
+    return GoverningRule(rule.id, rule.name, rule.priority) if rule else None
+
+
+StaleReason = Literal["rule_changed", "new_prices", "pin_waits", "time_passed"]
+
+
+class StaleTarget(msgspec.Struct):
+    reason: StaleReason
+    message: str
+
+
+class ExplainedPin(msgspec.Struct):
+    """The price that stands in place of the rules'; an accepted suggestion's ends at `until`."""
+
+    price: str
+    by: str | None
+    """The member, key or token that pinned it, as activity names it"""
+    since: str
+    until: str | None
+
+
+class Explanation(msgspec.Struct):
+    """Every step has `name`, `input`, `output`, `summary` and its own fields. `target_price` is the
+    stored one, or the card's pin at once; `stale` says why the stored one is not what the steps
+    give now, and is null where it is.
+    """
+
+    marketplace_id: int
+    card: ExplainedCard
+    """The card"""
+    currency: str
+    current_price: str | None
+    target_price: str | None
+    computed_at: str
+    blockers: list[ExplainedBlocker]
+    matching_rules: list[MatchingRule]
+    governing_rule: GoverningRule | None
+    steps: list[dict[str, Any]]
+    """Each step with its name, input, output and summary, in order"""
+    inputs: dict[str, Any]
+    historical_breakdown: dict[str, Any] | None
+    # Why there is none.
+    historical_breakdown_absent: ExplainedBlocker | None
+    pin: ExplainedPin | None
+    """The pin that sets the target; null: the rules do"""
+    stale: StaleTarget | None
+    """Why the stored price is not what the steps give now; null where it is"""
+
+
+class ReceiptThen(msgspec.Struct):
+    """The receipt of the last sync before a moment; or the reason why there is none."""
+
+    historical_breakdown: dict[str, Any] | None
+    historical_breakdown_absent: ExplainedBlocker | None

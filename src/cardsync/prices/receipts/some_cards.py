@@ -1,0 +1,44 @@
+"""Prices a few cards by a run, and returns the engine's rows, from which their steps are written;
+or one card's steps by the live rules. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.cards_to_price import price_stock, read_stock, with_losing
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.receipts.sentences import explain
+
+
+async def priced_cards(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    card_ids: Sequence[int],
+) -> tuple[dict[int, dict[str, Any]], Run]:
+    """Return the rows by card id, and the run with its queries judged."""
+    stock = await read_stock(session, account, run, "true", card_ids)
+    stock = await with_losing(session, account.seller_id, stock, card_ids)
+    out = await price_stock(stock)
+    return dict(zip(stock.cards["id"], out.iter_rows(named=True), strict=True)), stock.run
+
+
+async def live_steps(
+    session: AsyncSession,
+    caller: Caller,
+    card_id: int,
+    now: datetime,
+) -> list[dict[str, Any]]:
+    """Return the steps to the price that a run would ask now; none for a card that none prices."""
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    priced, run = await priced_cards(session, account, live, [card_id])
+    return explain(priced[card_id], run) if card_id in priced else []

@@ -1,0 +1,65 @@
+"""Says why a card's stored target is not what its steps give now: what changed since the last run
+that priced all cards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices.receipts.shown import StaleReason, StaleTarget
+from cardsync.stock.cards.models import Card
+
+# A deleted rule, a setting and a pin that was taken away leave only their entries of the feed.
+_SINCE: Final = """
+    WITH last AS (
+        SELECT coalesce(max(started_at), '-infinity') AS at FROM price_run
+         WHERE seller_id = :seller AND state = 'completed'
+           AND trigger NOT IN ('recommendation', 'review'))
+    SELECT EXISTS (SELECT FROM pricing_rule WHERE seller_id = :seller AND updated_at > last.at)
+        OR EXISTS (SELECT FROM pricing_sale WHERE seller_id = :seller AND updated_at > last.at)
+        OR EXISTS (SELECT FROM activity
+                    WHERE seller_id = :seller AND created_at > last.at
+                      AND action ~ '^pricing[.](rule|sale|settings|preset|default|unpinned)')
+           AS rule_changed,
+           EXISTS (SELECT FROM card WHERE seller_id = :seller AND id = :card
+                      AND observed_at > last.at) AS new_prices
+      FROM last
+"""
+_SAYS: Final[dict[StaleReason, str]] = {
+    "pin_waits": "The pin waits until the card is back in stock; until then {stored}.",
+    "rule_changed": "Rules, pins, promotions or settings changed since the last run; {now}.",
+    "new_prices": "There are new prices of the card since the last run; {now}.",
+    "time_passed": "A day, a promotion or market evidence is another since the last run; {now}.",
+}
+
+
+async def stale_target(
+    session: AsyncSession, card: Card, row: dict[str, Any]
+) -> StaleTarget | None:
+    """Return None where the stored target is what the steps give; `row` is the engine's."""
+    asked: int | None = row["target"]
+    stored = None if card.target_price is None else to_units(card.target_price)
+    if asked == stored:
+        return None
+    reason: StaleReason = "pin_waits"
+    if row["pin"] is None:
+        values = {"seller": card.seller_id, "card": card.id}
+        found = (await session.execute(text(_SINCE), values)).one()
+        reason = (
+            "rule_changed"
+            if found.rule_changed
+            else "new_prices"
+            if found.new_prices
+            else "time_passed"
+        )
+    said = _SAYS[reason].format(
+        stored="the card has no target" if stored is None else f"the target is {dollars(stored)}",
+        now="the next run prices nothing"
+        if asked is None
+        else f"the next run sets {dollars(asked)}",
+    )
+    return StaleTarget(reason, said)

@@ -1,0 +1,81 @@
+"""Tries a changed rule on one card: the price that the card would ask, and the steps to it. Nothing
+is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.money import dollars_or_none
+from cardsync.prices.inputs import rule_json
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.receipts.sentences import blocker_codes, explain
+from cardsync.prices.receipts.some_cards import priced_cards
+from cardsync.stock.cards.models import Card
+
+
+class WhatIf(msgspec.Struct):
+    """`asks` is what the live rules ask, `would_ask` what they would ask with the change; either is
+    null where something blocks a price.
+    """
+
+    rule_id: int
+    rule_name: str
+    asks: str | None
+    """The price that the live rules ask, in USD"""
+    would_ask: str | None
+    """The price that they would ask with the change, in USD"""
+    blockers: list[str]
+    steps: list[dict[str, Any]]
+    """Each step to the price with the change, in order"""
+
+
+async def what_if(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> WhatIf:
+    """Raises OwnerRequired, NotFound, also for a card that no rule prices, and InvalidRule."""
+    caller.must_be_owner()
+    # Another query or place would let another rule govern: that is a preview of all cards.
+    values = rule_json.read_body(body, rule_json.PriceFields)
+    card = await session.scalar(
+        select(Card).where(
+            Card.seller_id == caller.seller_id,
+            Card.marketplace_id == marketplace_id,
+            Card.contribution.is_(None),
+        )
+    )
+    if card is None:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    priced, judged = await priced_cards(session, account, live, [card.id])
+    asked = priced[card.id]
+    rule = next((one for one in judged.rules if one.id == asked["rule_id"]), None)
+    if rule is None or rule.broken:
+        raise errors.NotFound("no rule prices this card")
+    changed = rule_json.rule_from(values, rule)
+    rules = [changed if one.id == rule.id else one for one in live.rules]
+    priced, run = await priced_cards(session, account, replace(live, rules=rules), [card.id])
+    row = priced[card.id]
+    return WhatIf(
+        rule.id,
+        rule.name,
+        dollars_or_none(asked["target"]),
+        dollars_or_none(row["target"]),
+        blocker_codes(row["blockers"]),
+        explain(row, run),
+    )

@@ -1,0 +1,169 @@
+"""Finds the badges of some cards: a buy-out of the last four hours, few fresh listings in the
+card's own condition, and why a price is held.
+
+A badge needs fresh evidence: unknown or stale evidence, or evidence from the future, gives none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.market.stored_evidence import Supplied, recent_supply
+from cardsync.catalog.market.verdicts import (
+    BUY_OUT_WINDOW,
+    LISTINGS_FRESH,
+    SUPPLY_SINCE,
+    Cell,
+    buy_out,
+)
+from cardsync.platform import errors, limits
+from cardsync.platform.money import dollars_or_none
+from cardsync.prices.engine.holdout_draw import begin_of, window
+from cardsync.prices.recommendations.shown import CardBadges, HeldShown
+from cardsync.prices.recommendations.why_held import Held
+
+# A provisional product that a catalog's product took over is that product's.
+_CARDS: Final = """
+    SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
+           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
+           EXISTS (SELECT FROM price_decision n
+                    WHERE n.seller_id = :seller AND n.kind = 'pin'
+                      AND n.marketplace_id = c.marketplace_id
+                      AND (n.until IS NULL OR n.until > :now)) AS pinned
+      FROM card c
+      LEFT JOIN product p ON p.id = c.product_id
+      LEFT JOIN product q ON q.id = p.adopted_by
+     WHERE c.seller_id = :seller AND c.contribution IS NULL AND NOT c.gone
+       AND (c.marketplace_id = ANY (CAST(:marketplace_ids AS bigint[]))
+            OR c.id = ANY (CAST(:card_ids AS bigint[])))
+     ORDER BY c.id
+"""
+_LOOKED_AT: Final = """
+    SELECT product_id, listings_at FROM market_look
+     WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
+"""
+# A review says more than the cap that it follows, a hold-out keeps what neither touches, and a
+# market gate leaves the price of the rule.
+_HELD: Final = """
+    SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
+           '' AS verdict, NULL AS period, false AS stays
+      FROM proposal
+     WHERE seller_id = :seller AND family = 'review'
+       AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND state = 'pending' AND expires_at > :now
+     UNION ALL
+    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '', NULL, false
+      FROM price_decision h
+      JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
+     WHERE h.seller_id = :seller AND h.kind = 'held_out' AND h.part = :part
+       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
+     UNION ALL
+    SELECT h.marketplace_id, 'cap', (h.asked * 10000)::bigint, '',
+           r.settings -> 'cap' ->> 'period', h.part = 1
+      FROM price_decision h
+      LEFT JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
+     WHERE h.seller_id = :seller AND h.kind = 'cap'
+       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
+     UNION ALL
+    SELECT marketplace_id, 'gate', NULL, verdict, NULL, false FROM gate_hold
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+async def badges_of(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_ids: Collection[int],
+    card_ids: Collection[int],
+    now: datetime,
+) -> list[CardBadges]:
+    """Return the badges of the asked cards that are the caller's and in stock.
+
+    Raises InvalidPayload.
+    """
+    if len(marketplace_ids) + len(card_ids) > limits.CARDS_PER_PAGE_MOST:
+        raise errors.InvalidPayload(
+            f"marketplace_id and card_id name more than {limits.CARDS_PER_PAGE_MOST} cards"
+        )
+    if not marketplace_ids and not card_ids:
+        return []
+    asked = {
+        "seller": caller.seller_id,
+        "marketplace_ids": list(marketplace_ids),
+        "card_ids": list(card_ids),
+        "now": now,
+    }
+    cards: Sequence[Any] = (await session.execute(text(_CARDS), asked)).all()
+    # Nothing holds a pinned price, whatever the last run found.
+    unpinned = [card.marketplace_id for card in cards if not card.pinned]
+    held = await _held(session, caller.seller_id, unpinned, now)
+    products = {card.product_id for card in cards if card.product_id is not None}
+    looks = await _looks(session, products, now)
+    supplied = await recent_supply(session, looks, now, max(SUPPLY_SINCE, LISTINGS_FRESH))
+    return [_badges(card, held, looks, supplied, now) for card in cards]
+
+
+async def _held(
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: list[int],
+    now: datetime,
+) -> dict[int, HeldShown]:
+    part = window(now)
+    values = {"seller": seller_id, "ids": marketplace_ids, "now": now, "part": part}
+    found: dict[int, HeldShown] = {}
+    for row in await session.execute(text(_HELD), values):
+        until = begin_of(part + 1) if row.reason == "holdout" else None
+        held = Held(row.reason, row.price, until, row.verdict, row.period, row.stays)
+        found.setdefault(
+            row.marketplace_id,
+            HeldShown(row.reason, held.sentence, dollars_or_none(row.price), row.period),
+        )
+    return found
+
+
+async def _looks(
+    session: AsyncSession,
+    products: set[int],
+    now: datetime,
+) -> dict[int, datetime]:
+    if not products:
+        return {}
+    since = now - max(SUPPLY_SINCE, LISTINGS_FRESH)
+    values = {"products": list(products), "since": since, "now": now}
+    return {row[0]: row[1] for row in await session.execute(text(_LOOKED_AT), values)}
+
+
+def _badges(
+    card: Any,
+    held: dict[int, HeldShown],
+    looks: dict[int, datetime],
+    supplied: dict[int, Supplied],
+    now: datetime,
+) -> CardBadges:
+    bought = listed = seen = None
+    at = looks.get(card.product_id)
+    if at is not None and card.condition is not None:
+        of = supplied.get(card.product_id, Supplied())
+        cell = Cell(card.condition, card.printing, card.language)
+        detected = buy_out(of.of(cell), of.sold(cell), now).detected_at
+        if detected is not None and now - detected <= BUY_OUT_WINDOW:
+            bought = detected
+        if now - at <= LISTINGS_FRESH:
+            newest = of.cells.get(cell, {}).get(at)
+            listed, seen = (newest.listings if newest else 0), at
+    return CardBadges(
+        card.id,
+        card.marketplace_id,
+        bought,
+        listed,
+        seen,
+        held.get(card.marketplace_id),
+    )

@@ -1,0 +1,317 @@
+"""Shows the outcomes of recommendations: what the applied prices brought beside matched cards, for
+each kind of review and for each rule.
+
+A matched card had a review of the same kind at about the same time and price, and none of its
+reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
+and refunds and without cancelled orders. A younger decision waits, one that follows another of its
+card within thirty days is part of that one, and one that was rolled back meanwhile does not count.
+A rule with a hold-out is judged by it, too: chance drew the cards that kept their price and those
+that followed. Their sales are counted until the draw's thirty days end, because after that both
+follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import clock
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices.engine.rules import WHOLE_BP
+from cardsync.prices.inputs.rule_rows import seller_pricing
+from cardsync.prices.recommendations.review_effect import (
+    Brought,
+    Effect,
+    Pair,
+    effect_of,
+    effect_of_draw,
+)
+from cardsync.prices.recommendations.shown import (
+    AppliedShown,
+    HoldoutShown,
+    OutcomeShown,
+    OutcomesShown,
+    signed,
+)
+from cardsync.sales.lots.fee_schedule import net, schedule_at
+
+WINDOW: Final = timedelta(days=30)
+LOOKED_BACK: Final = timedelta(days=365)
+_NEAR: Final = timedelta(days=15)
+_REVIEWS_MOST: Final = 2_000
+_MATCHES: Final = 10
+REVIEWS_SHOWN: Final = 50
+
+_COUNTED: Final = """
+    SELECT r.kind, r.rule_id, count(*) FILTER (WHERE r.state = 'accepted') AS accepted,
+           count(*) FILTER (WHERE r.state = 'auto_applied') AS auto_applied,
+           count(*) FILTER (WHERE r.settled_at > :until) AS waiting
+      FROM proposal r
+     WHERE r.seller_id = :seller AND r.family = 'price'
+       AND r.state IN ('accepted', 'auto_applied') AND r.settled_at >= :since
+     GROUP BY r.kind, r.rule_id
+"""
+# The part of a sale that no refund took back, in basis points; a refund of an unknown order took
+# all.
+_KEPT: Final = f"""
+    {WHOLE_BP} - CASE WHEN o.refund_amt > 0
+                      THEN round({WHOLE_BP} * coalesce(least(1,
+                           o.refund_amt / nullif(coalesce(o.total_amt, o.product_amt), 0)), 1))
+                      ELSE 0 END::bigint
+"""
+_SALE: Final = f"""
+    SELECT (i.unit_price * 10000)::bigint AS price, i.quantity, ({_KEPT})::bigint AS kept
+      FROM order_item i
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+     WHERE i.seller_id = :seller AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL
+       AND ({_KEPT}) > 0
+"""
+_SOLD: Final = f"""
+    WITH applied AS MATERIALIZED (
+        SELECT r.id, r.kind, r.rule_id, r.card_id, r.state, r.current_price, r.proposed_price,
+               r.settled_at, (r.settled_at AT TIME ZONE 'UTC')::date AS day
+          FROM proposal r
+         WHERE r.seller_id = :seller AND r.family = 'price'
+           AND r.state IN ('accepted', 'auto_applied') AND r.settled_at BETWEEN :since AND :until
+           AND NOT EXISTS (
+               SELECT FROM proposal b
+                WHERE b.seller_id = :seller AND b.card_id = r.card_id
+                  AND b.state IN ('accepted', 'auto_applied')
+                  AND (b.settled_at, b.id) < (r.settled_at, r.id)
+                  AND b.settled_at > r.settled_at - CAST(:window AS interval))
+           AND NOT EXISTS (
+               SELECT FROM price_rollback_card u
+                 JOIN price_rollback v ON v.seller_id = :seller AND v.id = u.rollback_id
+                WHERE u.seller_id = :seller AND u.card_id = r.card_id AND v.state = 'applied'
+                  AND v.finished_at BETWEEN r.settled_at
+                                        AND r.settled_at + CAST(:window AS interval))
+         ORDER BY r.settled_at DESC, r.id LIMIT :most
+    ), alone AS MATERIALIZED (
+        SELECT r.kind, r.card_id, r.current_price, r.revision
+          FROM proposal r
+         WHERE r.seller_id = :seller AND r.family = 'price'
+           AND r.state NOT IN ('accepted', 'auto_applied') AND r.revision >= :near_since
+           AND NOT EXISTS (
+               SELECT FROM proposal a
+                WHERE a.seller_id = :seller AND a.card_id = r.card_id
+                  AND a.state IN ('accepted', 'auto_applied'))
+    ), matched AS (
+        SELECT t.id, t.day, m.card_id
+          FROM applied t CROSS JOIN LATERAL (
+               SELECT a.card_id, min(abs(a.current_price - t.current_price)) AS far
+                 FROM alone a
+                WHERE a.kind = t.kind
+                  AND a.current_price BETWEEN t.current_price / 2 AND t.current_price * 2
+                  AND a.revision BETWEEN t.settled_at - :near AND t.settled_at + :near
+                GROUP BY a.card_id ORDER BY 2, 1 LIMIT :matches) m
+    ), looked_at AS (
+        SELECT id, day, card_id, true AS own FROM applied
+         UNION ALL
+        SELECT id, day, card_id, false FROM matched)
+    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, t.state, t.settled_at, t.current_price,
+           t.proposed_price, c.product_name, s.price, s.quantity, s.kept
+      FROM looked_at l JOIN applied t ON t.id = l.id
+      JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
+      LEFT JOIN LATERAL (
+           {_SALE} AND i.sku_id = c.marketplace_id
+              AND o.order_date > l.day AND o.order_date <= l.day + 30) s ON true
+     ORDER BY l.id, l.own DESC, l.card_id
+"""
+
+
+_DRAWN: Final = f"""
+    SELECT h.source_id AS rule_id, h.part, h.marketplace_id, h.kind = 'held_out' AS held,
+           s.price, s.quantity, s.kept
+      FROM (SELECT * FROM price_decision
+             WHERE seller_id = :seller AND kind IN ('held_out', 'twin')
+               AND since BETWEEN :since AND :until) h
+      LEFT JOIN LATERAL (
+           {_SALE} AND i.sku_id = h.marketplace_id
+              AND o.order_date > (h.since AT TIME ZONE 'UTC')::date
+              AND o.order_date < DATE '1970-01-01' + (h.part + 1) * 30) s ON true
+"""
+_STILL_DRAWN: Final = """
+    SELECT source_id AS rule_id, count(*) FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND since > :until
+     GROUP BY source_id
+"""
+
+
+_NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller"
+
+
+async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> OutcomesShown:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    account = await session.get_one(Account, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "since": now - LOOKED_BACK,
+        "until": now - WINDOW,
+    }
+    counted = (await session.execute(text(_COUNTED), values)).all()
+    further = {
+        "near": _NEAR,
+        "near_since": now - LOOKED_BACK - _NEAR,
+        "most": _REVIEWS_MOST,
+        "matches": _MATCHES,
+        "window": WINDOW,
+    }
+    rows = (await session.execute(text(_SOLD), values | further)).all()
+    level = seller_pricing(account).fee_level
+    schedule = schedule_at(now)
+
+    def left(row: Any) -> int:
+        one = net(row.price, schedule, level, direct=False)
+        whole: int = one * (row.quantity or 1) * row.kept // WHOLE_BP**2
+        return whole
+
+    reviews = _reviews(rows, left)
+    kinds = sorted({row.kind for row in counted})
+    rules = sorted({row.rule_id for row in counted if row.rule_id is not None})
+    names: dict[int, str] = {
+        row.id: row.name
+        for row in await session.execute(text(_NAMES), {"seller": caller.seller_id})
+    }
+    newest = sorted(reviews, key=lambda one: (one.first.settled_at, one.first.id), reverse=True)
+    return OutcomesShown(
+        WINDOW.days,
+        [
+            *(_outcome("kind", kind, counted, reviews, names) for kind in kinds),
+            *(_outcome("rule_id", rule, counted, reviews, names) for rule in rules),
+        ],
+        await _drawn(session, caller.seller_id, left, names, now),
+        [one.shown for one in newest[:REVIEWS_SHOWN]],
+    )
+
+
+async def _drawn(
+    session: AsyncSession,
+    seller_id: int,
+    left: Callable[[Any], int],
+    names: Mapping[int, str],
+    now: datetime,
+) -> list[HoldoutShown]:
+    values = {"seller": seller_id, "until": now - WINDOW}
+    rows = await session.execute(text(_STILL_DRAWN), values)
+    waiting: dict[int, int] = {row[0]: row[1] for row in rows}
+    values["since"] = now - LOOKED_BACK
+    groups = dict[int, dict[tuple[int, int, bool], Brought]]()
+    for row in await session.execute(text(_DRAWN), values):
+        cards = groups.setdefault(row.rule_id, {})
+        key = (row.part, row.marketplace_id, row.held)
+        one = cards.get(key, Brought(0, sold=False))
+        if row.price is not None:
+            one = Brought(one.net + left(row), sold=True)
+        cards[key] = one
+    return [
+        HoldoutShown(
+            rule_id,
+            names.get(rule_id),
+            waiting.get(rule_id, 0),
+            *_figures(_effect_of(groups.get(rule_id, {}))),
+        )
+        for rule_id in sorted(waiting.keys() | groups.keys())
+    ]
+
+
+def _effect_of(cards: dict[tuple[int, int, bool], Brought]) -> Effect:
+    followed = [one for (_, _, held), one in cards.items() if not held]
+    return effect_of_draw(followed, [one for (_, _, held), one in cards.items() if held])
+
+
+@dataclass
+class _Review:
+    """`first` is one of its rows; `alone` has what each matched card brought, by its id."""
+
+    first: Any
+    kind: str
+    rule_id: int | None
+    brought: int = 0
+    sold: bool = False
+    alone: dict[int, int] = field(default_factory=dict)
+    alone_sold: set[int] = field(default_factory=set)
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.brought, self.sold, self.alone, self.alone_sold)
+
+    @property
+    def shown(self) -> AppliedShown:
+        count = len(self.alone)
+        row = self.first
+        return AppliedShown(
+            row.id,
+            self.kind,
+            self.rule_id,
+            row.state,
+            row.card_id,
+            row.product_name,
+            clock.rfc3339(row.settled_at),
+            dollars(to_units(row.current_price)),
+            dollars(to_units(row.proposed_price)),
+            self.sold,
+            signed(self.brought),
+            signed(round(Decimal(sum(self.alone.values())) / count) if count else None),
+            count,
+        )
+
+
+def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
+    found: dict[int, _Review] = {}
+    for row in rows:
+        # The card's own rows come first.
+        review = found.setdefault(row.id, _Review(row, row.kind, row.rule_id))
+        brought = 0 if row.price is None else left(row)
+        if row.own:
+            review.brought += brought
+            review.sold |= row.price is not None
+            continue
+        review.alone[row.card_id] = review.alone.get(row.card_id, 0) + brought
+        if row.price is not None:
+            review.alone_sold.add(row.card_id)
+    return list(found.values())
+
+
+def _outcome(
+    by: str,
+    value: Any,
+    counted: Iterable[Any],
+    reviews: Iterable[_Review],
+    names: Mapping[int, str],
+) -> OutcomeShown:
+    own = [row for row in counted if getattr(row, by) == value]
+    return OutcomeShown(
+        value if by == "kind" else None,
+        value if by == "rule_id" else None,
+        names.get(value) if by == "rule_id" else None,
+        sum(row.accepted for row in own),
+        sum(row.auto_applied for row in own),
+        sum(row.waiting for row in own),
+        *_figures(effect_of([review.pair for review in reviews if getattr(review, by) == value])),
+    )
+
+
+def _figures(effect: Effect) -> tuple[Any, ...]:
+    """Return an effect as the last fields of an outcome or a hold-out."""
+    known = effect.low is not None and effect.high is not None
+    return (
+        effect.cards,
+        effect.cards_sold,
+        effect.control_cards,
+        effect.control_sold,
+        signed(effect.net),
+        signed(effect.control),
+        signed(effect.difference),
+        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
+        effect.verdict,
+        effect.reason,
+    )

@@ -1,0 +1,183 @@
+"""Lists pending recommendations: price reviews by expected money, with stale stock and advice on
+rules beside them.
+
+A recommendation whose evidence has expired is not shown, even before the next generation says so.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock, limits
+from cardsync.platform.database.snapshot_reads import Planned, Reading
+from cardsync.platform.money import dollars, to_units, usd
+from cardsync.prices.proposals.decide_proposals import Asked
+from cardsync.prices.recommendations.badges import badges_of
+from cardsync.prices.recommendations.shown import (
+    RecommendationShown,
+    RecommendationsShown,
+    card_body,
+)
+
+
+class _Row(NamedTuple):
+    """A recommendation with its card; the fields are the columns of _COLUMNS."""
+
+    id: int
+    family: str
+    kind: str
+    state: str
+    current_price: Decimal | None
+    proposed_price: Decimal | None
+    expected_value: Decimal | None
+    confidence: Literal["low", "medium", "high"]
+    # The text of a JSON object, which is sent as it is.
+    evidence: str
+    revision: datetime
+    created_at: datetime
+    expires_at: datetime
+    rule_id: int | None
+    card_id: int | None
+    marketplace_id: int | None
+    product_name: str | None
+    set_name: str | None
+    number: str | None
+    condition: str | None
+    printing: str | None
+
+
+_COLUMNS: Final = """
+    r.id, r.family, r.kind, r.state, r.current_price, r.proposed_price, r.expected_value,
+    r.confidence, CAST(r.evidence AS text), r.revision, r.created_at, r.expires_at, r.rule_id,
+      r.card_id,
+    c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
+"""
+_OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"
+_PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
+# The page is found in the index; the cards of its rows are joined behind it.
+_PAGE: Final = Planned(
+    "pending_reviews",
+    f"""
+    WITH page AS MATERIALIZED (
+        SELECT * FROM proposal r WHERE {_PENDING} AND r.family = 'price'
+         ORDER BY r.worth DESC, r.id LIMIT :limit OFFSET :offset)
+    SELECT {_COLUMNS} FROM page r {_OF_CARD} ORDER BY r.worth DESC, r.id
+    """,
+    {
+        "seller": "bigint",
+        "now": "timestamptz",
+        "limit": "bigint",
+        "offset": "bigint",
+    },
+)
+_APART: Final = Planned(
+    "pending_advice",
+    f"""
+    SELECT {_COLUMNS} FROM proposal r {_OF_CARD}
+     WHERE {_PENDING} AND r.family IN ('liquidation', 'account')
+     ORDER BY r.worth DESC, r.id LIMIT :apart
+    """,
+    {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
+)
+_UNDER: Final = f"""
+    SELECT r.id, r.revision FROM proposal r
+     WHERE {_PENDING} AND r.family = 'price'
+       AND greatest(r.current_price, r.proposed_price) < :price
+     ORDER BY r.worth DESC, r.id LIMIT :most
+"""
+# The index alone answers this one.
+_COUNTED: Final = Planned(
+    "pending_counted",
+    f"""
+    SELECT count(*), max(r.revision), coalesce(sum(r.expected_value), 0)
+      FROM proposal r WHERE {_PENDING} AND r.family = 'price'
+    """,
+    {"seller": "bigint", "now": "timestamptz"},
+)
+
+
+async def recommendations(
+    reading: Reading,
+    caller: Caller,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> RecommendationsShown:
+    """Return a page of the pending price reviews, and the other families whole."""
+    values = {
+        "seller": caller.seller_id,
+        "now": now,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+        "apart": 2 * limits.STALE_STOCK,
+    }
+    reviews, apart, [counted] = await reading.together(
+        [_PAGE, _APART, _COUNTED],
+        values,
+        last=True,
+    )
+    (total, revision, expected) = counted
+    advice = [_Row._make(row) for row in apart]
+    return RecommendationsShown(
+        [_shown(_Row._make(row)) for row in reviews],
+        [_shown(row) for row in advice if row.family == "liquidation"],
+        [_shown(row) for row in advice if row.family == "account"],
+        total,
+        dollars(to_units(expected)),
+        page,
+        per_page,
+        -(-total // per_page),
+        None if revision is None else clock.exact(revision),
+    )
+
+
+async def without_buy_outs(
+    session: AsyncSession, caller: Caller, found: RecommendationsShown, now: datetime
+) -> None:
+    """Leave out stale stock of which buyers have bought out the market since it was suggested."""
+    ids = [one.card.id for one in found.liquidation if one.card]
+    badges = await badges_of(session, caller, [], ids, now)
+    bought_out = {one.card_id for one in badges if one.bought_out_at is not None}
+    found.liquidation = [
+        one for one in found.liquidation if one.card is None or one.card.id not in bought_out
+    ]
+
+
+async def suggestions_under(
+    reading: Reading,
+    caller: Caller,
+    price: Decimal,
+    most: int,
+    now: datetime,
+) -> list[Asked]:
+    """Return the pending prices below an amount, as they are now."""
+    values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
+    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
+
+
+def _shown(row: _Row) -> RecommendationShown:
+    current, proposed, expected = (
+        usd(price) for price in (row.current_price, row.proposed_price, row.expected_value)
+    )
+    return RecommendationShown(
+        row.id,
+        row.kind,
+        card_body(row, row.card_id) if row.card_id and row.product_name is not None else None,
+        row.marketplace_id,
+        row.rule_id,
+        current,
+        proposed,
+        expected,
+        row.confidence,
+        row.state,
+        clock.exact(row.revision),
+        row.created_at,
+        row.expires_at,
+        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
+    )

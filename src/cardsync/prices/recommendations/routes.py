@@ -1,0 +1,238 @@
+"""HTTP routes of recommendations and market-depth holds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.openapi.datastructures import ResponseSpec
+
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.catalog.market.read_ids import CardIds, MarketplaceIds, read_ids
+from cardsync.platform import clock, errors
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import read
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.writer import Writer
+from cardsync.prices.proposals.decide_proposals import Revision
+from cardsync.prices.recommendations.accept_recommendation import accept, settle
+from cardsync.prices.recommendations.badges import badges_of
+from cardsync.prices.recommendations.holds import holds_now
+from cardsync.prices.recommendations.impressions import Observation, record_shown
+from cardsync.prices.recommendations.outcomes import outcomes
+from cardsync.prices.recommendations.pending_list import recommendations, without_buy_outs
+from cardsync.prices.recommendations.shown import (
+    BadgesShown,
+    DecisionShown,
+    HoldsShown,
+    OutcomesShown,
+    RecommendationsShown,
+    RecordedShown,
+)
+from cardsync.stock.cards.card_filter import page_of
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.own_queries import PageNumber, PerPage
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Polled,
+    problems,
+)
+
+
+@get("/market_depth/holds", responses=problems(*BEHIND_A_KEY))
+async def read_holds(
+    caller: Caller,
+    heavy: HeavyWork,
+    page_number: PageNumber = None,
+    page_size: PerPage = None,
+) -> HoldsShown:
+    """The cards whose market gate did not pass when the newest sync priced them. Their prices are
+    offered only while the evidence in the receipt is fresh: with unknown, future or expired clocks,
+    or a buy-out of more than four hours ago, `price_options` is null.
+    """
+    page = page_of(page_number, page_size)
+    now = clock.now()
+    return await heavy.read(holds_now, caller, Work.LONG, now, page.page, page.per_page)
+
+
+@get("/market_depth/badges", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def read_badges(
+    caller: Caller,
+    database: Database,
+    marketplace_id: MarketplaceIds = None,
+    card_id: CardIds = None,
+) -> BadgesShown:
+    """A buy-out within four hours, fresh listings in the own condition, and why the price is held.
+    At most 200 cards; a card that is not the caller's, or not in stock, is left out.
+    """
+    by_marketplace = read_ids("marketplace_id", marketplace_id)
+    by_card = read_ids("card_id", card_id)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        return BadgesShown(await badges_of(session, caller, by_marketplace, by_card, clock.now()))
+
+
+@get("/recommendations", responses=problems(*BEHIND_A_KEY))
+async def read_recommendations(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    page_number: PageNumber = None,
+    page_size: PerPage = None,
+) -> Polled[RecommendationsShown]:
+    """The pending price reviews, those first that may bring the most money; stale stock and advice
+    on rules are separate, and are not paged.
+    """
+    page = page_of(page_number, page_size)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
+    if found.liquidation:
+        async with database.tenant(caller.seller_id, snapshot=True) as session:
+            await without_buy_outs(session, caller, found, clock.now())
+    return Polled(found)
+
+
+@get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
+async def read_outcomes(caller: Caller, database: Database, settings: Settings) -> OutcomesShown:
+    """The net of applied recommendations, beside that of matched cards that were left alone."""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await outcomes(session, caller, clock.now())
+
+
+class OfRevision(msgspec.Struct):
+    """The revision that the caller saw, as the list had it."""
+
+    revision: Annotated[Any, Like(datetime, needed=True)] = None
+
+
+DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConflict)
+SETTLING: dict[str, Any] = {
+    "status_code": 200,
+    "opt": WRITES,
+    "responses": problems(*DECIDING, errors.RefusedByGrant),
+}
+
+
+@post(
+    "/recommendations/{recommendation_id:int}/accept",
+    status_code=200,
+    opt=WRITES,
+    responses={
+        202: ResponseSpec(
+            DecisionShown,
+            description="The card is previewed anew and must be accepted again",
+            generate_examples=False,
+        ),
+        **problems(
+            *DECIDING,
+            errors.NotEligible,
+            errors.MarketEvidenceChanged,
+            errors.MutexHeld,
+            errors.NeedsReview,
+            errors.RefusedByGrant,
+        ),
+    },
+)
+async def accept_recommendation(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    recommendation_id: int,
+    data: OfRevision,
+) -> Response[DecisionShown]:
+    """Set the proposed price as the card's target, if the evidence is still what it was. Otherwise
+    the review stays pending with a new revision: a `generic_raise` is previewed again (202), every
+    other kind is refused.
+    """
+    revision: datetime = read(data.revision, Revision, "revision")
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        writer = Writer(session, caller, settings, clock.now())
+        decided = await accept(writer, recommendation_id, revision)
+    # The new revision stays though the request is refused.
+    if decided is None:
+        raise errors.MarketEvidenceChanged
+    queued = decided.status == "preview_queued"
+    return Response(decided, status_code=202 if queued else 200)
+
+
+@post("/recommendations/{recommendation_id:int}/dismiss", **SETTLING)
+async def dismiss_recommendation(
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+    data: OfRevision,
+) -> DecisionShown:
+    """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
+    return await _settled(database, caller, recommendation_id, data, "dismissed")
+
+
+@post("/recommendations/{recommendation_id:int}/snooze", **SETTLING)
+async def snooze_recommendation(
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+    data: OfRevision,
+) -> DecisionShown:
+    """Put a recommendation aside until its evidence changes."""
+    return await _settled(database, caller, recommendation_id, data, "snoozed")
+
+
+async def _settled(
+    database: Database,
+    caller: Caller,
+    recommendation_id: int,
+    data: OfRevision,
+    answer: Literal["dismissed", "snoozed"],
+) -> DecisionShown:
+    seen: datetime = read(data.revision, Revision, "revision")
+    async with database.tenant(caller.seller_id) as session:
+        return await settle(session, caller, recommendation_id, seen, answer, clock.now())
+
+
+class Observations(msgspec.Struct):
+    """`observations`: at most twenty of `{id, revision}`."""
+
+    observations: Annotated[
+        Any, Like(Annotated[list[Observation], msgspec.Meta(max_length=20)], needed=True)
+    ] = None
+
+
+@post(
+    "/recommendations/shown",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.TooManyObservations),
+)
+async def shown_recommendations(
+    caller: Caller,
+    database: Database,
+    data: Observations,
+) -> RecordedShown:
+    """Record that at least half of each row was visible in a foreground tab, once a revision."""
+    observed = read(data.observations, list[Observation], "observations")
+    async with database.tenant(caller.seller_id) as session:
+        return RecordedShown(await record_shown(session, caller, observed, clock.now()))
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        read_badges,
+        read_holds,
+        read_recommendations,
+        read_outcomes,
+        accept_recommendation,
+        dismiss_recommendation,
+        snooze_recommendation,
+    ],
+    tags=["pricing"],
+)
+seen = Router(path="", route_handlers=[shown_recommendations], tags=["pricing"])

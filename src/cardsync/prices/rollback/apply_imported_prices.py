@@ -1,0 +1,284 @@
+"""Moves cards to the prices that an agent imported, with their history, in slabs under the lease;
+`platform/work/runner.py` runs it.
+
+A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
+straight back before the next run, and what the seller accepted before it, so that the next run does
+not either. A price that was seen after the import stays as it was seen; where both happened within
+the time by which a client's clock may be wrong, the price that the import replaced decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+import procrastinate
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.exported import end_pricing, fingerprint
+from cardsync.agents.seller_state.lease import UnderLease
+from cardsync.agents.seller_state.state import Lease, hold_lease, own_state, release_lease
+from cardsync.platform import clock, limits
+from cardsync.platform.database.session import run
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import Work, enqueue, jobs, mark_due
+from cardsync.prices.models import PriceRollback, RepricingEvent
+from cardsync.prices.rollback.brought import LARGEST, RUNS_LOOKED_AT, with_more
+from cardsync.prices.rollback.packed_rows import unpack
+from cardsync.prices.rollback.rollbacks import end, rollback_of
+from cardsync.prices.standing import APPLIED
+from cardsync.stock.cards import history
+from cardsync.stock.cards.changes import AMOUNTS
+
+STREAM = "repricing"
+HOLDER = "repricing"
+
+_OF_ROWS = """
+    SELECT c.id, g.old, g.price
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
+           JOIN card c ON c.seller_id = :seller AND c.marketplace_id = g.id
+     UNION ALL
+    SELECT c.id, g.old, g.price
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
+           JOIN card c ON c.seller_id = :seller AND c.custom AND NOT c.gone AND c.listing_id = g.id
+     WHERE NOT EXISTS (SELECT FROM card d WHERE d.seller_id = :seller AND d.marketplace_id = g.id)
+"""
+_OF_ROLLBACK = """
+    SELECT card_id AS id, current_price AS old, price FROM price_rollback_card
+     WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after AND card_id <= :last
+"""
+_VALUES = ", ".join(AMOUNTS)
+_MOVED = f"""
+    WITH given AS ({{given}}),
+    moved AS MATERIALIZED (
+        SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
+            c.observed_at + interval '1 microsecond' AS later,
+            {", ".join(f"c.{name}" for name in AMOUNTS)}
+          FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
+               LEFT JOIN line_snapshot l ON l.seller_id = :seller
+                   AND l.product_line = c.product_line
+         WHERE NOT c.gone AND (c.price IS DISTINCT FROM g.price OR c.my_store_priced)
+           AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
+                OR ((c.price IS NOT DISTINCT FROM g.old OR c.my_store_priced AND g.old IS NULL)
+                    AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
+    )
+"""
+_MOVE = f"""{_MOVED}, kept AS (
+        INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
+        SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved
+            WHERE observed_at >= :kept_since
+        ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
+    )
+    UPDATE card c SET price = m.imported, my_store_priced = false,
+           observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
+      FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
+"""
+# What the moves bring by the rule that asked for them last, and the largest of them.
+_BROUGHT = f"""{_MOVED}, asked AS (
+        SELECT DISTINCT ON (p.card_id) p.card_id, p.rule_id
+          FROM price_change p
+         WHERE p.seller_id = :seller AND p.card_id IN (SELECT id FROM moved)
+           AND p.run_id IN (SELECT r.id FROM price_run r WHERE r.seller_id = :seller
+                             ORDER BY r.id DESC LIMIT {RUNS_LOOKED_AT})
+         ORDER BY p.card_id, p.run_id DESC
+    ), moves AS (
+        SELECT m.id, m.price AS was, m.imported, m.quantity, a.rule_id,
+               (m.imported - coalesce(m.price, 0)) * m.quantity AS worth
+          FROM moved m LEFT JOIN asked a ON a.card_id = m.id
+         WHERE m.imported IS DISTINCT FROM m.price
+    )
+    SELECT (SELECT jsonb_agg(jsonb_build_array(rule_id, raised, raised_value, lowered,
+                                               lowered_value))
+              FROM (SELECT rule_id,
+                           count(*) FILTER (WHERE imported > coalesce(was, 0)) AS raised,
+                           coalesce(sum(worth) FILTER (WHERE imported > coalesce(was, 0)), 0)
+                               AS raised_value,
+                           count(*) FILTER (WHERE imported < was) AS lowered,
+                           coalesce(-sum(worth) FILTER (WHERE imported < was), 0) AS lowered_value
+                      FROM moves GROUP BY rule_id) r),
+           (SELECT jsonb_agg(jsonb_build_array(id, was, imported, quantity))
+              FROM (SELECT * FROM moves ORDER BY abs(worth) DESC, id LIMIT {LARGEST}) l)
+"""
+_KEEP_BROUGHT = """
+    UPDATE repricing_event SET brought = CAST(:brought AS jsonb)
+     WHERE seller_id = :seller AND id = :event
+"""
+_OF_CARDS = """
+       AND r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
+         AND r.card_id <= :last
+       AND c.seller_id = :seller AND c.id = r.card_id
+"""
+_UNASK = f"""
+    UPDATE card c SET target_price = NULL, priced_at = :now
+      FROM price_rollback_card r
+     WHERE c.target_price IS NOT NULL
+{_OF_CARDS}"""
+# The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
+# would bring back what the seller took back since. A person's own pin stays.
+_UNDECIDE = f"""
+    DELETE FROM price_decision d USING price_rollback_card r, card c
+     WHERE d.seller_id = :seller AND d.marketplace_id = c.marketplace_id
+       AND (d.kind = 'pin' AND {APPLIED} OR d.kind = 'accepted' AND d.price <> r.price)
+{_OF_CARDS}"""
+_TAKE_BACK = (_UNASK, _UNDECIDE)
+_NEXT = """
+    SELECT max(card_id) FROM (
+        SELECT card_id FROM price_rollback_card WHERE seller_id = :seller
+            AND rollback_id = :rollback AND card_id > :after
+         ORDER BY card_id LIMIT :slab) slab
+"""
+_COUNT = (
+    "UPDATE repricing_event SET moved = moved + :moved WHERE seller_id = :seller AND id = :event"
+)
+_CHANGING = "UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"
+
+
+@jobs.task(name="pricing.move", queue="imports", pass_context=True)
+async def move_prices(context: procrastinate.JobContext, seller_id: int) -> None:
+    await runner.take_turn(EVENTS, move_prices, context, seller_id)
+
+
+async def begin(session: AsyncSession, seller_id: int) -> None:
+    """The job of an event, in the transaction that records it."""
+    await mark_due(session, seller_id, STREAM)
+    await enqueue(session, move_prices, seller_id=seller_id)
+
+
+async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | None:
+    statement = select(RepricingEvent).where(
+        RepricingEvent.seller_id == seller_id, RepricingEvent.settled_at.is_(None)
+    )
+    return await session.scalar(
+        statement.order_by(RepricingEvent.id).limit(1).execution_options(populate_existing=True)
+    )
+
+
+async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
+    rollback = await _rollback_of(work, event)
+    served_at = rollback and rollback.served_at
+    # A file is imported after it was served, whatever the agent's clock says.
+    since = max(event.imported_at, served_at or event.imported_at)
+    kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
+    values: dict[str, Any] = {
+        "seller": lease.seller_id,
+        "event": event.id,
+        "at": event.imported_at,
+        "since": since,
+        "nearly": since + timedelta(seconds=limits.CLOCK_SECONDS),
+        "kept_since": kept_since,
+        "rollback": event.rollback_id,
+    }
+    size = work.settings.slab_rows
+    rows = await asyncio.to_thread(unpack, event.rows)
+    for start in range(0, len(rows), size):
+        chunk = msgspec.json.encode(rows[start : start + size]).decode()
+        await _slab(work, lease, values | {"rows": chunk}, _OF_ROWS)
+    if rollback is not None and rollback.state != "applied":
+        given = "" if rows else _OF_ROLLBACK
+        after = 0
+        while (last := await _next(work, values | {"after": after, "slab": size})) is not None:
+            await _slab(
+                work,
+                lease,
+                values | {"after": after, "last": last},
+                given,
+                _TAKE_BACK,
+            )
+            after = last
+    await _finish(work, lease, event)
+
+
+async def _rollback_of(work: Work, event: RepricingEvent) -> PriceRollback | None:
+    if event.rollback_id is None:
+        return None
+    async with work.database.tenant(event.seller_id) as session:
+        return await rollback_of(session, event.seller_id, event.rollback_id)
+
+
+async def _next(work: Work, values: dict[str, Any]) -> int | None:
+    async with work.database.tenant(values["seller"]) as session:
+        bound = {name: values[name] for name in ("seller", "rollback", "after", "slab")}
+        last: int | None = await session.scalar(text(_NEXT), bound)
+        return last
+
+
+async def _slab(
+    work: Work,
+    lease: Lease,
+    values: dict[str, Any],
+    given: str,
+    then: Sequence[str] = (),
+) -> None:
+    """One transaction, which begins with the seller's row, so that no worker takes the lease over
+    meanwhile: move the cards of the statement `given`, if any, and do what follows.
+    """
+    now = clock.now()
+    async with work.database.tenant(lease.seller_id) as session:
+        await hold_lease(session, lease, now)
+        await run(session, _CHANGING, values)
+        moved = 0
+        if given:
+            brought = (await session.execute(text(_BROUGHT.format(given=given)), values)).one()
+            row = await session.get_one(RepricingEvent, (lease.seller_id, values["event"]))
+            kept = msgspec.json.encode(with_more(row.brought, *brought)).decode()
+            await run(session, _KEEP_BROUGHT, values | {"brought": kept})
+            moved = await run(session, _MOVE.format(given=given), values | {"now": now})
+        for statement in then:
+            await run(session, statement, values | {"now": now})
+        await run(session, _COUNT, values | {"moved": moved})
+
+
+async def _fail(
+    work: Work,
+    lease: Lease,
+    event: RepricingEvent,
+    code: str | None,
+    why: str,
+) -> None:
+    """The next upload brings the prices; a rollback stays served, and is applied when its file is
+    imported again, or expires.
+    """
+    async with work.database.tenant(lease.seller_id) as session:
+        state = await own_state(session, lease)
+        row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
+        row.settled_at = clock.now()
+        row.rows = None
+        row.error = {
+            "code": code or "internal_error",
+            "message": why or "the prices could not be moved",
+        }
+        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
+        await release_lease(session, lease)
+
+
+async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
+    """The last transaction: the rollback is applied, the export's fingerprint, the lease."""
+    now = clock.now()
+    async with work.database.tenant(lease.seller_id) as session:
+        state = await own_state(session, lease)
+        if event.rollback_id is not None:
+            rollback = await rollback_of(session, lease.seller_id, event.rollback_id)
+            if rollback.state != "applied":
+                await end(session, state, rollback, "applied", now)
+        row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
+        row.settled_at = now
+        row.rows = None
+        await end_pricing(session, state, await fingerprint(session, lease.seller_id))
+        await release_lease(session, lease)
+
+
+EVENTS = runner.Stream[RepricingEvent, Lease](
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=_oldest,
+    work=_settle,
+    fail=_fail,
+)
+work_off_one = partial(runner.work_off_one, EVENTS)

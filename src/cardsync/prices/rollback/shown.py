@@ -1,0 +1,98 @@
+"""The JSON structs of rollbacks and their diffs, and the functions that fill them from
+rows. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.platform import clock
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices.models import PriceRollback, RollbackState
+from cardsync.prices.rollback import rollbacks
+
+
+class RolledBackCard(msgspec.Struct):
+    """`current_price` is on the marketplace. `asked_price` is the price that is taken back: the
+    target that is about to be sent or was sent, else the current price. `price` is what the card
+    goes back to.
+    """
+
+    marketplace_id: int
+    card_id: int
+    product_name: str
+    set_name: str
+    condition_label: str
+    current_price: str | None
+    target_price: str | None
+    asked_price: str | None
+    """The price that is taken back, in USD"""
+    price: str
+    """The price that the card returns to, in USD"""
+
+
+CardDiff = list[RolledBackCard]
+
+
+class RollbackShown(msgspec.Struct):
+    """`diff` is the first of the cards. A dry run has neither id nor state."""
+
+    id: int | None
+    state: RollbackState | None
+    """requested, ready, served, applied, failed or expired"""
+    cards: int
+    diff: CardDiff
+    run_id: int | None = None
+    rule_id: int | None = None
+    list: int | None = None
+    """The list whose prices go back; null: another selection"""
+    since: str | None = None
+    """Back to the prices of this moment"""
+    error: dict[str, Any] | None = None
+    requested_at: str | None = None
+    ready_at: str | None = None
+    served_at: str | None = None
+    finished_at: str | None = None
+    expires_at: str | None = None
+
+
+class RollbackList(msgspec.Struct):
+    rollbacks: list[RollbackShown]
+    """Rollbacks, newest first"""
+
+
+_TIMES = ("requested_at", "ready_at", "served_at", "finished_at", "expires_at")
+
+
+_AMOUNTS = ("current_price", "target_price", "price")
+
+
+def diff_body(diff: rollbacks.Diff) -> CardDiff:
+    fields = []
+    for row in diff:
+        amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
+        asked = amounts["target_price"] or amounts["current_price"]
+        fields.append(row | amounts | {"card_id": row["id"], "asked_price": asked})
+    return msgspec.convert(fields, CardDiff)
+
+
+def rollback_body(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> RollbackShown:
+    moments = {name: getattr(rollback, name) for name in _TIMES}
+    times = {name: at and clock.rfc3339(at) for name, at in moments.items()}
+    fields: dict[str, Any] = {
+        "id": rollback.id,
+        "state": rollbacks.state_at(rollback, now),
+        "cards": rollback.cards,
+        "diff": diff_body(diff),
+    }
+    return msgspec.convert(
+        fields | rollback.scope | times | {"error": rollback.error}, RollbackShown
+    )
+
+
+class Recorded(msgspec.Struct):
+    status: Literal["recorded"]
+    id: int

@@ -1,0 +1,86 @@
+"""Reads the expectation of a rule test, and writes the condition under which a priced card fails
+it. Pure.
+
+A card is judged by the price that it has now and by the price that it would have: the rules' price,
+or the present one if the rules leave the card alone. A card without any price fails nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from decimal import ROUND_DOWN, Decimal
+from typing import Final, Literal, NamedTuple
+
+import polars as pl
+
+from cardsync.platform.money import dollars, percent, read_amount, to_units
+from cardsync.prices.engine.rules import WHOLE_BP
+
+Kind = Literal["never moves", "never under", "never over", "equals", "at most"]
+# A move beyond 10,000 % is no move that a test bounds.
+_MOST_BP: Final = 100 * WHOLE_BP
+_MONEY: Final = re.compile(
+    r"(never under|never over|lands at|equals) \$?(\d{1,8}(?:\.\d{1,4})?)", re.ASCII
+)
+_MOVE: Final = re.compile(r"at most ([+-]) ?(\d{1,5}(?:\.\d{1,2})?) ?%", re.ASCII)
+
+
+class BadExpectation(ValueError):
+    """The text is no expectation."""
+
+
+class Expectation(NamedTuple):
+    """`amount` is a price in ten-thousandths of a dollar, or for `at most` a move in basis points:
+    above zero it bounds rises, below zero falls.
+    """
+
+    kind: Kind
+    amount: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return the text that reads as this expectation."""
+        if self.kind == "never moves":
+            return self.kind
+        if self.kind != "at most":
+            return f"{self.kind} {dollars(self.amount)}"
+        return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent(abs(self.amount))}"
+
+    def failing(self) -> pl.Expr:
+        """Return the condition over `current_price` and `price`, both in ten-thousandths."""
+        now, then = pl.col("current_price"), pl.col("price")
+        failed = {
+            "never moves": lambda: now.ne_missing(then),
+            "never under": lambda: then < self.amount,
+            "never over": lambda: then > self.amount,
+            "equals": lambda: then != self.amount,
+            "at most": lambda: _beyond(now, then, self.amount),
+        }[self.kind]()
+        return failed.fill_null(False)
+
+
+def _beyond(now: pl.Expr, then: pl.Expr, bp: int) -> pl.Expr:
+    bound = now * (WHOLE_BP + bp)
+    return then * WHOLE_BP > bound if bp > 0 else then * WHOLE_BP < bound
+
+
+def read_expectation(text: str) -> Expectation:
+    """Raises BadExpectation, whose sentence says what can be written."""
+    words = " ".join(text.lower().replace("\u2212", "-").split())
+    if words == "never moves":
+        return Expectation("never moves")
+    if found := _MONEY.fullmatch(words):
+        with suppress(ValueError):
+            if amount := to_units(read_amount(found[2])):
+                kind = "equals" if found[1] == "lands at" else found[1]
+                return Expectation(kind, amount)  # type: ignore[arg-type]
+    if found := _MOVE.fullmatch(words):
+        bp = int((Decimal(found[2]) * 100).quantize(Decimal(1), ROUND_DOWN))
+        least, most = (1, _MOST_BP) if found[1] == "+" else (1, WHOLE_BP)
+        if least <= bp <= most:
+            return Expectation("at most", bp if found[1] == "+" else -bp)
+    raise BadExpectation(
+        "must be one of: never moves, never under 20.00, never over 100.00, equals 4.99,"
+        " at most +10%, at most -10%"
+    )

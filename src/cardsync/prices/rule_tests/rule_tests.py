@@ -1,0 +1,237 @@
+"""Reads, writes and checks a seller's rule tests.
+
+Writes go one at a time, under the lock of the seller's state row, as those of rules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.platform import errors, limits
+from cardsync.platform.database.row_images import RowImages
+from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.database.session import Database
+from cardsync.platform.described import Like
+from cardsync.platform.read_json import ReadBy, given_fields, read
+from cardsync.platform.settings import Settings
+from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.inputs.rule_json import Name, Query
+from cardsync.prices.inputs.rule_queries import need_readable
+from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.models import RuleTest
+from cardsync.prices.rule_tests.check import judge
+from cardsync.prices.rule_tests.expectations import read_expectation
+from cardsync.prices.rule_tests.shown import RuleTestVerdict, RuleTestVerdicts
+
+KIND: Final = "pricing.rule_test"
+_FIELDS: Final = ("name", "search", "expectation")
+_IMAGES: Final = RowImages(RuleTest, *_FIELDS)
+# A body may hold these fields because an answer held them.
+_SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
+
+
+def _expectation(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")
+    return read_expectation(value).text
+
+
+Expected = ReadBy[str, _expectation, Like(str)]
+
+
+class RuleTestFields(msgspec.Struct, forbid_unknown_fields=True):
+    name: Name | UnsetType = UNSET
+    search: Query | UnsetType = UNSET
+    expectation: Expected | UnsetType = UNSET
+
+
+async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
+    mine = select(RuleTest).where(RuleTest.seller_id == seller_id).order_by(RuleTest.id)
+    return list(await session.scalars(mine))
+
+
+async def read_all(session: AsyncSession, caller: Caller) -> list[RuleTest]:
+    """Return the rule tests, oldest first."""
+    caller.must_be_owner()
+    return await tests_of(session, caller.seller_id)
+
+
+async def create(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> RuleTest:
+    """Raises InvalidPayload, InvalidQuery."""
+    caller.must_be_owner()
+    values = _read(body)
+    for name in ("name", "expectation"):
+        if name not in values:
+            raise errors.InvalidPayload(f"{name}: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    _need_room(await tests_of(session, caller.seller_id))
+    asked = values.get("search") or ""
+    values["search"] = await need_readable(session, caller.seller_id, asked, "search")
+    row = RuleTest(seller_id=caller.seller_id, created_at=now, updated_at=now, **values)
+    session.add(row)
+    await session.flush()
+    note(
+        session,
+        caller,
+        "pricing.rule_test_created",
+        f"rule test {row.id} “{row.name}” created",
+        now,
+        after=_test_json(row),
+        undo={"kind": KIND, "id": row.id, "was": None, "became": _test_json(row)},
+    )
+    return row
+
+
+def _need_no_grant(caller: Caller) -> None:
+    """Refuse an assistant: a test holds its rules back. Raises OwnerRequired, RefusedByGrant."""
+    caller.must_be_owner()
+    if caller.identity.grant_id is not None:
+        raise errors.RefusedByGrant("an assistant can create rule tests, but not change them")
+
+
+async def change(
+    session: AsyncSession,
+    caller: Caller,
+    test_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> RuleTest:
+    """Raises NotFound, InvalidPayload, InvalidQuery, RefusedByGrant."""
+    _need_no_grant(caller)
+    values = _read(body)
+    await sync_state.locked(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, test_id)
+    if values.get("search", row.search) != row.search:
+        asked = values["search"]
+        values["search"] = await need_readable(session, caller.seller_id, asked, "search")
+    was = _test_json(row)
+    if was | values != was:
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.updated_at = now
+        await session.flush()
+        note(
+            session,
+            caller,
+            "pricing.rule_test_changed",
+            f"rule test {test_id} “{row.name}” changed: {', '.join(values)}",
+            now,
+            before=was,
+            after=_test_json(row),
+            undo={"kind": KIND, "id": test_id, "was": was, "became": _test_json(row)},
+        )
+    return row
+
+
+async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datetime) -> None:
+    """Raises NotFound, RefusedByGrant."""
+    _need_no_grant(caller)
+    await sync_state.locked(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, test_id)
+    await session.delete(row)
+    note(
+        session,
+        caller,
+        "pricing.rule_test_deleted",
+        f"rule test {test_id} “{row.name}” deleted",
+        now,
+        before=_test_json(row),
+        undo={"kind": KIND, "id": test_id, "was": _test_json(row), "became": None},
+    )
+
+
+async def verdicts_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> RuleTestVerdicts:
+    """Judge every test on the prices that the rules would ask if all drafts were published: a heavy
+    read, which prices every card that a test selects.
+    """
+    caller.must_be_owner()
+    seconds = settings.read_seconds
+    async with database.bounded(
+        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
+    ) as session:
+        tests = await tests_of(session, caller.seller_id)
+        if not tests:
+            return RuleTestVerdicts(0, [])
+        live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
+        drafts = [replace(rule, state="published") for rule in live.rules]
+        verdicts = await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
+    return RuleTestVerdicts(sum(verdict.red for verdict in verdicts), verdicts)
+
+
+async def verdicts_of(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    run: Run,
+) -> list[RuleTestVerdict]:
+    """Judge every test on the prices that a run would ask: a heavy read of a save of rules, which
+    are in the run and not committed yet.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await judge(
+            session, caller.seller_id, run, await tests_of(session, caller.seller_id)
+        )
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring a test back to `was`. Raises ChangedSince unless it stands as in `became`."""
+    id, was, became = (undo[name] for name in ("id", "was", "became"))
+    await sync_state.locked(session, caller.seller_id)
+    if became is None:
+        _need_room(await tests_of(session, caller.seller_id))
+    if await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now) is not None:
+        raise errors.ChangedSince(f"rule test {id} was changed in the meantime")
+
+
+def _read(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises InvalidPayload for a field that a test does not have, or that has a wrong value."""
+    given = {name: value for name, value in body.items() if name not in _SHOWN}
+    return given_fields(read(given, RuleTestFields))
+
+
+def _test_json(row: RuleTest) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _FIELDS}
+
+
+def _need_room(tests: Sequence[RuleTest]) -> None:
+    if len(tests) >= limits.RULE_TESTS:
+        raise errors.InvalidPayload(
+            f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
+        )
+
+
+async def _one(session: AsyncSession, seller_id: int, test_id: int) -> RuleTest:
+    mine = select(RuleTest).where(RuleTest.seller_id == seller_id, RuleTest.id == test_id)
+    row = await session.scalar(mine)
+    if row is None:
+        raise errors.NotFound(f"there is no rule test {test_id}")
+    return row

@@ -1,0 +1,73 @@
+"""The shapes of rule tests and their verdicts, as the API and pages show them. The module is pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cardsync.platform import clock
+from cardsync.prices.models import RuleTest
+
+
+class RuleTestShown(msgspec.Struct):
+    """`expectation` is one of: never moves, never under 20.00, never over 100.00, equals 4.99, at
+    most +10%, at most -10%.
+    """
+
+    id: int
+    name: str
+    search: str
+    expectation: str
+    created_at: str
+    updated_at: str
+
+
+class RuleTestList(msgspec.Struct):
+    rule_tests: list[RuleTestShown]
+
+
+class CardThatFails(msgspec.Struct):
+    """`price` is what the card would ask; `reason` says which step set it."""
+
+    marketplace_id: int
+    product_name: str | None
+    current_price: str | None
+    price: str | None
+    """The price that the card would ask, in USD"""
+    rule_id: int | None
+    reason: str
+    """The step that set the price"""
+
+
+class RuleTestVerdict(msgspec.Struct):
+    """`red`: some of the `cards` fail, or the search can't be read; `unread` says why. `first`
+    holds the first cards that fail.
+    """
+
+    id: int
+    name: str
+    search: str
+    expectation: str
+    red: bool
+    cards: int
+    failing: int
+    first: list[CardThatFails]
+    """The first cards that fail"""
+    unread: str | None
+
+
+class RuleTestVerdicts(msgspec.Struct):
+    red: int
+    """How many tests fail"""
+    rule_tests: list[RuleTestVerdict]
+
+
+def test_body(row: RuleTest) -> RuleTestShown:
+    created, updated = (clock.rfc3339(moment) for moment in (row.created_at, row.updated_at))
+    return RuleTestShown(
+        row.id,
+        row.name,
+        row.search,
+        row.expectation,
+        created,
+        updated,
+    )

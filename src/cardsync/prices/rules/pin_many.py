@@ -1,0 +1,207 @@
+"""Pins many cards at the price that they have, or unpins them. One entry of the feed takes all of
+them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.platform import errors, limits
+from cardsync.platform.money import to_units
+from cardsync.platform.settings import Settings
+from cardsync.prices import standing
+from cardsync.prices.decisions.retarget import retarget
+from cardsync.stock.cards.bulk_selection import Selection, run_picked
+
+KIND: Final = "pricing.pins"
+
+
+class Pinned(NamedTuple):
+    """`truncated` says that there were more cards than one request takes; the same request again
+    takes the next ones.
+    """
+
+    changed: int
+    requested: int
+    truncated: bool
+
+
+# A pin is whole cents: the marketplace would store another price.
+_PIN = """
+    WITH picked AS MATERIALIZED ({picked}),
+    wanted AS MATERIALIZED (
+        SELECT c.marketplace_id, c.price, old.price AS was, old.until
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               LEFT JOIN price_decision old
+                      ON old.seller_id = :seller AND old.kind = 'pin'
+                     AND old.marketplace_id = c.marketplace_id
+         WHERE c.contribution IS NULL AND c.price >= 0.01 AND c.price = round(c.price, 2)
+           AND (old.price IS DISTINCT FROM c.price OR old.until IS NOT NULL)
+         ORDER BY p.place, p.id LIMIT :most + 1
+    ),
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most)
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
+           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
+           array_agg(CAST(price AS text))
+      FROM kept
+"""
+_UNPIN = """
+    WITH picked AS MATERIALIZED ({picked}),
+    wanted AS MATERIALIZED (
+        SELECT c.marketplace_id, old.price AS was, old.until
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               JOIN price_decision old
+                 ON old.seller_id = :seller AND old.kind = 'pin'
+                AND old.marketplace_id = c.marketplace_id
+         ORDER BY p.place, p.id LIMIT :most + 1
+    ),
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most)
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
+           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
+           array_agg(CAST(NULL AS text))
+      FROM kept
+"""
+
+
+async def pin_many(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    now: datetime,
+    settings: Settings,
+) -> Pinned:
+    """Pin the cards at the price that they have; those without a price stay as they are. Raises
+    OwnerRequired, InvalidPayload.
+    """
+    return await _change(session, caller, selection, _PIN, "pricing.pinned_many", now, settings)
+
+
+async def unpin_many(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    now: datetime,
+    settings: Settings,
+) -> Pinned:
+    """Let the rules price the cards again. Raises OwnerRequired, InvalidPayload."""
+    return await _change(session, caller, selection, _UNPIN, "pricing.unpinned_many", now, settings)
+
+
+async def _change(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    statement: str,
+    action: str,
+    now: datetime,
+    settings: Settings,
+) -> Pinned:
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    values = {"most": limits.PINNED_AT_ONCE, "now": now}
+    found = await run_picked(session, caller, selection, statement, values, settings.read_seconds)
+    [(requested, truncated, cards, was, until, became)] = found
+    changed = len(cards or ())
+    if changed:
+        await standing.drop(session, caller.seller_id, "pin", cards)
+        if statement is _PIN:
+            prices = [to_units(Decimal(price)) for price in became]
+            await standing.put(
+                session, caller.seller_id, "pin", cards, now, prices=prices, by=caller.actor
+            )
+        await retarget(session, state, cards, now)
+        done = "pinned" if statement is _PIN else "unpinned"
+        note(
+            session,
+            caller,
+            action,
+            f"{changed:,} cards {done}",
+            now,
+            undo={
+                "kind": KIND,
+                "cards": cards,
+                "was": was,
+                "until": [end and end.isoformat() for end in until],
+                "became": became,
+            },
+        )
+    return Pinned(changed, requested, truncated)
+
+
+_NOW = """
+    SELECT w.id FROM unnest(CAST(:cards AS bigint[]), CAST(:became AS numeric[])) AS w (id, price)
+      LEFT JOIN price_decision p
+             ON p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = w.id
+     WHERE p.price IS DISTINCT FROM w.price LIMIT 1
+"""
+
+
+def still_applied(marketplace_id: str, until: str) -> str:
+    """Return a condition: a pin with an end is that of an applied recommendation, and this one was
+    not undone.
+    """
+    return f"""EXISTS (
+        SELECT FROM proposal r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+         WHERE r.seller_id = :seller AND c.marketplace_id = {marketplace_id}
+           AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = {until})"""
+
+
+# A pin that would have ended by now, or whose acceptance was undone, stays away.
+_AGAIN = f"""
+    SELECT w.id, (w.price * 10000)::bigint AS price, w.until
+      FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
+                  CAST(:until AS timestamptz[])) AS w (id, price, until)
+     WHERE w.price IS NOT NULL
+       AND (w.until IS NULL OR w.until > :now AND {still_applied("w.id", "w.until")})
+"""
+
+
+async def put_pins_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring the pins back to what they were. Raises ChangedSince unless all are as they became."""
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "cards": undo["cards"],
+        "was": _amounts(undo["was"]),
+        "became": _amounts(undo["became"]),
+        # Older entries lack the ends.
+        "until": [end and datetime.fromisoformat(end) for end in undo.get("until", ())],
+        "now": now,
+    }
+    bound = {name: values[name] for name in ("seller", "cards", "became")}
+    other = await session.scalar(text(_NOW), bound)
+    if other is not None:
+        raise errors.ChangedSince(f"the pin of card {other} was changed in the meantime")
+    await standing.drop(session, caller.seller_id, "pin", undo["cards"])
+    named = {name: values[name] for name in ("seller", "cards", "was", "until", "now")}
+    again = (await session.execute(text(_AGAIN), named)).all()
+    await standing.put(
+        session,
+        caller.seller_id,
+        "pin",
+        [row.id for row in again],
+        now,
+        prices=[row.price for row in again],
+        ends=[row.until for row in again],
+        by=caller.actor,
+    )
+    await retarget(session, state, undo["cards"], now)
+
+
+def _amounts(texts: Sequence[str | None]) -> list[Decimal | None]:
+    return [None if amount is None else Decimal(amount) for amount in texts]

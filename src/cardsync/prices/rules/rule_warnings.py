@@ -1,0 +1,38 @@
+"""Warns about stored rules and sales, with a list of sentences for each.
+
+A warning names what a query does not find any more, or what a rule asks for although no data for it
+is gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.prices.engine.missing_evidence import in_vain
+from cardsync.prices.inputs.market_inputs import observed_for
+from cardsync.prices.inputs.rule_queries import selections
+from cardsync.prices.inputs.rule_rows import rule_of
+from cardsync.prices.models import PricingRule, PricingSale
+
+Warnings = list[list[str]]
+
+
+async def warnings_of(
+    session: AsyncSession, rows: Sequence[PricingRule] | Sequence[PricingSale]
+) -> Warnings:
+    """All queries are looked up together; `rows` are one seller's."""
+    if not rows:
+        return []
+    found = await selections(
+        session,
+        rows[0].seller_id,
+        [row.query for row in rows],
+    )
+    rules = [rule_of(row) if isinstance(row, PricingRule) else None for row in rows]
+    observed = await observed_for(session, [rule for rule in rules if rule is not None])
+    return [
+        selection.warnings + (in_vain(rule, observed) if rule is not None else [])
+        for rule, selection in zip(rules, found, strict=True)
+    ]

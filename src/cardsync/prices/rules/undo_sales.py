@@ -1,0 +1,108 @@
+"""Undoes a change of a sale or of the pricing settings: it brings back what was before, if nothing
+has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.platform import errors
+from cardsync.platform.database.row_images import Image, RowImages
+from cardsync.platform.limits import SALES
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices.decisions.on_sale import note_until
+from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
+from cardsync.prices.inputs.rule_rows import all_rows
+from cardsync.prices.models import PricingSale
+from cardsync.prices.rules.undo_rules import changed_since, need_query
+from cardsync.prices.runs.sale_runs import set_timer
+from cardsync.sales.lots.profit_by_day import mark_days
+
+SALE: Final = "pricing.sale"
+SETTINGS: Final = "pricing.settings"
+IMAGES: Final = RowImages(
+    PricingSale,
+    "name",
+    "priority",
+    "enabled",
+    "query",
+    "adjust_bp",
+    "starts_at",
+    "ends_at",
+    "floor",
+    "floor_cost_bp",
+    "keep_never_lower",
+)
+
+
+def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
+    """Return what `put_sale_back` needs of a change; None is a sale that is not there. Pure."""
+    return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
+
+
+async def times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """Note new times: the export's fingerprint may hold until another time, and the timer goes off
+    at another.
+    """
+    await note_until(session, state.seller_id, now)
+    await set_timer(session, state, now)
+
+
+async def put_sale_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring a sale back to what it was. Raises ChangedSince if it changed meanwhile."""
+    id, was, became = (undo[name] for name in ("sale", "was", "became"))
+    state = await sync_state.locked(session, caller.seller_id)
+    rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}
+    if was is not None:
+        if id not in rows and len(rows) >= SALES:
+            raise errors.ChangedSince(f"there are now {SALES} promotions, the most allowed")
+        if id not in rows or rows[id].query != was["query"]:
+            await need_query(session, caller.seller_id, f"promotion {id}", was["query"])
+    otherwise = await IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
+    if otherwise is not None:
+        raise changed_since("sale", otherwise, became)
+    await times_changed(session, state, now)
+
+
+def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
+    """Return settings as the activity feed has them."""
+    values = {name: getattr(account, name) for name in names}
+    return {
+        name: dollars(to_units(value)) if name in MONEY_SETTINGS and value is not None else value
+        for name, value in values.items()
+    }
+
+
+async def put_settings_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring pricing settings back. Raises ChangedSince if they changed meanwhile."""
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id, with_for_update=True)
+    became, present = undo["became"], plain_settings(account, undo["became"])
+    changed = [name for name in became if present[name] != became[name]]
+    if changed:
+        raise errors.ChangedSince(f"pricing settings: {', '.join(changed)} changed in the meantime")
+    for name, value in undo["was"].items():
+        amount = name in MONEY_SETTINGS and value is not None
+        setattr(account, name, Decimal(value) if amount else value)
+    await session.flush()
+    if "fee_level" in became:
+        await mark_days(session, caller.seller_id)

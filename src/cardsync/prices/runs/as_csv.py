@@ -1,0 +1,43 @@
+"""Streams a seller's pricing runs as a CSV."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.models import PriceRun
+from cardsync.prices.runs.run_reads import runs_before
+from cardsync.prices.runs.shown import run_body
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
+
+COLUMNS: Final = (
+    "id", "trigger", "state", "upload_id", "started_at", "finished_at", "cards", "priced",
+    "changed", "held", "blocked",
+)  # fmt: skip
+
+
+async def runs_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
+    """Return all runs, newest first."""
+    return await streamed(heavy, caller, COLUMNS, part_of_runs)
+
+
+async def part_of_runs(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the runs before one."""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        rows = await runs_before(session, caller, after or None, PART)
+    return await part_of(rows, _line)
+
+
+def _line(row: PriceRun) -> Sequence[Any]:
+    body = run_body(row)
+    cells = {name: getattr(body, name) for name in COLUMNS}
+    cells["blocked"] = sum(body.blocked.values())
+    return [cells[name] for name in COLUMNS]

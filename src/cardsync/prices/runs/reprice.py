@@ -1,0 +1,201 @@
+"""Prices the stored cards again in a pricing run: targets and price changes, in slabs under the
+seller's lease.
+
+A run is started by the seller, or by an import when rules have queries, which PostgreSQL answers
+once the cards are written. A run that a killed worker left is found by the sweep and begun again:
+rows that it wrote already are equal and are not written twice. The changes of a run are counted
+from what it wrote, however often it began.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import procrastinate
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.agents.seller_state.lease import UnderLease
+from cardsync.agents.seller_state.state import Lease
+from cardsync.agents.sync import cancel
+from cardsync.platform import errors
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import enqueue, jobs, mark_due
+from cardsync.prices.models import PriceRun, RunTrigger
+from cardsync.prices.runs.run_pricing import fail_run, price_run
+from cardsync.prices.runs.run_reads import kept_of, oldest_open, run_of
+
+STREAM = "reprice"
+HOLDER = "reprice"
+
+
+@jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
+async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
+    await runner.take_turn(RUNS, reprice, context, seller_id)
+
+
+async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
+    """The id of the run that will price the cards again; one that waits already is taken.
+
+    Raises MutexHeld.
+    """
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+    waiting = await oldest_open(session, caller.seller_id)
+    if waiting is not None:
+        return waiting.id
+    run_id = await begin(session, caller.seller_id, "manual", now)
+    note(session, caller, "pricing.reprice_requested", f"pricing run {run_id}", now)
+    return run_id
+
+
+async def begin(
+    session: AsyncSession,
+    seller_id: int,
+    trigger: RunTrigger,
+    now: datetime,
+    *,
+    upload_id: int | None = None,
+    sales: dict[str, list[int]] | None = None,
+) -> int:
+    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id`
+    is the import that it follows, `sales` are those that `started` or `ended` by it.
+    """
+    summary: dict[str, Any] = {"follows": upload_id} if upload_id else {}
+    if sales is not None:
+        summary["sales"] = sales
+    run = PriceRun(seller_id=seller_id, trigger=trigger, started_at=now, summary=summary)
+    session.add(run)
+    await session.flush()
+    await mark_due(session, seller_id, STREAM)
+    await enqueue(session, reprice, seller_id=seller_id)
+    return run.id
+
+
+async def begin_unless_one_waits(
+    session: AsyncSession,
+    seller_id: int,
+    trigger: RunTrigger,
+    now: datetime,
+    sales: dict[str, list[int]],
+) -> None:
+    """A run for these sales, unless one was not taken up yet: that one prices for a later moment
+    than this, and so for them, too.
+
+    The state row is locked.
+    """
+    is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    waiting = (PriceRun.seller_id == seller_id) & is_open
+    is_new = PriceRun.attempts == 0
+    run = await session.scalar(select(PriceRun).where(waiting, is_new).limit(1))
+    if run is None:
+        await begin(session, seller_id, trigger, now, sales=sales)
+    else:
+        before = run.summary.get("sales", {})
+        both = {edge: sorted({*before.get(edge, ()), *ids}) for edge, ids in sales.items()}
+        run.summary = run.summary | {"sales": both}
+
+
+async def following(
+    session: AsyncSession,
+    seller_id: int,
+    upload_ids: Sequence[int],
+) -> dict[int, PriceRun]:
+    """Return the runs that still price the cards of uploads, wait for the seller's word on them, or
+    were discarded, by the upload.
+
+    Until such a run has ended, the upload's agent has no prices to fetch.
+    """
+    open_or_judged = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
+    follows = PriceRun.summary["follows"].as_integer()
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == seller_id,
+        PriceRun.upload_id.is_(None),
+        open_or_judged,
+        follows.in_(upload_ids),
+    )
+    found = await session.scalars(statement.order_by(PriceRun.id))
+    return {
+        run.summary["follows"]: run
+        for run in found.all()
+        if run.state != "awaiting_review" or not await _is_overtaken(session, run)
+    }
+
+
+async def settle_review(
+    session: AsyncSession,
+    caller: Caller,
+    run_id: int,
+    answer: str,
+    now: datetime,
+) -> PriceRun:
+    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look.
+
+    Raises NotFound, NotAwaitingReview.
+    """
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    run = await run_of(session, caller, run_id)
+    if run.state != "awaiting_review":
+        raise errors.NotAwaitingReview(f"pricing run {run_id} is {run.state}")
+    if answer == "confirmed" and await _is_overtaken(session, run):
+        raise errors.NotAwaitingReview(
+            f"pricing run {run_id} is outdated: the cards have been priced again since"
+        )
+    if answer == "discarded":
+        run.state = "discarded"
+        run.finished_at = now
+    else:
+        run.state, run.finished_at, run.summary = (
+            "running",
+            None,
+            kept_of(run) | {"confirmed": True},
+        )
+        run.attempts = run.failures = 0
+        await mark_due(session, caller.seller_id, STREAM)
+        await enqueue(session, reprice, seller_id=caller.seller_id)
+    note(session, caller, f"pricing.run_{answer}", f"pricing run {run_id} {answer}", now)
+    await session.flush()
+    return run
+
+
+async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
+    # Not by id: an import can be done before a run that was asked for earlier.
+    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.finished_at > run.finished_at)
+    later &= PriceRun.state == "completed"
+    return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
+
+
+async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A run that was cancelled is not gone on with."""
+    await cancel.end_left(session, seller_id, now)
+
+
+def _begin(run: PriceRun, now: datetime) -> None:
+    """The moment that it prices for: however long it waited to be taken up or confirmed, and the
+    same in every life.
+    """
+    if not run.attempts:
+        run.started_at = now
+
+
+RUNS = runner.Stream[PriceRun, Lease](
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=oldest_open,
+    work=price_run,
+    fail=fail_run,
+    cancel=cancel.end_held,
+    before=_before,
+    begin=_begin,
+)
+work_off_one = partial(runner.work_off_one, RUNS)

@@ -1,0 +1,70 @@
+"""Reads a seller's pricing runs: the newest, one, and the one that is worked off next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.limits import RUNS_SHOWN
+from cardsync.prices.models import PriceChange, PriceRun
+
+
+async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
+    of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
+    statement = of_seller.order_by(PriceRun.id.desc()).limit(RUNS_SHOWN)
+    return list(await session.scalars(statement))
+
+
+async def runs_before(
+    session: AsyncSession,
+    caller: Caller,
+    before: int | None,
+    limit: int,
+) -> list[PriceRun]:
+    """Return the runs before one, newest first."""
+    those = [PriceRun.seller_id == caller.seller_id]
+    if before is not None:
+        those.append(PriceRun.id < before)
+    page = select(PriceRun).where(*those).order_by(PriceRun.id.desc()).limit(limit)
+    return list(await session.scalars(page))
+
+
+async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> int:
+    """Return how many prices the run changed, counted from the rows: an earlier life of the run may
+    have written some of them.
+    """
+    of_run = (PriceChange.seller_id == seller_id, PriceChange.run_id == run_id)
+    return await session.scalar(select(func.count()).where(*of_run)) or 0
+
+
+def kept_of(run: PriceRun) -> dict[str, Any]:
+    """The part of a run's summary that all of its starts keep: the upload that it follows, and the
+    sales that it is for.
+    """
+    return {name: value for name, value in run.summary.items() if name in ("follows", "sales")}
+
+
+async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun:
+    """Raises NotFound."""
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == caller.seller_id, PriceRun.id == run_id
+    )
+    run = await session.scalar(statement.execution_options(populate_existing=True))
+    if run is None:
+        raise errors.NotFound(f"there is no pricing run {run_id}")
+    return run
+
+
+async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == seller_id,
+        PriceRun.state == "running",
+        PriceRun.upload_id.is_(None),
+    )
+    return await session.scalar(
+        statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True)
+    )

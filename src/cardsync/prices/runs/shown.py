@@ -1,0 +1,76 @@
+"""The JSON structs of pricing runs, and the function that fills one. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from cardsync.platform import clock
+from cardsync.platform.money import dollars_or_none
+from cardsync.prices.inputs.rule_findings import Finding
+from cardsync.prices.models import PriceRun, RunState, RunTrigger
+
+
+class RunRequested(msgspec.Struct):
+    run_id: int
+    """The pricing run"""
+
+
+class PriceRunShown(msgspec.Struct):
+    """`changed` counts the price changes that are new with the run. `up` and `down` count all cards
+    that it asks for another price than they have, as a preview does; a first price counts as a
+    rise. They and their values are null for a run that did not count them.
+    """
+
+    id: int
+    trigger: RunTrigger
+    state: RunState
+    """running, completed, awaiting_review, discarded, cancelled or failed"""
+    # The upload that the run prices, or that it follows.
+    upload_id: int | None
+    started_at: str
+    finished_at: str | None
+    cards: int
+    priced: int
+    changed: int
+    """The price changes that are new with the run"""
+    held: int
+    """Cards that a cap keeps from the price of their rule, moving or not"""
+    reviewed: int
+    blocked: dict[str, int]
+    up: int | None = None
+    down: int | None = None
+    up_value: str | None = None
+    down_value: str | None = None
+
+
+class PriceRuns(msgspec.Struct):
+    runs: list[PriceRunShown]
+
+
+class RuleAnalysis(msgspec.Struct):
+    rules: list[Finding]
+    unmatched: int
+
+
+_COUNTS: Final = ("cards", "priced", "changed", "held", "reviewed")
+
+
+def run_body(run: PriceRun) -> PriceRunShown:
+    fields: dict[str, Any] = run.summary
+    return msgspec.convert(
+        {
+            "id": run.id,
+            "trigger": run.trigger,
+            "state": run.state,
+            "upload_id": run.upload_id or fields.get("follows"),
+            "started_at": clock.rfc3339(run.started_at),
+            "finished_at": clock.rfc3339_or_none(run.finished_at),
+            **{name: fields.get(name) or 0 for name in _COUNTS},
+            "blocked": fields.get("blocked") or {},
+            **{name: fields.get(name) for name in ("up", "down")},
+            **{name: dollars_or_none(fields.get(name)) for name in ("up_value", "down_value")},
+        },
+        PriceRunShown,
+    )

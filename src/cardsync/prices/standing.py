@@ -1,0 +1,161 @@
+"""Standing decisions about the prices of single cards: the one place that writes `price_decision`,
+and reads of it for more than one capability.
+
+A decision that has ended counts for nothing, whether or not its row was deleted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.session import run
+from cardsync.prices.models import DecisionKind
+
+# A person's own pin has no end, so the pin of an accepted recommendation does not replace it.
+APPLIED: Final = "d.until IS NOT NULL"
+_PUT: Final = """
+    INSERT INTO price_decision AS d (seller_id, kind, marketplace_id, source_id, part, price, asked,
+                                     since, until, decided_by)
+    SELECT :seller, :kind, g.id, coalesce(g.source, 0), :part, g.price / 10000.0, g.asked / 10000.0,
+           coalesce(g.since, :now), coalesce(g.until, :until), :by
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sources AS bigint[]), CAST(:prices AS bigint[]),
+                  CAST(:asked AS bigint[]), CAST(:sinces AS timestamptz[]),
+                  CAST(:ends AS timestamptz[])) AS g (id, source, price, asked, since, until)
+    ON CONFLICT (seller_id, kind, marketplace_id, source_id, part)
+"""
+_REPLACE: Final = """
+       DO UPDATE SET price = excluded.price, asked = excluded.asked, since = excluded.since,
+                     until = excluded.until,
+                     decided_by = excluded.decided_by
+     WHERE {where}
+"""
+_DROP: Final = """
+    DELETE FROM price_decision d
+     WHERE d.seller_id = :seller AND d.kind = :kind
+       AND d.marketplace_id = ANY (CAST(:ids AS bigint[])) AND {where}
+"""
+_END: Final = """
+    DELETE FROM price_decision WHERE seller_id = :seller AND kind = :kind AND until <= :now
+"""
+
+
+async def put(
+    session: AsyncSession,
+    seller_id: int,
+    kind: DecisionKind,
+    ids: Sequence[int],
+    now: datetime,
+    *,
+    sources: Sequence[int] = (),
+    part: int = 0,
+    prices: Sequence[int] = (),
+    asked: Sequence[int] = (),
+    sinces: Sequence[datetime | None] = (),
+    ends: Sequence[datetime | None] = (),
+    until: datetime | None = None,
+    by: str | None = None,
+    replaces: str | None = None,
+    **values: Any,
+) -> None:
+    """Write decisions of these cards; amounts are in ten-thousandths. One that a card has already
+    stays, unless the condition `replaces` of it, `d`, says that the new one takes its place.
+    """
+    values |= {
+        "seller": seller_id,
+        "kind": kind,
+        "ids": list(ids),
+        "now": now,
+        "sources": list(sources),
+        "part": part,
+        "prices": list(prices),
+        "asked": list(asked),
+        "sinces": list(sinces),
+        "ends": list(ends),
+        "until": until,
+        "by": by,
+    }
+    again = "DO NOTHING" if replaces is None else _REPLACE.format(where=replaces)
+    await run(session, _PUT + again, values)
+
+
+async def drop(
+    session: AsyncSession,
+    seller_id: int,
+    kind: DecisionKind,
+    ids: Sequence[int],
+    where: str = "true",
+    **values: Any,
+) -> int:
+    """Delete decisions of these cards of which the condition holds; return how many."""
+    values |= {"seller": seller_id, "kind": kind, "ids": list(ids)}
+    return await run(session, _DROP.format(where=where), values)
+
+
+async def end(session: AsyncSession, seller_id: int, kind: DecisionKind, now: datetime) -> None:
+    """Delete the decisions whose end has come."""
+    await run(session, _END, {"seller": seller_id, "kind": kind, "now": now})
+
+
+_PINS: Final = """
+    SELECT marketplace_id, (price * 10000)::bigint FROM price_decision
+     WHERE seller_id = :seller AND kind = 'pin' AND (until IS NULL OR until > :now)
+"""
+_FOR_RUN: Final = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg(CASE WHEN kind = 'pin' THEN (price * 10000)::bigint END), '{}')
+               AS pin,
+           coalesce(array_agg(CASE WHEN kind = 'accepted' THEN (price * 10000)::bigint END), '{}')
+               AS approved_price
+      FROM price_decision
+     WHERE seller_id = :seller AND kind = ANY (CAST(:kinds AS text[]))
+       AND (until IS NULL OR until > :now)
+"""
+_COSTS: Final = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg((cost * 10000)::bigint), '{}') AS cost
+      FROM card_cost WHERE seller_id = :seller AND cost IS NOT NULL
+"""
+_COST: Final = {"marketplace_id": pl.Int64, "cost": pl.Int64}
+_DECIDED: Final = {"marketplace_id": pl.Int64, "pin": pl.Int64, "approved_price": pl.Int64}
+
+
+async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, int]:
+    """Return the pins that hold at this moment, as marketplace_id → fixed price."""
+    rows = await session.execute(text(_PINS), {"seller": seller_id, "now": now})
+    return {row[0]: row[1] for row in rows}
+
+
+async def decided_of(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    *,
+    reviewed: bool,
+    costed: bool = False,
+) -> pl.DataFrame:
+    """Return the cards with a `pin` or an `approved_price` that holds at this moment; accepted
+    prices are read where the run is `reviewed`, and what cards cost where it is `costed`.
+    """
+    kinds = ["pin", "accepted"] if reviewed else ["pin"]
+    values = {"seller": seller_id, "kinds": kinds, "now": now}
+    row = (await session.execute(text(_FOR_RUN), values)).one()
+    found = pl.DataFrame(dict(row._mapping), schema=_DECIDED)
+    # A card may have both.
+    decided = found.group_by("marketplace_id").max()
+    if not costed:
+        return decided
+    row = (await session.execute(text(_COSTS), values)).one()
+    costs = pl.DataFrame(dict(row._mapping), schema=_COST)
+    return decided.join(costs, on="marketplace_id", how="full", coalesce=True)
+
+
+def with_decided(cards: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
+    """Return the cards with their `pin`, `approved_price` and `cost`, as the engine takes them."""
+    of_cards = cards.drop("pin", "approved_price", "cost", strict=False)
+    return of_cards.join(decided, on="marketplace_id", how="left", maintain_order="left")

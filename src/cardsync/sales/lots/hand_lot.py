@@ -1,0 +1,71 @@
+"""Checks what a person enters about lots: costs, and days that are not to come. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.sales.lots.add_lots import CENT, COST_MOST, NewLot
+
+_USUAL: Final = timedelta(days=29)
+
+Given = tuple[int, int, Decimal | None, date | None]
+
+
+def today_of(caller: Caller, now: datetime) -> date:
+    return now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+
+
+def span_of(
+    caller: Caller,
+    first: date | None,
+    last: date | None,
+    now: datetime,
+) -> tuple[date, date]:
+    """Return the days that were asked for: by default, thirty days until today."""
+    until = last or today_of(caller, now)
+    return first or until - _USUAL, until
+
+
+def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[NewLot]:
+    """Raises InvalidPayload, which says which lot it is."""
+    today = today_of(caller, now)
+    return [
+        NewLot(
+            card,
+            quantity,
+            _cost(f"lots[{at}].cost", cost),
+            _day(f"lots[{at}].bought_on", day or today, today),
+            "hand",
+        )
+        for at, (card, quantity, cost, day) in enumerate(given)
+    ]
+
+
+def changed_fields(caller: Caller, given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Raises InvalidPayload."""
+    changes = dict(given)
+    if "cost" in changes:
+        changes["cost"] = _cost("cost", changes["cost"])
+    if "bought_on" in changes:
+        changes["bought_on"] = _day("bought_on", changes["bought_on"], today_of(caller, now))
+    return changes
+
+
+def _cost(field: str, cost: Decimal | None) -> Decimal | None:
+    if cost is None:
+        return None
+    if not 0 <= cost <= COST_MOST:
+        raise errors.InvalidPayload(f"{field}: must be an amount like 1.50")
+    return cost.quantize(CENT, ROUND_HALF_UP)
+
+
+def _day(field: str, day: date, today: date) -> date:
+    if day > today:
+        raise errors.InvalidPayload(f"{field}: must not be later than today")
+    return day

@@ -1,0 +1,205 @@
+"""The SQL that finds the profit of each line of some orders: its share of what the buyer paid, less
+refund, fees, postage and supplies, less what its copies cost. Pure: constants and their formatting.
+
+A line's share is that of its price in its order. Prices from the history may add up to another
+amount than the buyer paid: then all lines of the order are scaled to it. Shares are whole cents,
+and those of an order's lines add up to the order's. Fees are those of the payments report; else the
+share of the sales that the month's report says; else those that the schedule expects
+(`fee_schedule.expected_fees`), which are estimated. A line counts with as many of its copies as
+have a known cost; one without a price counts with none, and so does an order whose items are not
+known, which is one line without an item. Copies that are back in stock are none of its copies; a
+line whose order was refunded in full has none, and cost its postage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, get_args
+
+from cardsync.platform.derived.sales_by_day import DAY, PIECES, SOLD
+from cardsync.platform.money import UNITS_PER_DOLLAR
+from cardsync.sales.lots.fee_schedule import SCHEDULES, WHOLE_BP, FeeLevel, FeeSchedule
+
+SETTINGS: Final = """
+    SELECT fee_level, letter_postage, parcel_postage, supplies, costing FROM account
+     WHERE seller_id = :seller
+"""
+
+
+def _dated(value: Callable[[FeeSchedule], Any]) -> str:
+    """The value of the schedule that holds on the order's date."""
+    found = [(one.since, value(one)) for one in SCHEDULES]
+    while len(found) > 1 and found[-1][1] == found[-2][1]:
+        found.pop()
+    cases = " ".join(
+        f"WHEN orders.order_date >= DATE '{since}' THEN {what}" for since, what in found[:0:-1]
+    )
+    return f"(CASE {cases} ELSE {found[0][1]} END)" if cases else str(found[0][1])
+
+
+def _by_level(name: str) -> str:
+    cases = " ".join(
+        f"WHEN :fee_level = '{level}' THEN {_dated(lambda one: _part(getattr(one, name)[level]))}"  # noqa: B023
+        for level in get_args(FeeLevel)
+    )
+    return f"(CASE {cases} END)"
+
+
+def _part(bp: int) -> str:
+    return f"{bp / WHOLE_BP:.4f}"
+
+
+def _dollars(units: int) -> str:
+    return f"{units / UNITS_PER_DOLLAR:.2f}"
+
+
+_COMMISSION: Final = _by_level("commission_bp")
+_PROCESSING: Final = _by_level("processing_bp")
+_MOST: Final = _dated(lambda one: _dollars(one.commission_most))
+_A_SALE: Final = _dated(lambda one: _dollars(one.a_sale))
+# The share of the sales that the marketplace kept, by the report `r` of the month.
+RATE: Final = "((r.total_fees - coalesce(r.refunded_fees, 0)) / nullif(r.gross_sales, 0))"
+IN_FULL: Final = "(orders.refund_amt >= orders.total_amt) IS TRUE"
+# `on` narrows the orders; each line is an item of one of them.
+_LINES: Final = f"""
+    SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {DAY} AS day,
+           i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {PIECES},
+           i.restocked, {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
+           coalesce(orders.refund_amt, 0) AS refunded,
+           coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0))
+               AS total,
+           coalesce(orders.product_amt, orders.total_amt - coalesce(orders.shipping_amt, 0))
+               AS paid,
+           {_COMMISSION} AS commission,
+           {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
+           CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
+                ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
+      FROM orders LEFT JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+     WHERE {SOLD} {{on}}
+"""
+_WHOLES: Final = """
+    SELECT w.*, sum(weight) OVER (PARTITION BY order_id ORDER BY item_id) AS reached,
+           sum(weight) OVER (PARTITION BY order_id) AS whole
+      FROM (SELECT v.*, CASE WHEN products > 0 THEN value WHEN copies > 0 THEN pieces ELSE 1 END
+                   AS weight
+              FROM (SELECT l.*, sum(value) OVER of_order AS products,
+                           sum(pieces) OVER of_order AS copies,
+                           sum(least(value * commission, most * pieces)) OVER of_order AS kept
+                      FROM (SELECT p.*, coalesce(gross * CASE
+                                   WHEN count(*) FILTER (WHERE gross IS NULL) OVER of_order = 0
+                                   THEN paid / nullif(sum(gross) OVER of_order, 0) END, gross, 0)
+                                   AS value
+                              FROM ({lines}) p WINDOW of_order AS (PARTITION BY order_id)
+                           ) l WINDOW of_order AS (PARTITION BY order_id)
+                   ) v
+           ) w
+"""
+# An order that was refunded in full bears no fees.
+EXPECTED: Final = """
+    CASE WHEN returned OR products + shipping <= 0 THEN 0 ELSE round(
+        (kept + shipping * commission + (products + shipping) * processing)
+        * greatest(0, products + shipping - refunded) / (products + shipping) + a_sale, 2) END
+"""
+_SHARES: Final = f"""
+    SELECT w.*, p.fees AS reported, {EXPECTED} AS expected,
+           round(coalesce(total, products + shipping) * {RATE}, 2) AS of_month,
+           (reached - weight) / whole AS begins, reached / whole AS ends
+      FROM ({{wholes}}) w
+      LEFT JOIN order_payment p ON p.seller_id = :seller AND p.order_number = w.order_number
+      LEFT JOIN sales_report r ON r.seller_id = :seller
+           AND r.month = CAST(date_trunc('month', w.day) AS date)
+"""
+
+
+def _share(whole: str) -> str:
+    """The line's share of an order's amount, so that all shares add up to it."""
+    return f"(round(({whole}) * ends, 2) - round(({whole}) * begins, 2))"
+
+
+_COSTED: Final = f"""
+    SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
+           CASE WHEN returned OR s.item_id IS NULL THEN 0
+                ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
+           CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
+           CASE WHEN s.item_id IS NULL AND NOT returned THEN 1 ELSE 0 END AS bare,
+           {_share("coalesce(total, products + shipping) - refunded")} AS received,
+           {_share("coalesce(reported, of_month, expected)")} AS fees,
+           CASE WHEN coalesce(reported, of_month) IS NULL THEN {_share("expected")} ELSE 0 END
+               AS estimated,
+           reported IS NOT NULL AS is_reported,
+           {_share("spent")} AS postage,
+           CASE WHEN returned OR gross IS NULL THEN 0 ELSE round(coalesce(u.cost, 0), 2) END AS cost
+      FROM ({{shares}}) s
+      LEFT JOIN LATERAL (
+           SELECT sum(x.taken - x.given_back) AS copies,
+                  sum(x.cost * (x.taken - x.given_back)) AS cost
+             FROM lot_use x
+            WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
+           ) u ON true
+"""
+# What is counted is the part of the copies whose cost is known; profit is what it leaves.
+_COUNTED: Final = """
+    SELECT c.*, round(received * part, 2) AS counted_received,
+      round(fees * part, 2) AS counted_fees,
+           round(postage * part, 2) AS counted_postage
+      FROM (SELECT k.*, CASE WHEN bare > 0 THEN 0 WHEN pieces = 0 THEN 1
+                             ELSE least(1, costed / CAST(pieces AS numeric)) END AS part
+              FROM ({costed}) k) c
+"""
+_PROFIT: Final = """
+    SELECT p.*, counted_received - counted_fees - counted_postage - cost AS profit
+      FROM ({counted}) p
+"""
+COLUMNS: Final = (
+    "pieces", "costed", "bare", "received", "fees", "estimated", "postage", "cost",
+    "counted_received", "counted_fees", "counted_postage", "profit",
+)  # fmt: skip
+NAMED: Final = ", ".join(COLUMNS)
+_COUNTS: Final = ("pieces", "costed", "bare")
+SUMMED: Final = ", ".join(
+    f"CAST(sum({name}) AS bigint) AS {name}" if name in _COUNTS else f"sum({name}) AS {name}"
+    for name in COLUMNS
+)
+
+
+def lines_of(on: str) -> str:
+    """Return the query of the lines with their profit, of the orders that `on` leaves."""
+    wholes = _WHOLES.format(lines=_LINES.format(on=on))
+    costed = _COSTED.format(shares=_SHARES.format(wholes=wholes))
+    return _PROFIT.format(counted=_COUNTED.format(costed=costed))
+
+
+# The `rule_id` of a line that no rule priced, and of one whose card or price is unknown.
+NO_RULE: Final = 0
+UNKNOWN_RULE: Final = -1
+
+
+def priced(lines: str) -> str:
+    """Return the query of lines with the pricing rule that set the price at which each was sold:
+    that of the card's newest change to this price before the sale.
+    """
+    return f"""
+        SELECT line.*, CASE WHEN i.unit_price IS NULL OR c.id IS NULL THEN {UNKNOWN_RULE}
+                            ELSE coalesce(change.rule_id, {NO_RULE}) END AS rule_id
+          FROM ({lines}) line
+          JOIN orders ON orders.seller_id = :seller AND orders.id = line.order_id
+          LEFT JOIN order_item i ON i.seller_id = :seller AND i.id = line.item_id
+          LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = i.sku_id
+          LEFT JOIN LATERAL (
+               SELECT p.rule_id FROM price_change p
+                 JOIN price_run r ON r.seller_id = :seller AND r.id = p.run_id
+                WHERE p.seller_id = :seller AND p.card_id = c.id AND p.new_price = i.unit_price
+                  AND r.finished_at <= coalesce(orders.placed_at_given,
+                      timezone(:zone, CAST(orders.order_date + 1 AS timestamp)))
+                ORDER BY p.run_id DESC LIMIT 1) change ON true
+    """
+
+
+def of_orders(on: str) -> str:
+    """Return the query of the fees that the schedule expects of each of these orders."""
+    wholes = _WHOLES.format(lines=_LINES.format(on=on))
+    return f"""
+        SELECT DISTINCT order_id, ordered, day, reported, of_month, expected, products, shipping,
+               refunded, order_number
+          FROM ({_SHARES.format(wholes=wholes)}) f
+    """

@@ -1,0 +1,160 @@
+"""Tables of the cost and the profit of cards (all tenant): `lot` with `lot_file` and `lot_use`, the
+kept `card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Date,
+    Identity,
+    Index,
+    LargeBinary,
+    Numeric,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment, Money
+
+Source = Literal["offer", "file", "hand"]
+Cost = Numeric(12, 2)
+
+
+class LotFile(Base):
+    """A file whose rows became lots; the same bytes again are the same file."""
+
+    __tablename__ = "lot_file"
+    __table_args__ = (Index("uq_lot_file_sha256", "seller_id", "sha256", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    sha256: Mapped[bytes] = mapped_column(LargeBinary)
+    lots: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class Lot(Base):
+    """Copies of a card that were bought together. A cost of null is unknown.
+
+    `source_id` is the offer's or the file's id; `rule_id` is the buy rule that paid the price.
+    """
+
+    __tablename__ = "lot"
+    __table_args__ = (
+        Index("ix_lot_card", "seller_id", "marketplace_id", "bought_on", "id"),
+        Index(
+            "ix_lot_rule",
+            "seller_id",
+            "rule_id",
+            postgresql_where=text("rule_id IS NOT NULL"),
+        ),
+        CheckConstraint("quantity >= 1", name="quantity"),
+        CheckConstraint("remaining BETWEEN 0 AND quantity", name="remaining"),
+        CheckConstraint("cost >= 0", name="cost"),
+        CheckConstraint("source IN ('offer', 'file', 'hand')", name="source"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    quantity: Mapped[int]
+    remaining: Mapped[int]
+    cost: Mapped[Decimal | None] = mapped_column(Cost)
+    bought_on: Mapped[date] = mapped_column(Date)
+    source: Mapped[Source] = mapped_column(Text)
+    source_id: Mapped[int | None] = mapped_column(BigInteger)
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class LotUse(Base):
+    """Copies of an order's item that were taken from a lot, and those of them that came back with
+    a refund. `cost` is of each copy, by the seller's costing; null is unknown.
+
+    The rows are kept from lots and items, and no lot goes while they are refreshed: a foreign key
+    would check each of a million of them again.
+    """
+
+    __tablename__ = "lot_use"
+    __table_args__ = (
+        Index("ix_lot_use_lot", "seller_id", "lot_id"),
+        CheckConstraint("taken >= 1", name="taken"),
+        CheckConstraint("given_back BETWEEN 0 AND taken", name="given_back"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    lot_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    taken: Mapped[int]
+    given_back: Mapped[int] = mapped_column(server_default="0")
+    cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
+
+
+class CardCost(Base):
+    """Kept for each card with copies in lots: how many, for how many of them the cost is known,
+    what one of those cost on average, and since when the oldest lot is there.
+    """
+
+    __tablename__ = "card_cost"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    copies: Mapped[int] = mapped_column(BigInteger)
+    known: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
+    oldest: Mapped[date] = mapped_column(Date)
+
+
+class LotStale(Base):
+    """A card whose uses and cost are out of date. Rows are only added and removed, so writers do
+    not wait for each other.
+    """
+
+    __tablename__ = "lot_stale"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+
+
+class OrderPayment(Base):
+    """The fees that the marketplace took of an order, by its payments report."""
+
+    __tablename__ = "order_payment"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_number: Mapped[str] = mapped_column(Text, primary_key=True)
+    paid_on: Mapped[date | None] = mapped_column(Date)
+    amount: Mapped[Decimal | None] = mapped_column(Money)
+    fees: Mapped[Decimal] = mapped_column(Money)
+    received_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class ProfitSum(Base):
+    """The parts of the profit of a day, game and pricing rule, as `SalesGame` has its sales.
+    `costed` pieces have a known cost; `cost`, the counted amounts and `profit` are theirs alone.
+    `bare` orders have no items, and `estimated` is the part of the fees that no report has yet.
+    `rule_id` is 0 where no rule set the price, and -1 where that is not known.
+    """
+
+    __tablename__ = "profit_sum"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    rule_id: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False, server_default="-1"
+    )
+    pieces: Mapped[int] = mapped_column(BigInteger)
+    costed: Mapped[int] = mapped_column(BigInteger)
+    bare: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    received: Mapped[Decimal] = mapped_column(Numeric)
+    fees: Mapped[Decimal] = mapped_column(Numeric)
+    estimated: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    postage: Mapped[Decimal] = mapped_column(Numeric)
+    cost: Mapped[Decimal] = mapped_column(Numeric)
+    counted_received: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    counted_fees: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    counted_postage: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
+    profit: Mapped[Decimal] = mapped_column(Numeric)

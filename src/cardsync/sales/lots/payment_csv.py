@@ -1,0 +1,118 @@
+"""Reads the marketplace's payments report: the fees that it took of each order. Pure.
+
+The fees are one column, or several that are added, and rows of one order are added, each with its
+sign; the sign of the sum does not matter. A fee that is not known would be missing in the sum, so a
+file that has one is refused. A later report replaces all rows of the orders it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync.platform import errors, limits
+from cardsync.platform.table_text import column_name, typed_day
+from cardsync.sales.lots.lot_csv import RejectedRow, amount_of, as_read, table_of
+
+_ORDER: Final = ("order number", "order #", "order", "order id")
+_DAY: Final = ("payment date", "paid on", "date", "order date")
+_AMOUNT: Final = ("total amount", "total", "order amount", "gross sales", "amount")
+_FEES: Final = (
+    "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
+    "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
+)  # fmt: skip
+_KNOWN: Final = dict.fromkeys(_ORDER, "order") | dict.fromkeys(_FEES, "fees")
+_SUMS: Final = ("fees", "total fees", "fee amount")
+# The names of a fee's column, and the sentence for a cell that has no amount.
+_A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
+_NO_FEE: Final = re.compile(
+    r"%|\b(rate|percent\w*|bp|level|type|date|code|name|id|status|currency"
+    r"|net|after|before|less|minus|without|excluding)\b"
+)
+
+
+class Paid(NamedTuple):
+    order_number: str
+    paid_on: date | None
+    amount: Decimal | None
+    fees: Decimal
+
+
+class Payments(NamedTuple):
+    """`read_as` says how the file is written, where that is not the usual way."""
+
+    paid: list[Paid]
+    rejected: list[RejectedRow]
+    read_as: str = ""
+
+
+def read_payments(body: bytes) -> Payments:
+    """Raises InvalidPayload for a file without the columns, or with too many rows."""
+    table = table_of(body, _KNOWN, ("order", "fees"))
+    names = list(map(column_name, table.header))
+    order = _first(names, _ORDER)
+    fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
+    fees = fees or _each_fee(table.header)
+    if order is None or not fees:
+        missing = "an order number" if order is None else "fees"
+        where = f"csv: line {table.form.before + 1} has no column with {missing}"
+        raise errors.InvalidPayload(where + as_read(table))
+    day, amount = _first(names, _DAY), _first(names, _AMOUNT)
+    decimal = table.form.decimal
+    found: dict[str, Paid] = {}
+    rejected: list[RejectedRow] = []
+    for rows, (line, cells, fault) in enumerate(table.rows):
+        if rows == limits.LOT_ROWS:
+            raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        if fault:
+            rejected.append(RejectedRow(line, "row", fault))
+            continue
+        number = _cell(cells, order)[: limits.ORDER_NUMBER_CHARACTERS]
+        taken = [amount_of(_cell(cells, at) or "0", decimal) for at in fees]
+        if not number:
+            rejected.append(RejectedRow(line, "order_number", "it is missing"))
+        elif None in taken:
+            rejected.append(RejectedRow(line, "fees", "is not an amount like 1.50"))
+        else:
+            total = sum((one for one in taken if one is not None), Decimal(0))
+            whole = amount_of(_cell(cells, amount), decimal)
+            paid = Paid(number, typed_day(_cell(cells, day)), whole, total)
+            found[number] = _joined(found.get(number), paid)
+    paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]
+    return Payments(paid_once, rejected, table.form.said())
+
+
+def _each_fee(header: Sequence[str]) -> list[int]:
+    """Return the columns of the fees that make the sum. Raises InvalidPayload for one that is not
+    known.
+    """
+    names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in header]
+    found = [at for at, name in enumerate(names) if name in _FEES]
+    for at, name in enumerate(names):
+        if at not in found and _A_FEE.search(name) and not _NO_FEE.search(name):
+            said = header[at].strip()[:40]
+            raise errors.InvalidPayload(
+                f"csv: line 1 has an unknown fee column, {said!r}, so the fees would be"
+                " too low; add a column Total Fees, or call it Fees, Commission Fees, Processing"
+                " Fee, Transaction Fee, Seller Fees or Direct Fees"
+            )
+    return found
+
+
+def _first(names: list[str], known: tuple[str, ...]) -> int | None:
+    return next((names.index(name) for name in known if name in names), None)
+
+
+def _cell(cells: list[str], at: int | None) -> str:
+    return cells[at].strip().lstrip("'") if at is not None else ""
+
+
+def _joined(former: Paid | None, paid: Paid) -> Paid:
+    if former is None:
+        return paid
+    amounts = [one.amount for one in (former, paid) if one.amount is not None]
+    amount = sum(amounts, Decimal(0)) if amounts else None
+    return Paid(paid.order_number, paid.paid_on, amount, former.fees + paid.fees)

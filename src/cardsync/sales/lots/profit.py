@@ -1,0 +1,248 @@
+"""Reads the profit of what was sold: over some days by period, game or rule, of an order, of
+a card and of a customer's orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Final, Literal
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
+from cardsync.sales.lots.profit_by_day import KEPT, LIVE_DAYS, live
+from cardsync.sales.lots.shown import (
+    CardWithoutCost,
+    LineProfit,
+    PricedBy,
+    Profit,
+    ProfitBy,
+    ProfitRow,
+    ProfitSummary,
+    RuleReturn,
+    cents,
+    profit_of,
+)
+
+# The values of `COLUMNS`.
+Sum = tuple[Any, ...]
+_OF_ORDER: Final = f"""
+    SELECT item_id, is_reported, {NAMED}
+      FROM ({lines_of("AND orders.id = :order")}) line
+     WHERE item_id IS NOT NULL ORDER BY item_id
+"""
+_WITH_CARD: Final = """AND orders.id IN (
+    SELECT x.order_id FROM order_item x WHERE x.seller_id = :seller AND x.sku_id = :card)"""
+_OF_CARD: Final = f"""
+    SELECT {SUMMED} FROM ({lines_of(_WITH_CARD)}) line WHERE sku_id = :card HAVING count(*) > 0
+"""
+_THESE: Final = "AND orders.id = ANY (CAST(:orders AS bigint[]))"
+_OF_ORDERS: Final = f"SELECT {SUMMED} FROM ({lines_of(_THESE)}) line HAVING count(*) > 0"
+# The sold cards of some days of which copies have no cost, those that brought most first.
+_WITHOUT_COST: Final = f"""
+    WITH missing AS (
+        SELECT sku_id, sum(pieces - costed) AS copies, sum(received - counted_received) AS received,
+               max(item_id) AS item_id
+          FROM ({lines_of("AND orders.order_date BETWEEN :first_read AND :last_read")}) line
+         WHERE day BETWEEN :first AND :last AND pieces > costed AND sku_id IS NOT NULL
+         GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT :most
+    )
+    SELECT m.sku_id, i.product_name, i.set_name, i.condition, CAST(m.copies AS bigint), m.received
+      FROM missing m JOIN order_item i ON i.seller_id = :seller AND i.id = m.item_id
+     ORDER BY m.received DESC, m.sku_id
+"""
+# The lines that took from lots which a buy rule paid; a line counts with the rule's own copies.
+_OF_RULES: Final = f"""
+    WITH bought AS (
+        SELECT rule_id, sum(quantity) AS bought, coalesce(sum(cost * quantity), 0) AS paid
+          FROM lot WHERE seller_id = :seller AND rule_id IS NOT NULL
+           AND bought_on BETWEEN :first AND :last GROUP BY 1
+    ), used AS MATERIALIZED (
+        SELECT l.rule_id, l.bought_on, u.item_id, u.taken - u.given_back AS copies, u.cost
+          FROM lot l JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = l.id
+         WHERE l.seller_id = :seller AND l.rule_id IS NOT NULL AND u.taken > u.given_back
+           AND l.bought_on BETWEEN :first AND :last
+    ), line AS (
+        SELECT * FROM ({
+    lines_of('''AND orders.id IN (
+            SELECT x.order_id FROM order_item x
+             WHERE x.seller_id = :seller AND x.id IN (SELECT item_id FROM used))''')
+}) l
+    ), brought AS (
+        SELECT u.rule_id, sum(u.copies) AS sold,
+               coalesce(sum(u.cost * u.copies), 0) AS cost,
+               coalesce(sum((line.received - line.fees - line.postage) * u.copies / line.pieces
+                            - u.cost * u.copies) FILTER (WHERE line.pieces > 0), 0) AS profit,
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY line.day - u.bought_on) AS days
+          FROM used u JOIN line ON line.item_id = u.item_id GROUP BY 1
+    )
+    SELECT b.rule_id, b.bought, b.paid, coalesce(s.sold, 0), coalesce(s.cost, 0),
+           coalesce(s.profit, 0), s.days
+      FROM bought b LEFT JOIN brought s ON s.rule_id = b.rule_id ORDER BY b.paid DESC, b.rule_id
+"""
+
+
+_NAMES: Final = """
+    SELECT id, name FROM pricing_rule
+     WHERE seller_id = :seller AND id = ANY (CAST(:rules AS bigint[]))
+"""
+Key = Literal["day", "game", "rule_id"]
+_KEYS: Final[dict[ProfitBy, Key]] = {"game": "game", "pricing_rule": "rule_id"}
+
+
+async def profit(
+    reading: Reading,
+    caller: Caller,
+    by: ProfitBy,
+    first: date,
+    last: date,
+) -> ProfitSummary:
+    """Return the profit of some days with its total. Raises OwnerRequired, InvalidPayload."""
+    caller.must_see_revenue()
+    need_days(first, last, limits.SALES_SUMMARY_DAYS)
+    values = span_values(caller, first, last) | await settings(reading, caller)
+    if by == "rule":
+        found = await reading.rows(_OF_RULES, values)
+        return ProfitSummary(by, first, last, [], [_rule(*row) for row in found], None)
+    sums = in_periods(await sums_by(reading, _KEYS.get(by, "day"), values), by)
+    names: dict[int, str] = {}
+    if by == "pricing_rule":
+        ids = {"rules": [key for key, _ in sums if key > NO_RULE]}
+        names = dict([*map(tuple, await reading.rows(_NAMES, values | ids))])
+        # Rules first, then no rule, then unknown.
+        sums.sort(key=lambda one: min(one[0], NO_RULE + 1), reverse=True)
+    rows = [_row(by, key, profit_of(*one), names) for key, one in sums]
+    total = profit_of(*added([one for _, one in sums])) if sums else None
+    return ProfitSummary(by, first, last, rows, [], total)
+
+
+def need_days(first: date, last: date, most: int) -> None:
+    """Raises InvalidPayload for days that are too many, or end before they begin."""
+    if first > last or (last - first).days >= most:
+        raise errors.InvalidPayload(f"from, to: from must not be later, with at most {most} days")
+
+
+async def sums_by(
+    reading: Reading,
+    by: Key,
+    values: Mapping[str, Any],
+) -> list[tuple[Any, ...]]:
+    """Return the sums of each day, game or rule of the span, with the days that are out of date."""
+    kept, days = await reading.together([KEPT.format(by=by), LIVE_DAYS], values)
+    counted = []
+    if days:
+        bound = {**values, "live": [row[0] for row in days]}
+        counted = await reading.rows(live(by), bound)
+    groups: dict[Any, list[Sum]] = {}
+    for key, *sums in (*kept, *counted):
+        groups.setdefault(key, []).append(tuple(sums))
+    return [(key, *added(groups[key])) for key in sorted(groups)]
+
+
+def in_periods(found: Sequence[Sequence[Any]], by: ProfitBy) -> list[tuple[Any, Sum]]:
+    """Sum the rows of days into weeks or months; others stay. Pure."""
+    groups: dict[Any, list[Sum]] = {}
+    for key, *sums in found:
+        start = key
+        if by == "month":
+            start = key.replace(day=1)
+        elif by == "week":
+            start = key - timedelta(days=key.weekday())
+        groups.setdefault(start, []).append(tuple(sums))
+    return [(start, added(group)) for start, group in groups.items()]
+
+
+def added(group: Sequence[Sum]) -> Sum:
+    return tuple(sum(column[1:], column[0]) for column in zip(*group, strict=True))
+
+
+def _row(by: ProfitBy, key: Any, found: Profit, names: Mapping[int, str]) -> ProfitRow:
+    if by == "game":
+        return ProfitRow(None, key, found)
+    if by != "pricing_rule":
+        return ProfitRow(key, None, found)
+    if key > NO_RULE:
+        return ProfitRow(None, None, found, "rule", key, names.get(key))
+    priced_by: PricedBy = "no_rule" if key == NO_RULE else "unknown"
+    return ProfitRow(None, None, found, priced_by)
+
+
+def _rule(
+    rule_id: int,
+    bought: int,
+    paid: Decimal,
+    sold: int,
+    cost: Decimal,
+    left: Decimal,
+    days: float | None,
+) -> RuleReturn:
+    rate = None if not cost else (left / cost).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    shown = None if rate is None else str(rate)
+    return RuleReturn(rule_id, bought, cents(paid), sold, cents(cost), cents(left), shown, days)
+
+
+async def without_cost(
+    reading: Reading, caller: Caller, first: date, last: date
+) -> list[CardWithoutCost]:
+    """Return the cards that sold on some days and of which copies have no cost. Raises
+    OwnerRequired, InvalidPayload.
+    """
+    caller.must_see_revenue()
+    need_days(first, last, limits.SALES_ITEMS_DAYS)
+    values = span_values(caller, first, last) | await settings(reading, caller)
+    values["most"] = limits.SOLD_WITHOUT_COST
+    found = await reading.rows(_WITHOUT_COST, values)
+    return [
+        CardWithoutCost(card, name, set_name, condition, copies, cents(received))
+        for card, name, set_name, condition, copies, received in found
+    ]
+
+
+async def of_order(reading: Reading, caller: Caller, order_id: int) -> list[LineProfit]:
+    """Return the profit of each line of an order. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    values = await _values(reading, caller, order=order_id)
+    found = await reading.rows(_OF_ORDER, values)
+    return [LineProfit(item_id, told, profit_of(*sums)) for item_id, told, *sums in found]
+
+
+async def of_card(reading: Reading, caller: Caller, marketplace_id: int) -> Profit | None:
+    """Return the profit of all sold copies of a card; None if none was sold. Raises
+    OwnerRequired.
+    """
+    caller.must_see_revenue()
+    found = await reading.rows(_OF_CARD, await _values(reading, caller, card=marketplace_id))
+    return profit_of(*found[0]) if found else None
+
+
+async def of_orders(reading: Reading, caller: Caller, orders: Sequence[int]) -> Profit | None:
+    """Return the profit of some orders together. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    found = await reading.rows(_OF_ORDERS, await _values(reading, caller, orders=list(orders)))
+    return profit_of(*found[0]) if found else None
+
+
+async def _values(reading: Reading, caller: Caller, **named: Any) -> dict[str, Any]:
+    own = {"seller": caller.seller_id, "zone": caller.account.time_zone, **named}
+    return own | await settings(reading, caller)
+
+
+async def settings(reading: Reading, caller: Caller) -> dict[str, Any]:
+    """Return the settings of the account that the profit counts with."""
+    [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
+    names = ("fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
+    return dict(zip(names, row, strict=True))
+
+
+def span_values(caller: Caller, first: date, last: date) -> dict[str, Any]:
+    return {
+        "seller": caller.seller_id,
+        "zone": caller.account.time_zone,
+        "first": first,
+        "last": last,
+        "first_read": first - timedelta(days=1),
+        "last_read": last + timedelta(days=1),
+    }

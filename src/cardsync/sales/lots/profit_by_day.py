@@ -1,0 +1,81 @@
+"""Keeps sums of profit for each day of orders, game and pricing rule, beside the sums of sales
+(`platform/derived/sales_by_day.py`): the same days are out of date, and a reader counts those by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.session import run
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.derived.sales_by_day import SPLIT
+from cardsync.sales.lots.line_profit import NAMED, SETTINGS, SUMMED, lines_of, priced
+
+_OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
+_GONE: Final = """
+    DELETE FROM profit_sum
+     WHERE seller_id = :seller AND ordered = ANY (CAST(:days AS date[]))
+"""
+_KEEP: Final = f"""
+    INSERT INTO profit_sum (seller_id, ordered, day, game, rule_id, {NAMED})
+    SELECT CAST(:seller AS bigint), ordered, day, game, rule_id, {SUMMED}
+      FROM ({priced(lines_of(_OF_DAYS))}) line GROUP BY 2, 3, 4, 5
+"""
+_ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
+_ALL: Final = """
+    INSERT INTO sales_stale (seller_id, ordered)
+    SELECT CAST(:seller AS bigint), k.ordered
+      FROM (SELECT ordered FROM sales_kept WHERE seller_id = :seller) k
+"""
+# By day, game or pricing rule: `{by}` is one of the three.
+KEPT: Final = f"""
+    WITH {SPLIT}
+    SELECT p.{{by}}, {SUMMED}
+      FROM kept JOIN profit_sum p ON p.seller_id = :seller AND p.ordered = kept.ordered
+     WHERE p.day BETWEEN :first AND :last GROUP BY 1
+"""
+# The days that a reader counts by itself; most have no orders, or there are none.
+LIVE_DAYS: Final = f"""
+    WITH {SPLIT}
+    SELECT days.ordered FROM days
+     WHERE EXISTS (SELECT FROM orders o
+                    WHERE o.seller_id = :seller AND o.order_date = days.ordered)
+"""
+_LIVE: Final = lines_of("AND orders.order_date = ANY (CAST(:live AS date[]))")
+
+
+def live(by: str) -> str:
+    """Return the query of the days that a reader counts by itself."""
+    lines = priced(_LIVE) if by == "rule_id" else _LIVE
+    return f"""
+        SELECT {by}, {SUMMED} FROM ({lines}) line
+         WHERE day BETWEEN :first AND :last GROUP BY 1
+    """
+
+
+async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
+    """Keep the profit of these days, in the transaction that keeps their sales."""
+    if not days:
+        return
+    values = await settings_of_shop(session, seller_id) | {"days": list(days)}
+    for statement in (_GONE, _KEEP):
+        await run(session, statement, values)
+
+
+async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+    """Return the values that a query of lines names: the seller, its zone, fees and postage."""
+    values: dict[str, Any] = {"seller": seller_id}
+    account = (await session.execute(text(SETTINGS), values)).one()
+    values |= dict(account._mapping)
+    return values | {"zone": await session.scalar(text(_ZONE), values)}
+
+
+async def mark_days(session: AsyncSession, seller_id: int) -> None:
+    """Mark all days: what an order costs to send, or the seller's fees, are others."""
+    await run(session, _ALL, {"seller": seller_id})
+    await mark(session, seller_id, Figure.SALES_SUMS)

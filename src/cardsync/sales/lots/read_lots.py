@@ -1,0 +1,62 @@
+"""Reads lots, and what the copies of a card cost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.session import Database
+from cardsync.platform.money import usd
+from cardsync.platform.settings import Settings
+from cardsync.sales.lots.models import CardCost, Lot
+from cardsync.sales.lots.shown import CostOfCard, LotBody, LotPage, lot_body
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
+
+
+async def lots(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_id: int | None,
+    after: int | None,
+    limit: int,
+) -> LotPage:
+    """Return lots, the newest first, of one card or of all. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    query = select(Lot).where(Lot.seller_id == caller.seller_id)
+    if marketplace_id is not None:
+        query = query.where(Lot.marketplace_id == marketplace_id)
+    if after is not None:
+        query = query.where(Lot.id < after)
+    found = list(await session.scalars(query.order_by(Lot.id.desc()).limit(limit + 1)))
+    shown = [lot_body(lot) for lot in found[:limit]]
+    return LotPage(shown, shown[-1].id if len(found) > limit else None)
+
+
+async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) -> CostOfCard:
+    """Return what the copies of a card cost that are left. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    row = await session.get(CardCost, (caller.seller_id, marketplace_id))
+    if row is None:
+        return CostOfCard(0, 0, None, None)
+    return CostOfCard(row.copies, row.known, usd(row.cost), row.oldest)
+
+
+async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
+    """Return every lot as a file, the newest first, part by part. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    return await streamed(heavy, caller, LotBody.__struct_fields__, part_of_lots)
+
+
+async def part_of_lots(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the lots before one."""
+    async with database.tenant(caller.seller_id) as session:
+        page = await lots(session, caller, None, after or None, PART)
+    return await part_of(page.lots, msgspec.structs.astuple, PART)

@@ -1,0 +1,301 @@
+"""HTTP routes of lots, profit, and the fee audit."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Response, Router, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.params import QueryParameter
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.admission import A_TOKEN, BY_ANY
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.read_json import Amount
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.request_writer import WRITING_SEEN
+from cardsync.prices.plans.writer import Writer
+from cardsync.sales.lots import fee_audit, profit, read_lots
+from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
+from cardsync.sales.lots.lot_csv import read_lots as read_file
+from cardsync.sales.lots.payment_csv import read_payments
+from cardsync.sales.lots.shown import (
+    CardWithoutCost,
+    CostOfCard,
+    FeeAudit,
+    FileAdded,
+    LineProfit,
+    LotBody,
+    LotPage,
+    LotsAdded,
+    PaymentsAdded,
+    ProfitBy,
+    ProfitSummary,
+    lot_body,
+    profit_as_csv,
+)
+from cardsync.web.as_csv import answer, file, headers
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import (
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+    provide_caller,
+    reading,
+)
+
+# A token reads, and writes nothing: what cards cost decides floors.
+BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
+Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+First = Annotated[
+    date | None,
+    QueryParameter(name="from", description="The first day; by default thirty days are read"),
+]
+Last = Annotated[date | None, QueryParameter(name="to", description="The last day, included")]
+
+
+class LotByHand(msgspec.Struct):
+    """`cost` is that of each copy, rounded to cents; null or absent is unknown. Without a day, it
+    was bought today.
+    """
+
+    marketplace_id: Id
+    quantity: Copies
+    cost: Amount | None = None
+    bought_on: date | None = None
+
+
+class LotsByHand(msgspec.Struct):
+    lots: Annotated[list[LotByHand], msgspec.Meta(min_length=1, max_length=limits.LOTS_AT_ONCE)]
+
+
+class LotCorrection(msgspec.Struct):
+    """Only the fields that are given change; a cost of null is unknown."""
+
+    quantity: Copies | UnsetType = UNSET
+    cost: Amount | UnsetType | None = UNSET
+    bought_on: date | UnsetType = UNSET
+
+
+class TextOfFile(msgspec.Struct):
+    """`csv` is the text of the file."""
+
+    csv: Annotated[str, msgspec.Meta(max_length=limits.LOT_FILE_CHARACTERS)]
+    """The text of the file"""
+
+
+@get("/lots", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
+async def list_lots(
+    caller: Caller,
+    session: AsyncSession,
+    marketplace_id: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+    after: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+) -> LotPage:
+    """Lots, the newest first, of one card or of all."""
+    return await read_lots.lots(session, caller, marketplace_id, after, limits.LOTS_PER_PAGE)
+
+
+@get(
+    "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
+)
+async def download_lots(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
+    """Every lot as a CSV, which may come in again elsewhere."""
+    return file(await read_lots.lots_as_csv(heavy, caller), "lots")
+
+
+@post(
+    "/lots",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
+)
+async def add_lots(writer: Writer, data: LotsByHand) -> LotsAdded:
+    """Add lots, all or none."""
+    given = [(one.marketplace_id, one.quantity, one.cost, one.bought_on) for one in data.lots]
+    return LotsAdded(await writes.add_lots(writer, hand_lots(writer.caller, given, writer.now)))
+
+
+@post(
+    "/lots/file",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
+)
+async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
+    """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
+    can't be read are told and left out; the same file twice adds nothing.
+    """
+    body = data.csv.encode()
+    rows = read_file(body, today_of(writer.caller, writer.now))
+    lots, known = await writes.add_file_of_lots(writer, body, rows)
+    return FileAdded(lots, known, rows.rejected, rows.read_as)
+
+
+@patch(
+    "/lots/{lot_id:int}",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
+)
+async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBody:
+    """Correct a lot. With another number of copies or day, the card's sales take from its lots
+    anew.
+    """
+    given = {
+        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
+    }
+    changes = changed_fields(writer.caller, given, writer.now)
+    return lot_body(await writes.correct_lot(writer, lot_id, changes))
+
+
+@delete(
+    "/lots/{lot_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
+)
+async def remove_lot(writer: Writer, lot_id: int) -> Deleted:
+    """Remove a lot; the card's sales take from its other lots."""
+    await writes.remove_lot(writer, lot_id)
+    return Deleted(True)
+
+
+@get(
+    "/costs/{marketplace_id:int}",
+    **BY_TOKENS_TOO,
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
+async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
+    """The cost of the copies of a card that are left in lots."""
+    return await read_lots.cost_of(session, caller, marketplace_id)
+
+
+async def _profit(
+    request: Request[Any, Any, State],
+    by: ProfitBy,
+    since: date | None,
+    until: date | None,
+) -> ProfitSummary:
+    caller = provide_caller(request)
+    first, last = span_of(caller, since, until, clock.now())
+    async with reading(request) as reads:
+        return await profit.profit(reads, caller, by, first, last)
+
+
+READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
+
+
+@get("/profit", **BY_TOKENS_TOO, responses=READING)
+async def read_profit(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: ProfitBy = "day",
+) -> ProfitSummary:
+    """The money that orders brought, less fees, postage and what their copies cost, by day, week,
+    month, game or the pricing rule that set the price; or, by rule, what each buy rule's copies
+    brought. A copy of unknown cost has no profit:
+    `costed` of `pieces` says how many have one.
+    """
+    return await _profit(request, by, first, last)
+
+
+@get("/profit.csv", **BY_TOKENS_TOO, responses={200: answer("The rows"), **READING})
+async def download_profit(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: ProfitBy = "day",
+) -> Response[bytes]:
+    """The same rows as a CSV."""
+    table = profit_as_csv(await _profit(request, by, first, last))
+    return Response(table, media_type="text/csv", headers=headers("profit"))
+
+
+class OrderProfit(msgspec.Struct):
+    lines: list[LineProfit]
+    """The profit of each item"""
+
+
+@get(
+    "/profit/orders/{order_id:int}",
+    **BY_TOKENS_TOO,
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
+async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
+    """The profit of each line of an order; an unknown or cancelled order has none."""
+    async with reading(request) as reads:
+        return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
+
+
+class CardsWithoutCost(msgspec.Struct):
+    cards: list[CardWithoutCost]
+    """Those that brought most come first"""
+
+
+@get("/profit/without_cost", **BY_TOKENS_TOO, responses=READING)
+async def read_without_cost(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> CardsWithoutCost:
+    """The sold cards of whose copies some have no cost: what they brought is not counted as
+    profit.
+    """
+    caller = provide_caller(request)
+    since, until = span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        return CardsWithoutCost(await profit.without_cost(reads, caller, since, until))
+
+
+@post(
+    "/payments",
+    opt=WRITES,
+    status_code=200,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
+async def import_payments(
+    caller: Caller,
+    session: AsyncSession,
+    data: TextOfFile,
+) -> PaymentsAdded:
+    """Keep the fees of a payments report, a CSV with an order number and fees. Profit takes them
+    instead of the schedule's.
+    """
+    payments = read_payments(data.csv.encode())
+    return await fee_audit.add_payments(session, caller, payments, clock.now())
+
+
+@get("/fees", **BY_TOKENS_TOO, responses=READING)
+async def read_fees(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> FeeAudit:
+    """The fees that were taken beside those that the schedule expects, by month, and each order
+    that differs by more than 0.02.
+    """
+    caller = provide_caller(request)
+    since, until = span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        return await fee_audit.audit(reads, caller, since, until)
+
+
+router = Router(
+    path="/buying",
+    route_handlers=[
+        list_lots, download_lots, add_lots, import_lots, correct_lot, remove_lot, read_cost,
+        read_profit, download_profit, read_order_profit, read_without_cost, import_payments,
+        read_fees,
+    ],
+    tags=["lots"],
+)  # fmt: skip

@@ -1,0 +1,258 @@
+"""Settles the cards that are out of date: sold items take copies from lots, the oldest lot first,
+cancelled and refunded ones give theirs back, as do copies that are in stock again, and the cost of
+each card is kept.
+
+A sale takes from lots that were bought by its day, and keeps what it took. All of it is windows
+over the cards' lots and items: a running balance finds what no lot had for a sale, and the copies
+that are left are counted through on both sides.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.session import run
+from cardsync.platform.database.transaction_settings import applied_in_sets, planned_each_time
+from cardsync.platform.derived.kept_figures import Asked, Figure, Kept, mark
+from cardsync.platform.derived.sales_by_day import DAY, mark_changed
+
+CARDS_AT_ONCE: Final = 50_000
+# The lots and items of so few cards are looked up one by one; for more, all are read once.
+LOOKED_UP: Final = 2_000
+
+_STALE: Final = """
+    CREATE TEMP TABLE settling ON COMMIT DROP AS
+    SELECT t.marketplace_id AS card, array_agg(t.id) AS ids
+      FROM lot_stale t WHERE t.seller_id = :seller GROUP BY 1 LIMIT :most
+"""
+WANTED: Final = """
+    CASE WHEN orders.status_group = 'Cancelled'
+           OR (orders.refund_amt >= orders.total_amt) IS TRUE THEN 0
+         ELSE greatest(0, coalesce(i.quantity, 1) - i.restocked) END
+"""
+SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
+# The items of these cards: what each wants, what it has, and the day on which it was sold.
+_ITEMS: Final = f"""
+    CREATE TEMP TABLE settling_item ON COMMIT DROP AS
+    SELECT i.id, i.sku_id AS card, {SOLD_ON} AS day, {WANTED} AS wanted,
+           CAST(coalesce(u.has, 0) AS bigint) AS has
+      FROM settling s
+      JOIN order_item i ON i.seller_id = :seller AND i.sku_id = s.card
+      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+      LEFT JOIN (SELECT x.item_id, sum(x.taken - x.given_back) AS has
+                   FROM settling t
+                   JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = t.card
+                   JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
+                  GROUP BY 1) u ON u.item_id = i.id
+"""
+_CHANGED: Final = """
+    CREATE TEMP TABLE settled (item_id bigint, lot_id bigint, copies integer) ON COMMIT DROP
+"""
+# An item that wants less keeps the copies of the lots that it took first.
+_GIVE_BACK: Final = """
+    WITH kept AS (
+        SELECT u.item_id, u.lot_id, u.taken - u.given_back AS has,
+               greatest(0, least(u.taken - u.given_back,
+                   i.wanted - coalesce(sum(u.taken - u.given_back) OVER (
+                       PARTITION BY u.item_id ORDER BY l.bought_on, l.id
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))) AS keeps
+          FROM settling_item i
+          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+         WHERE i.has > i.wanted
+    ), back AS (
+        UPDATE lot_use u SET given_back = u.taken - k.keeps
+          FROM kept k
+         WHERE u.seller_id = :seller AND u.item_id = k.item_id AND u.lot_id = k.lot_id
+           AND k.keeps <> k.has
+        RETURNING u.item_id, u.lot_id, k.keeps - k.has AS copies
+    )
+    INSERT INTO settled SELECT item_id, lot_id, copies FROM back
+"""
+# Only the lots of cards whose sales wait for copies.
+STOCK: Final = """
+    SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost, l.remaining AS copies
+      FROM (SELECT DISTINCT card FROM settling_item WHERE wanted > has) s
+      JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
+     WHERE l.remaining > 0
+"""
+# A day's lots come before its sales. Where the balance falls to a new low, no lot had the copies.
+TAKES: Final = """
+    event AS (
+        SELECT card, day, 0 AS kind, id, copies FROM stock
+         UNION ALL
+        SELECT card, day, 1, id, has - wanted FROM settling_item WHERE wanted > has
+    ), balance AS (
+        SELECT card, day, kind, id, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, kind, id) AS level
+          FROM event
+    ), low AS (
+        SELECT card, day, kind, id, copies,
+               greatest(0, -min(level) OVER (PARTITION BY card ORDER BY day, kind, id)) AS lost
+          FROM balance
+    ), sale AS (
+        SELECT card, day, kind, id,
+               -copies - (lost - coalesce(lag(lost) OVER (
+                   PARTITION BY card ORDER BY day, kind, id), 0)) AS copies
+          FROM low
+    ), demand AS (
+        SELECT card, id, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+          FROM sale WHERE kind = 1 AND copies > 0
+    ), supply AS (
+        SELECT card, id, cost, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+          FROM stock
+    )
+"""
+TAKEN: Final = """
+    SELECT d.id AS item_id, p.id AS lot_id, p.cost,
+           least(d.until, p.until) - greatest(d.until - d.copies, p.until - p.copies) AS copies
+      FROM demand d JOIN supply p ON p.card = d.card
+       AND d.until - d.copies < p.until AND p.until - p.copies < d.until
+"""
+# An item may come back to a lot that it gave copies back to.
+_TAKE: Final = f"""
+    WITH stock AS MATERIALIZED ({STOCK}), {TAKES}, wanted AS MATERIALIZED ({TAKEN}),
+    taken AS (
+        INSERT INTO lot_use AS u (seller_id, item_id, lot_id, taken, given_back, cost)
+        SELECT CAST(:seller AS bigint), t.item_id, t.lot_id, t.copies, 0, t.cost
+          FROM wanted t
+        ON CONFLICT (seller_id, item_id, lot_id) DO UPDATE
+           SET taken = u.taken + greatest(0, excluded.taken - u.given_back),
+               given_back = greatest(0, u.given_back - excluded.taken), cost = excluded.cost
+        RETURNING 1
+    )
+    INSERT INTO settled SELECT item_id, lot_id, copies FROM wanted
+     WHERE (SELECT count(*) FROM taken) >= 0
+"""
+_BY_LOT: Final = "l.cost"
+# Copies of unknown cost stay unknown; a known one costs what those bought by then cost on average.
+_ON_AVERAGE: Final = """
+    CASE WHEN l.cost IS NOT NULL THEN (
+        SELECT round(sum(k.cost * k.quantity) / sum(k.quantity), 4) FROM lot k
+         WHERE k.seller_id = :seller AND k.marketplace_id = i.card
+           AND k.bought_on <= i.day AND k.cost IS NOT NULL) END
+"""
+_COST: Final = """
+    WITH own AS (
+        SELECT u.item_id, u.lot_id, {cost} AS cost
+          FROM settling_item i
+          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+         WHERE {which}
+    ), priced AS (
+        UPDATE lot_use u SET cost = own.cost FROM own
+         WHERE u.seller_id = :seller AND u.item_id = own.item_id AND u.lot_id = own.lot_id
+           AND u.cost IS DISTINCT FROM own.cost
+        RETURNING u.item_id, u.lot_id
+    )
+    INSERT INTO settled SELECT item_id, lot_id, 0 FROM priced
+"""
+_REMAINING: Final = """
+    UPDATE lot SET remaining = lot.remaining - moved.copies
+      FROM (SELECT lot_id, sum(copies) AS copies FROM settled GROUP BY 1) moved
+     WHERE lot.seller_id = :seller AND lot.id = moved.lot_id AND moved.copies <> 0
+"""
+_COUNTED: Final = "UPDATE settled SET copies = 0"
+_GONE: Final = """
+    DELETE FROM card_cost c WHERE c.seller_id = :seller
+       AND c.marketplace_id IN (SELECT card FROM settling)
+       AND NOT EXISTS (SELECT FROM lot l
+                        WHERE l.seller_id = :seller AND l.marketplace_id = c.marketplace_id
+                          AND l.remaining > 0)
+"""
+_KEEP: Final = """
+    INSERT INTO card_cost AS kept (seller_id, marketplace_id, copies, known, cost, oldest)
+    SELECT CAST(:seller AS bigint), l.marketplace_id, sum(l.remaining),
+           coalesce(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0),
+           round(sum(l.cost * l.remaining)
+                 / nullif(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0), 4),
+           min(l.bought_on)
+      FROM settling s
+      JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
+     WHERE l.remaining > 0 GROUP BY l.marketplace_id
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+       SET copies = excluded.copies, known = excluded.known, cost = excluded.cost,
+           oldest = excluded.oldest
+     WHERE (kept.copies, kept.known, kept.cost, kept.oldest)
+           IS DISTINCT FROM (excluded.copies, excluded.known, excluded.cost, excluded.oldest)
+"""
+_DATES: Final = """
+    SELECT DISTINCT o.order_date FROM (SELECT DISTINCT item_id FROM settled) s
+      JOIN order_item i ON i.seller_id = :seller AND i.id = s.item_id
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+"""
+_DONE: Final = """
+    DELETE FROM lot_stale WHERE seller_id = :seller
+       AND id IN (SELECT unnest(ids) FROM settling)
+"""
+_WAITS: Final = "SELECT EXISTS (SELECT FROM lot_stale WHERE seller_id = :seller)"
+# The lock that a refresh has (`platform/derived/kept_figures.py`).
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
+_ANEW: Final = "DROP TABLE IF EXISTS settling, settling_item, settled"
+_ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :seller"
+
+
+async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Settle what waits in this transaction, for a caller who has to know what cards cost after it.
+    The mark stays: its refresh finds nothing left.
+    """
+    own = {"seller": seller_id}
+    if not await session.scalar(text(_WAITS), own):
+        return
+    await session.execute(text(_HOLD), own | {"figure": Figure.LOTS})
+    while not await _refresh(session, Asked(seller_id, now, now, None)):
+        pass
+
+
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    values: dict[str, Any] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
+    await session.execute(text(_ANEW))
+    await session.execute(text(planned_each_time()))
+    zone, costing = (await session.execute(text(_ACCOUNT), values)).one()
+    values["zone"] = zone
+    cards = await run(session, _STALE, values)
+    if not cards:
+        return True
+    await session.execute(text("ANALYZE settling"))
+    if cards > LOOKED_UP:
+        await session.execute(text(applied_in_sets()))
+    await run(session, _ITEMS, values)
+    await session.execute(text("ANALYZE settling_item"))
+    await session.execute(text(_CHANGED))
+    await settle(session, values, costing)
+    for statement in (_REMAINING, _GONE, _KEEP, _DONE):
+        await run(session, statement, values)
+    if await session.scalar(text("SELECT EXISTS (SELECT FROM settled)")):
+        await mark_changed(session, _DATES, values)
+        await mark(session, asked.seller_id, Figure.SALES_SUMS)
+    return cards < CARDS_AT_ONCE
+
+
+async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
+    """Give back, take, and write what each taken copy cost; `settled` gets the items."""
+    await run(session, _GIVE_BACK, values)
+    # What came back may be taken again.
+    if await run(session, _REMAINING, values):
+        await session.execute(text(_COUNTED))
+    await run(session, _TAKE, values)
+    # A copy that was taken now has its lot's cost already.
+    by_lot = (_BY_LOT, "i.has > 0")
+    cost, which = (_ON_AVERAGE, "true") if costing == "average" else by_lot
+    await run(session, _COST.format(cost=cost, which=which), values)
+
+
+LOTS = Kept[None](
+    Figure.LOTS,
+    tables=("lot_use", "card_cost"),
+    source="lots, the items of orders with their refunds, and the account's costing",
+    marked_by="lots that are added or corrected, an upload that changes orders and copies that are"
+    " back in stock, which name their cards in `lot_stale`, and another costing",
+    meanwhile="profit has the cost of the last refresh; items that wait for one count as unknown",
+    refresh=_refresh,
+)

@@ -1,0 +1,273 @@
+"""Adds lots by hand and by file, corrects and removes them, and undoes each.
+
+Whoever changes a lot waits for a refresh of the figure `lots` that is under way, and holds the next
+one up. Where copies, a day or the lot itself change, the card's sales take from its lots anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.database.session import run
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.sales.lots.add_lots import NewLot, add_lots
+from cardsync.sales.lots.lot_csv import LotRows
+from cardsync.sales.lots.models import Lot, LotFile
+from cardsync.sales.lots.stale_cards import lots_come, mark_cards
+
+KIND: Final = "lots.changed"
+FILE: Final = "lots.file"
+_COLUMNS: Final = (
+    "marketplace_id", "quantity", "cost", "bought_on", "source", "source_id", "rule_id",
+)  # fmt: skip
+
+_USED_BY: Final = """
+    FROM lot l JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = l.id
+    WHERE l.seller_id = :seller AND l.marketplace_id = ANY (CAST(:cards AS bigint[]))
+"""
+_DAYS: Final = f"""
+    SELECT DISTINCT o.order_date FROM (SELECT DISTINCT u.item_id {_USED_BY}) used
+      JOIN order_item i ON i.seller_id = :seller AND i.id = used.item_id
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+"""
+_RELEASE: Final = """
+    DELETE FROM lot_use WHERE seller_id = :seller AND lot_id IN (
+        SELECT l.id FROM lot l WHERE l.seller_id = :seller
+           AND l.marketplace_id = ANY (CAST(:cards AS bigint[])))
+"""
+_WHOLE: Final = """
+    UPDATE lot SET remaining = quantity
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:cards AS bigint[]))
+       AND remaining <> quantity
+"""
+
+
+async def add_by_hand(
+    session: AsyncSession,
+    caller: Caller,
+    lots: Sequence[NewLot],
+    now: datetime,
+) -> list[int]:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    ids = await add_lots(session, caller, lots)
+    copies = sum(lot.quantity for lot in lots)
+    entry = note(session, caller, "lots.added", f"lots: {len(ids)}, copies: {copies}", now)
+    own = (Lot.seller_id == caller.seller_id) & Lot.id.in_(ids)
+    became = {lot.id: _image(lot) for lot in await session.scalars(select(Lot).where(own))}
+    entry.undo = {"kind": KIND, "was": dict.fromkeys(ids), "became": became}
+    return ids
+
+
+async def add_by_file(
+    session: AsyncSession,
+    caller: Caller,
+    body: bytes,
+    rows: LotRows,
+    now: datetime,
+) -> tuple[int, bool]:
+    """Add a file's rows; return how many lots there are of it, and whether it was here before: then
+    it adds nothing. Raises OwnerRequired.
+    """
+    caller.must_be_owner()
+    digest = hashlib.sha256(body).digest()
+    known = select(LotFile).where(LotFile.seller_id == caller.seller_id, LotFile.sha256 == digest)
+    await session.execute(text(_ALONE), {"seller": caller.seller_id})
+    if (former := await session.scalar(known)) is not None:
+        return former.lots, True
+    if not rows.lots:
+        return 0, False
+    row = LotFile(seller_id=caller.seller_id, sha256=digest, lots=len(rows.lots))
+    session.add(row)
+    await session.flush()
+    await add_lots(session, caller, [lot._replace(source_id=row.id) for lot in rows.lots])
+    note(
+        session, caller, "lots.imported", f"file {row.id}: lots: {row.lots}", now,
+        undo={"kind": FILE, "file": row.id},
+    )  # fmt: skip
+    return row.lots, False
+
+
+# The lock that a refresh has (`platform/derived/kept_figures.py`).
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
+# Of two that bring the same file at once, the second finds the first one's.
+_ALONE: Final = "SELECT pg_advisory_xact_lock(hashtextextended('lot_file', :seller))"
+
+
+async def correct(
+    session: AsyncSession,
+    caller: Caller,
+    lot_id: int,
+    changes: Mapping[str, Any],
+    now: datetime,
+) -> Lot:
+    """Change a lot's copies, cost or day. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    lot = await _one(session, caller, lot_id)
+    was = _image(lot)
+    became = was | {name: _plain(value) for name, value in changes.items()}
+    if became != was:
+        await _put(session, caller.seller_id, {lot_id: was}, {lot_id: became})
+        note(
+            session, caller, "lots.corrected", f"lot {lot_id}", now, before=was, after=became,
+            undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: became}},
+        )  # fmt: skip
+    await session.refresh(lot)
+    return lot
+
+
+async def remove(session: AsyncSession, caller: Caller, lot_id: int, now: datetime) -> None:
+    """Remove a lot that never was. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    was = _image(await _one(session, caller, lot_id))
+    await _put(session, caller.seller_id, {lot_id: was}, {lot_id: None})
+    note(
+        session, caller, "lots.removed", f"lot {lot_id}", now, before=was,
+        undo={"kind": KIND, "was": {lot_id: was}, "became": {lot_id: None}},
+    )  # fmt: skip
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Raises ChangedSince unless the lots are as they became."""
+    was = {int(id): image for id, image in undo["was"].items()}
+    became = {int(id): image for id, image in undo["became"].items()}
+    cards = {image["marketplace_id"] for image in (*was.values(), *became.values()) if image}
+    stand = await _locked(session, caller, cards)
+    for id, image in became.items():
+        found = stand.get(id)
+        if (None if found is None else _image(found)) != image:
+            raise errors.ChangedSince(f"lot {id} changed in the meantime")
+    await _put(session, caller.seller_id, became, was)
+
+
+async def remove_file(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Remove the lots of a file. Raises ChangedSince if one of them is gone."""
+    seller_id, file_id = caller.seller_id, undo["file"]
+    file = await session.get(LotFile, (seller_id, file_id))
+    own = (Lot.seller_id == seller_id) & (Lot.source == "file") & (Lot.source_id == file_id)
+    cards = list(await session.scalars(select(Lot.marketplace_id).where(own).distinct()))
+    await _locked(session, caller, cards)
+    ids = list(await session.scalars(select(Lot.id).where(own)))
+    if file is None or len(ids) != file.lots:
+        raise errors.ChangedSince("lots of this file changed in the meantime")
+    await _anew(session, seller_id, cards)
+    await session.execute(delete(Lot).where(own))
+    await session.delete(file)
+    await session.flush()
+
+
+async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
+    """Return a lot with all lots of its card locked. Raises NotFound."""
+    own = (Lot.seller_id == caller.seller_id) & (Lot.id == lot_id)
+    card = await session.scalar(select(Lot.marketplace_id).where(own))
+    lot = None if card is None else (await _locked(session, caller, [card])).get(lot_id)
+    if lot is None:
+        raise errors.NotFound(f"there is no lot {lot_id}")
+    return lot
+
+
+async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
+    """Return all lots of these cards, which nobody else changes until the transaction ends. Who
+    comes with lots, and then settles them, locks in this order, too.
+    """
+    await lots_come(session, caller.seller_id)
+    held = {"figure": Figure.LOTS, "seller": caller.seller_id}
+    await session.execute(text(_HOLD), held)
+    statement = (
+        select(Lot)
+        .where(Lot.seller_id == caller.seller_id, Lot.marketplace_id.in_(sorted(cards)))
+        .order_by(Lot.id)
+        .with_for_update()
+    )
+    found = await session.scalars(statement.execution_options(populate_existing=True))
+    return {lot.id: lot for lot in found}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:.2f}"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _image(lot: Lot) -> dict[str, Any]:
+    return {name: _plain(getattr(lot, name)) for name in _COLUMNS}
+
+
+async def _put(
+    session: AsyncSession,
+    seller_id: int,
+    now: Mapping[int, Mapping[str, Any] | None],
+    then: Mapping[int, Mapping[str, Any] | None],
+) -> None:
+    """Make of the lots `now`, which are locked, the lots `then`."""
+    both = [image for image in (*now.values(), *then.values()) if image]
+    cards = sorted({image["marketplace_id"] for image in both})
+    if any(_taken_from(now[id]) != _taken_from(then[id]) for id in then):
+        await _anew(session, seller_id, cards)
+    for id, image in then.items():
+        if image is None:
+            own = (Lot.seller_id == seller_id) & (Lot.id == id)
+            await session.execute(delete(Lot).where(own))
+        elif now[id] is None:
+            row = {"seller_id": seller_id, "id": id, "remaining": image["quantity"]}
+            await session.execute(text(_BACK), row | _read(image))
+        else:
+            lot = await session.get_one(Lot, (seller_id, id))
+            for name, value in _read(image).items():
+                setattr(lot, name, value)
+            if _taken_from(now[id]) != _taken_from(image):
+                lot.remaining = image["quantity"]
+    await session.flush()
+    await mark_cards(session, seller_id, cards)
+
+
+_BACK: Final = f"""
+    INSERT INTO lot (seller_id, id, remaining, {", ".join(_COLUMNS)}) OVERRIDING SYSTEM VALUE
+    VALUES (:seller_id, :id, :remaining, {", ".join(f":{name}" for name in _COLUMNS)})
+"""
+
+
+def _read(image: Mapping[str, Any]) -> dict[str, Any]:
+    cost = image["cost"]
+    return dict(image) | {
+        "cost": None if cost is None else Decimal(cost),
+        "bought_on": date.fromisoformat(image["bought_on"]),
+    }
+
+
+def _taken_from(image: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+    """Return the fields that decide which sales take from a lot: its cost is none."""
+    return None if image is None else (image["quantity"], image["bought_on"])
+
+
+async def _anew(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> None:
+    """Let go all copies that sales have of these cards: the next refresh hands them out."""
+    values = {"seller": seller_id, "cards": list(cards)}
+    await mark_changed(session, _DAYS, values)
+    for statement in (_RELEASE, _WHOLE):
+        await run(session, statement, values)
+    for row in [one for one in session if isinstance(one, Lot)]:
+        session.expire(row)
+    await mark(session, seller_id, Figure.SALES_SUMS)
+    await mark_cards(session, seller_id, cards)

@@ -1,0 +1,264 @@
+"""Applies the rows of one order-data upload in the caller's transaction, and counts the skipped and
+the written ones.
+
+Rows are copied into a temp table and joined with the stored rows; one statement per table writes
+merged rows, and only those that differ. The caller holds the seller's stream, so no other process
+writes these rows at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.session import run
+from cardsync.platform.database.transaction_settings import applied_in_sets
+from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.sales.lots.stale_cards import mark_sold
+from cardsync.sales.orders import items
+from cardsync.sales.orders.refunds import refund_amount_sql
+from cardsync.sales.orders.rows import KINDS, Rows
+from cardsync.sales.orders.shipping_type import shipping_type_sql
+
+# Up to this many order numbers are looked up one by one; for more, all of the seller's orders are
+# read once. A join that the planner is free in may take an index that begins with the seller alone,
+# for each row: the planner expects that a new seller has no rows yet.
+LOOKED_UP = 5_000
+# The order has these names for a refund row's amounts.
+REFUND_AMOUNTS = {
+    "product_amt": "refund_product_amt",
+    "shipping_amt": "refund_shipping_amt",
+    "total_amt": "refund_total_given",
+}
+# These columns decide `refund_amt`, beside the order's own total.
+_DECIDE_REFUND = {
+    "refund_total_given": "numeric",
+    "refund_product_amt": "numeric",
+    "refund_shipping_amt": "numeric",
+    "refund_type": "text",
+}
+
+
+@dataclass(frozen=True)
+class Applied:
+    """`skipped` counts rows that name an unknown order; `written` counts rows of our tables, and is
+    zero when all values were stored already.
+    """
+
+    skipped: int
+    written: int
+
+
+async def apply(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    rows: Rows,
+    now: datetime,
+) -> Applied:
+    threshold: Decimal = await session.scalar(
+        text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"),
+        {"seller": seller_id},
+    )
+    await session.execute(text(applied_in_sets()))
+    await load(session, kind, rows)
+    values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
+    narrowed = ""
+    if rows.frame.height <= LOOKED_UP:
+        narrowed = "AND o.order_number = ANY(:numbers)"
+        values["numbers"] = rows.frame["order_number"].unique().to_list()
+    if kind == "items":
+        return Applied(*await items.apply(session, rows, values))
+    known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
+    skipped = written = 0
+    if kind == "shipping":
+        skipped = await _unknown(session, known, values)
+    else:
+        written = await run(session, insert_sql(new_columns(rows, kind), known), values)
+    columns = merged_columns(rows, kind)
+    if columns and skipped + written < rows.frame.height:
+        if "order_date" in columns:
+            moved = "i.order_date IS DISTINCT FROM o.order_date"
+            await mark_changed(session, _DATES.format(narrowed=narrowed, which=moved), values)
+        written += await run(session, update_sql(columns, narrowed), values)
+    if kind != "shipping":
+        await _mark_written(session, rows, written, narrowed, values)
+    return Applied(skipped, written)
+
+
+_DATES = """
+    SELECT DISTINCT o.order_date FROM incoming i JOIN orders o ON o.order_number = i.order_number
+     WHERE o.seller_id = :seller {narrowed} AND {which}
+"""
+
+# An order that is cancelled or refunded gives its copies back.
+_SOLD = """
+    SELECT x.sku_id FROM orders o JOIN order_item x ON x.seller_id = :seller AND x.order_id = o.id
+     WHERE o.seller_id = :seller {narrowed} AND o.updated_at = :now
+"""
+
+
+async def _mark_written(
+    session: AsyncSession,
+    rows: Rows,
+    written: int,
+    narrowed: str,
+    values: dict[str, Any],
+) -> None:
+    """Mark the days whose orders this transaction wrote, found by the moment of the write."""
+    if not written:
+        return
+    found = _DATES.format(narrowed=narrowed, which="o.updated_at = :now")
+    if written == rows.frame.height and rows.always("order_date"):
+        found = "SELECT DISTINCT order_date FROM incoming"
+    await mark_changed(session, found, values)
+    await mark_sold(session, _SOLD.format(narrowed=narrowed), values)
+
+
+async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
+    types = {
+        "row": "integer",
+        "order_number": "text",
+        **{name: column.sql for name, column in KINDS[kind].items()},
+    }
+    columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
+    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
+    data = await asyncio.to_thread(encode, rows.frame)
+    await copy_in(session, "incoming", rows.frame.columns, data)
+
+
+def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort the rows in the order of the indexes, so that rows of one upload are together in
+    them: each status newest first.
+    """
+    falling = {
+        name: name == "order_date" for name in ("status", "order_date") if name in frame.columns
+    }
+    if not falling:
+        return frame
+    return frame.sort(
+        *falling,
+        descending=list(falling.values()),
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
+async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any]) -> int:
+    statement = f"SELECT count(*) FROM incoming WHERE order_number NOT IN ({known})"
+    bound = {name: value for name, value in values.items() if f":{name}" in statement}
+    return int((await session.execute(text(statement), bound)).scalar_one())
+
+
+AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "product_weight"])
+
+
+def insert_sql(columns: Mapping[str, str], known: str) -> str:
+    """Insert orders that no upload has named before, with `columns` (name → value over `i`,
+    incoming).
+    """
+    decided = shipping_type_sql(
+        "NULL::text",
+        "NULL::text",
+        columns.get("total_amt", "NULL::numeric"),
+        ":threshold",
+    )
+    return f"""
+        INSERT INTO orders (seller_id, order_number,
+               {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
+        SELECT :seller, i.order_number, {"".join(f"{value}, " for value in columns.values())}
+               {decided}, :now, :now
+          FROM incoming i LEFT JOIN ({known}) o ON o.order_number = i.order_number
+         WHERE o.order_number IS NULL
+    """
+
+
+def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
+    """Update stored orders where any of `columns` (name → merged value over `i` and `o`, stored)
+    differs.
+    """
+    method, tracking, total = (
+        columns.get(name, f"o.{name}")
+        for name in ("shipping_method", "tracking_number", "total_amt")
+    )
+    decided = shipping_type_sql(method, tracking, total, ":threshold")
+    return f"""
+        UPDATE orders o
+           SET {"".join(f"{name} = {value}, " for name, value in columns.items())}
+               shipping_type = {decided}, updated_at = :now
+          FROM incoming i
+         WHERE o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
+           AND ({_sides(columns)})
+               IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
+    """
+
+
+def _sides(columns: Mapping[str, str]) -> str:
+    """Compare amounts with their scale: equal amounts of another scale differ, because they are
+    read back with it.
+    """
+    scales = [f"scale({value})" for name, value in columns.items() if name in AMOUNTS]
+    return ", ".join([*columns.values(), *scales])
+
+
+# The order has these names for fields that uploads name differently.
+STORED = {
+    "orders": {"order_placed_at": "placed_at_given"},
+    "refunds": REFUND_AMOUNTS,
+    "shipping": {"item_count": "shipping_item_count"},
+}
+
+
+def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
+    """Return the new values of a stored order's columns: the row's own value where it carries one,
+    null included.
+    """
+    columns = {}
+    for name in filter(rows.carries, KINDS[kind]):
+        stored = STORED[kind].get(name, name)
+        columns[stored] = (
+            f"i.{name}"
+            if rows.always(name)
+            else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
+        )
+        # A refund only fills in what the order itself did not say.
+        if kind == "refunds" and name == "buyer_name":
+            columns[name] = (
+                "CASE WHEN o.buyer_name <> '' THEN o.buyer_name"
+                " ELSE coalesce(i.buyer_name, o.buyer_name) END"
+            )
+        elif kind == "refunds" and name == "order_date":
+            columns[name] = "coalesce(o.order_date, i.order_date)"
+    if kind == "refunds":
+        given = (columns.get(name, f"o.{name}") for name in _DECIDE_REFUND)
+        columns["refund_amt"] = refund_amount_sql("o.total_amt", *given)
+    elif kind == "orders" and "total_amt" in columns:
+        # For a full refund without a total, the order's own total is the amount that went back.
+        decided = refund_amount_sql(columns["total_amt"], *(f"o.{name}" for name in _DECIDE_REFUND))
+        columns["refund_amt"] = f"CASE WHEN o.refund_amt IS NOT NULL THEN {decided} END"
+    return columns
+
+
+def new_columns(rows: Rows, kind: str) -> dict[str, str]:
+    """Return the columns of a new order.
+
+    An order that a refund creates takes the refunded amounts as its own too.
+    """
+    columns = {}
+    for name in filter(rows.carries, KINDS[kind]):
+        columns[STORED[kind].get(name, name)] = f"i.{name}"
+        if kind == "refunds" and name in REFUND_AMOUNTS:
+            columns[name] = f"i.{name}"
+    if kind == "refunds":
+        given = (columns.get(name, f"NULL::{sql}") for name, sql in _DECIDE_REFUND.items())
+        columns["refund_amt"] = refund_amount_sql(columns.get("total_amt", "NULL::numeric"), *given)
+    return columns

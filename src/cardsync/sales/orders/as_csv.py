@@ -1,0 +1,153 @@
+"""Streams orders or customers as a CSV.
+
+An order that changes meanwhile appears once, as it was or as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from psycopg.errors import QueryCanceled
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.sales.orders.customer_list import Customer, customers
+from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
+from cardsync.sales.orders.order_filter import OrderFilter
+from cardsync.sales.orders.pullable import TO_SHIP_STATUSES
+from cardsync.sales.orders.shown import (
+    ORDER_COLUMNS,
+    OrderRow,
+    customer_bodies,
+    order_body,
+    order_row,
+)
+from cardsync.web.csv_parts import PART, Part, lines_of, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
+
+COLUMNS: Final = (
+    "id",
+    "order_number",
+    "buyer_name",
+    "order_date",
+    "order_placed_at",
+    "status",
+    "product_amt",
+    "shipping_amt",
+    "total_amt",
+    "shipping_type",
+    "item_count",
+    "shipped_marked_at",
+    "pull_dismissed_at",
+    "pulled_at",
+    "missing_count",
+    "refund_type",
+    "refund_origin",
+    "refund_amt",
+    "refund_reason",
+    "refund_note",
+    "feedback_rating",
+    "feedback_comment",
+)
+_MOMENTS: Final = frozenset(
+    {"order_placed_at", "shipped_marked_at", "pull_dismissed_at", "pulled_at"}
+)
+OF_CUSTOMERS: Final = (
+    "buyer_name",
+    "order_count",
+    "first_order_at",
+    "last_order_at",
+)
+_OF_REVENUE: Final = ("lifetime_total", "pieces", "costed", "profit")
+# A part may have to add all orders up again, so there are few parts.
+CUSTOMERS: Final = 10_000
+
+
+async def orders_as_csv(
+    heavy: HeavyWork, caller: Caller, wanted: OrderFilter
+) -> AsyncIterator[bytes]:
+    """Return the orders that a filter finds, by id. Raises InvalidPayload."""
+    return await streamed(heavy, caller, COLUMNS, part_of_orders, wanted.asked_by(caller))
+
+
+async def part_of_orders(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    after: int,
+    wanted: OrderFilter,
+) -> Part:
+    """Return the orders with the next ids. Raises InvalidPayload."""
+    seconds = settings.read_seconds
+    try:
+        rows = await _orders(database, caller, wanted, after, seconds)
+    except QueryCanceled as e:
+        raise errors.InvalidPayload(
+            f"search: it takes longer than {seconds:g} s: narrow the search"
+        ) from e
+    return await part_of(rows, _order, PART)
+
+
+async def _orders(
+    database: Database,
+    caller: Caller,
+    wanted: OrderFilter,
+    after: int,
+    seconds: float,
+) -> list[OrderRow]:
+    conditions, more = all_conditions(wanted)
+    statement = (
+        f"SELECT {ORDER_COLUMNS} FROM orders"
+        f" WHERE {all_of(*conditions, 'orders.id > :after')} ORDER BY orders.id LIMIT :limit"
+    )
+    values = {"seller": caller.seller_id, "after": after, "limit": PART, **more}
+    async with database.readings.of(caller.seller_id, seconds) as reading:
+        if isinstance(wanted.pull_session, int):
+            values["pull_session"] = wanted.pull_session
+            if not await reading.rows(KNOWN_SESSION, values):
+                raise unknown_session(wanted.pull_session)
+        if wanted.by_to_ship:
+            found = await reading.rows(TO_SHIP_STATUSES, values)
+            values["to_ship_statuses"] = [status for (status,) in found]
+        [rows] = await reading.together([statement], values, last=True)
+    return [order_row(row, caller) for row in rows]
+
+
+def _order(row: OrderRow) -> Sequence[Any]:
+    body = order_body(row, ())
+    texts = {name: getattr(body, name) for name in COLUMNS}
+    return [rfc3339_or_none(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
+
+
+async def customers_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
+    """Return the customers by the sum of their orders, which is a column, as is their profit, for a
+    caller who may see revenue.
+    """
+    return await streamed(heavy, caller, _of_customers(caller), part_of_customers)
+
+
+async def part_of_customers(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the next page of customers: `after` is the number of the one before."""
+    number = after + 1
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        rows = (await customers(reading, caller, number, CUSTOMERS)).page
+    columns = _of_customers(caller)
+
+    def cells(row: Customer) -> Sequence[Any]:
+        [body] = customer_bodies([row])
+        return [getattr(body, name) for name in columns]
+
+    lines = await lines_of(rows, cells)
+    return Part(lines, number if len(rows) == CUSTOMERS else None)
+
+
+def _of_customers(caller: Caller) -> Sequence[str]:
+    return OF_CUSTOMERS + (_OF_REVENUE if caller.sees_revenue else ())

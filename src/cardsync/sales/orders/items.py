@@ -1,0 +1,187 @@
+"""Applies item rows from the table `incoming`: with a SKU an order has one line; without one the
+request's lines replace the earlier ones. Then it renews the sums on the orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.session import run
+from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.sales.lots.stale_cards import mark_sold
+from cardsync.sales.orders.rows import KINDS, Rows
+
+FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
+# The hash covers an order's lines as a bag, by the values that matter for pulling: a photo changes
+# whenever its address does, and does not change the card.
+ITEMS_HASH = """sum(hashtextextended(
+    ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
+TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
+
+
+async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) -> tuple[int, int]:
+    values = dict(values)
+    few = "numbers" in values
+    found = await run(session, FOUND_SQL.format(**_narrowed(few)), values)
+    skipped = rows.frame.height - found
+    if not found:
+        return skipped, 0
+    values["orders"] = await session.scalar(text("SELECT array_agg(DISTINCT order_id) FROM found"))
+    values["skus"] = (
+        rows.frame["sku_id"].drop_nulls().unique().to_list() if rows.carries("sku_id") else []
+    )
+    written = 0
+    if rows.carries("sku_id"):
+        written += await run(session, _skus_sql(rows, few), values)
+    written += await _without_sku(session, rows, few, values)
+    if written:
+        written += await run(session, SUMS_SQL.format(**_narrowed(few)), values)
+        await mark_changed(session, _DATES.format(**_narrowed(few)), values)
+        if rows.carries("sku_id"):
+            await mark_sold(session, "SELECT sku_id FROM found", values)
+    return skipped, written
+
+
+def _narrowed(few: bool) -> dict[str, str]:
+    """Return the conditions that narrow the reads: few orders are looked up by number; for many,
+    everything of the seller is read once.
+    """
+    narrowed = {
+        "by_number": "orders.order_number = ANY(:numbers)",
+        "of_items": "order_id = ANY(:orders)",
+        "of_orders": "o.id = ANY(:orders)",
+        "of_cards": "marketplace_id = ANY(:skus)",
+    }
+    return {name: f"AND {condition}" if few else "" for name, condition in narrowed.items()}
+
+
+_DATES = """
+    SELECT DISTINCT o.order_date FROM orders o
+     WHERE o.seller_id = :seller AND o.id IN (SELECT order_id FROM found) {of_orders}
+"""
+FOUND_SQL = f"""
+    CREATE TEMP TABLE found ON COMMIT DROP AS
+    SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*
+      FROM incoming i
+      JOIN orders ON orders.seller_id = :seller {{by_number}}
+       AND orders.order_number = i.order_number
+"""
+# The statement finds the card's price at the time of the order: the newest observation is on the
+# card, earlier ones are in the history.
+PRICE_THEN_SQL = """
+    trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
+        SELECT p.price FROM price_observation p
+         WHERE p.seller_id = :seller AND p.card_id = c.id AND p.observed_at <= m.order_placed_at
+         ORDER BY p.observed_at DESC LIMIT 1) END)
+"""
+
+
+def _merged(rows: Rows, name: str) -> str:
+    if rows.always(name):
+        return f"i.{name}"
+    return (
+        f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{name} END"
+        if rows.carries(name)
+        else f"o.{name}"
+    )
+
+
+def _skus_sql(rows: Rows, few: bool) -> str:
+    """Write lines with a SKU: new ones and those where something differs.
+
+    A missing price is read from the history.
+    """
+    narrowed = _narrowed(few)
+    new = ", ".join(f"n.{name}" for name in FIELDS)
+    old = ", ".join(f"n.old_{name}" for name in FIELDS)
+    return f"""
+        INSERT INTO order_item (seller_id, order_id, sku_id, {", ".join(FIELDS)})
+        SELECT :seller, n.order_id, n.sku_id, {new}
+          FROM (SELECT m.row, m.order_id, m.sku_id, m.known,
+                       {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
+                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price,
+                       {", ".join(f"m.old_{name}" for name in FIELDS)}
+                  FROM (SELECT i.row, i.order_id, i.order_placed_at, i.sku_id, o.id AS known,
+                               {
+        ", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)
+    }
+                          FROM found i LEFT JOIN (
+                               SELECT * FROM order_item
+                                WHERE seller_id = :seller AND sku_id IS NOT NULL
+                                      {narrowed["of_items"]}
+                               ) o ON o.order_id = i.order_id AND o.sku_id = i.sku_id
+                         WHERE i.sku_id IS NOT NULL) m
+                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card
+                              WHERE seller_id = :seller {narrowed["of_cards"]}) c
+                    ON c.marketplace_id = m.sku_id) n
+         WHERE n.known IS NULL
+            OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
+         ORDER BY n.row
+        ON CONFLICT (seller_id, order_id, sku_id) WHERE sku_id IS NOT NULL DO UPDATE
+           SET {", ".join(f"{name} = excluded.{name}" for name in FIELDS)}
+    """
+
+
+async def _without_sku(
+    session: AsyncSession,
+    rows: Rows,
+    few: bool,
+    values: Mapping[str, Any],
+) -> int:
+    """Replace an order's lines without a SKU where the new ones differ from the stored ones."""
+    own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"
+    carried = [name for name in FIELDS if rows.carries(name)]
+    given = ", ".join(
+        f"i.{name}" if name in carried else f"NULL::{KINDS['items'][name].sql}" for name in FIELDS
+    )
+    changed = await run(
+        session,
+        f"""
+        CREATE TEMP TABLE replaced ON COMMIT DROP AS
+        SELECT n.order_id FROM (
+               SELECT i.order_id, array_agg(ROW({given})::text ORDER BY i.row) AS lines
+                 FROM found i WHERE {own} GROUP BY 1) n
+          LEFT JOIN (
+               SELECT order_id, array_agg(ROW({", ".join(FIELDS)})::text ORDER BY id) AS lines
+                 FROM order_item
+                WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+                GROUP BY 1) o USING (order_id)
+         WHERE n.lines IS DISTINCT FROM o.lines
+        """,
+        values,
+    )
+    if not changed:
+        return 0
+    gone = f"""
+        DELETE FROM order_item
+         WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+           AND order_id IN (SELECT order_id FROM replaced)
+    """
+    arrived = f"""
+        INSERT INTO order_item (seller_id, order_id, {", ".join(FIELDS)})
+        SELECT :seller, i.order_id, {given} FROM found i
+         WHERE {own} AND i.order_id IN (SELECT order_id FROM replaced) ORDER BY i.row
+    """
+    return await run(session, gone, values) + await run(session, arrived, values)
+
+
+SUMS_SQL = f"""
+    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity,
+                        product_lines = s.product_lines, items_hash = s.items_hash,
+                        updated_at = :now
+      FROM (SELECT order_id, count(*) AS lines, coalesce(sum(quantity), 0) AS quantity,
+                   {ITEMS_HASH} AS items_hash,
+                   coalesce(array_agg(DISTINCT product_line ORDER BY product_line)
+                            FILTER (WHERE product_line IS NOT NULL), '{{{{}}}}') AS product_lines
+              FROM order_item
+             WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
+             GROUP BY order_id) s
+     WHERE o.seller_id = :seller AND o.id = s.order_id {{of_orders}}
+       AND (o.items_total, o.items_quantity, o.product_lines, o.items_hash)
+           IS DISTINCT FROM (s.lines, s.quantity, s.product_lines, s.items_hash)
+"""

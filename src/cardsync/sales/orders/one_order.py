@@ -1,0 +1,81 @@
+"""Reads one order in full: every item with its card and shelves, and the order's pull sessions."""
+
+from __future__ import annotations
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.derived.sales_by_day import SHARED
+from cardsync.platform.shelf_place import BOX, NAMED, WAY
+from cardsync.sales.orders.shown import (
+    ORDER_COLUMNS,
+    CardOfItem,
+    ItemRow,
+    OneOrder,
+    PullRow,
+    order_row,
+    settled_row,
+)
+from cardsync.stock.cards.visible import VISIBLE
+
+_ORDER = f"""
+    SELECT {ORDER_COLUMNS} FROM orders
+     WHERE orders.seller_id = :seller AND orders.id = :order
+"""
+_ITEMS = f"""
+    SELECT {", ".join(f"i.{name}" for name in ItemRow._fields)}, i.set_name, i.rarity,
+           {SHARED}, card.id, card.price, coalesce(card.places, '[]')
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+      LEFT JOIN LATERAL (
+           SELECT c.id, c.price, (
+                  SELECT json_agg(json_build_array({BOX}, l.slot, l.quantity)
+                                  ORDER BY {WAY}, l.slot)
+                    FROM card_location l {NAMED}
+                   WHERE l.seller_id = :seller AND l.card_id = c.id
+                  ) AS places
+             FROM card c
+            WHERE c.seller_id = :seller AND {VISIBLE}
+              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+            ORDER BY c.gone, c.id LIMIT 1
+      ) AS card ON true
+     WHERE orders.seller_id = :seller AND orders.id = :order ORDER BY i.id
+"""
+_PULLS = """
+    SELECT s.id, s.state, s.opened_at, p.pulled_at
+      FROM pull_session_order p
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = p.session_id
+     WHERE p.seller_id = :seller AND p.order_id = :order
+     ORDER BY s.opened_at DESC, s.id DESC LIMIT :sessions
+"""
+_SETTLED = """
+    SELECT i.item_id, i.product_name, i.condition, i.missing_reason, i.missing_outcome,
+           i.missing_refund, i.missing_copy, i.missing_note, i.settled_at
+      FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
+     WHERE i.seller_id = :seller AND i.order_id = :order AND i.missing_outcome IS NOT NULL
+       AND s.state <> 'cancelled'
+     ORDER BY i.settled_at DESC, i.item_id LIMIT :settled
+"""
+
+
+async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrder:
+    """Read one order. Raises NotFound."""
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "order": order_id,
+        "sessions": limits.PULL_SESSIONS_SHOWN,
+        "settled": limits.SETTLED_CARDS_SHOWN,
+    }
+    orders, items, pulls, settled = await reading.together(
+        [_ORDER, _ITEMS, _PULLS, _SETTLED], values, last=True
+    )
+    if not orders:
+        raise errors.NotFound(f"there is no order {order_id}")
+    width = len(ItemRow._fields)
+    return OneOrder(
+        order_row(orders[0], caller),
+        [(ItemRow._make(row[:width]), CardOfItem._make(row[width:])) for row in items],
+        [PullRow._make(row) for row in pulls],
+        [settled_row(row, caller) for row in settled],
+    )

@@ -1,0 +1,263 @@
+"""Reads the query of GET /api/orders into a typed filter, and finds the tallied blocks of days that
+make up a window of dates. Pure.
+
+Numbers are clamped; any other wrong value is refused with 422, naming the parameter. A blank value
+counts as no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.platform import errors, limits
+
+T = TypeVar("T")
+
+Sort = Literal["date", "total", "buyer", "status", "number"]
+Direction = Literal["asc", "desc"]
+ShippingType = Literal["pwe", "tracked", "expedited"]
+State = Literal["to_ship", "on_the_way", "delivered", "refunded"]
+PullWord = Literal["active", "none", "dismissed", "pulled", "missing"]
+
+Given = Mapping[str, Sequence[str]]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_ID = re.compile(r"\d{1,18}", re.ASCII)
+_SWITCH = {
+    "true": True,
+    "1": True,
+    "false": False,
+    "0": False,
+}
+
+
+@dataclass(frozen=True)
+class OrderFilter:
+    """Empty `statuses` mean all of them; an `items_per_order` of None means every item. Without
+    `by_buyer`, `search` looks at order numbers alone. Without `counted`, frequent matches are not
+    counted: their total is zero.
+    """
+
+    page: int = 1
+    per_page: int = limits.ORDERS_PER_PAGE
+    sort: Sort = "date"
+    direction: Direction = "desc"
+    statuses: tuple[str, ...] = ()
+    search: str = ""
+    by_buyer: bool = True
+    date_from: date | None = None
+    date_to: date | None = None
+    product_line: str = ""
+    refunded: bool = False
+    unfeedbacked: bool = False
+    shipping_type: ShippingType | None = None
+    ship_pending: bool = False
+    pull_session: int | PullWord | None = None
+    state: State | None = None
+    items_per_order: int | None = limits.ITEMS_PER_ORDER
+    counted: bool = True
+
+    def asked_by(self, caller: Caller) -> OrderFilter:
+        """Return the filter without what would tell one who may not see buyers who they are."""
+        if caller.sees_buyers:
+            return self
+        return replace(self, by_buyer=False, sort="date" if self.sort == "buyer" else self.sort)
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+    @property
+    def tallied(self) -> bool:
+        """Return whether the tally counts these orders already, whatever their number."""
+        by_row = (
+            self.search,
+            self.product_line,
+            self.unfeedbacked,
+            self.ship_pending,
+            self.pull_session is not None,
+            self.state is not None,
+        )
+        return not any(by_row)
+
+    @property
+    def by_to_ship(self) -> bool:
+        """Return whether the conditions name the statuses of orders to ship."""
+        return self.pull_session in ("none", "pulled", "missing") or self.state in (
+            "to_ship",
+            "on_the_way",
+        )
+
+
+def read_filter(given: Given) -> OrderFilter:
+    """Read the parameters into a filter. Raises InvalidPayload."""
+    items = _number(
+        given,
+        "items_per_order",
+        limits.ITEMS_PER_ORDER,
+        0,
+        limits.ITEMS_PER_ORDER_MOST,
+    )
+    return OrderFilter(
+        *read_page(given),
+        sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "date"),
+        direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "desc"),
+        statuses=_statuses(given),
+        search=_last(given, "search"),
+        date_from=_date(given, "date_from"),
+        date_to=_date(given, "date_to"),
+        product_line=_product_line(_last(given, "product_line").strip()),
+        refunded=_switch(given, "refund"),
+        unfeedbacked=_switch(given, "unfeedbacked"),
+        shipping_type=cast(
+            "ShippingType | None",
+            _one_of(given, "shipping_type", get_args(ShippingType)),
+        ),
+        ship_pending=_one_of(given, "ship_mark", ("pending",)) is not None,
+        pull_session=_pull_session(given),
+        state=cast("State | None", _one_of(given, "state", get_args(State))),
+        items_per_order=None if _one_of(given, "items", ("full",)) else items,
+    )
+
+
+def read_page(given: Given) -> tuple[int, int]:
+    """Read (page, per_page)."""
+    page = _number(given, "page", 1, 1, limits.PAGE_MOST)
+    return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)
+
+
+def status_group(status: str) -> str:
+    """Return the group that the tally counts a status in: both spellings of Cancelled are one
+    group.
+    """
+    return "Cancelled" if status.strip().lower() in ("canceled", "cancelled") else status
+
+
+def _last(given: Given, name: str) -> str:
+    values = given.get(name) or [""]
+    return _storable(values[-1])
+
+
+def _storable(value: str) -> str:
+    """Replace NUL, which PostgreSQL does not store."""
+    return value.replace("\0", "\ufffd")
+
+
+def _read(
+    given: Given,
+    name: str,
+    what: str,
+    read: Callable[[str], T | None],
+) -> T | None:
+    """Return the value as `read` reads it, None if there is no value. Raise InvalidPayload if
+    `read` returns nothing.
+    """
+    if not (value := _last(given, name).strip()):
+        return None
+    if (made := read(value)) is None:
+        raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not {what}")
+    return made
+
+
+def _number(
+    given: Given,
+    name: str,
+    default: int,
+    least: int,
+    most: int,
+) -> int:
+    try:
+        return max(least, min(most, int(_last(given, name))))
+    except ValueError:
+        return default
+
+
+def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
+    known = {word: word for word in words}
+    return _read(
+        given,
+        name,
+        f"one of {', '.join(words)}",
+        lambda value: known.get(value.lower()),
+    )
+
+
+def _switch(given: Given, name: str) -> bool:
+    return bool(
+        _read(
+            given,
+            name,
+            "true or false",
+            lambda value: _SWITCH.get(value.lower()),
+        )
+    )
+
+
+def _date(given: Given, name: str) -> date | None:
+    return _read(given, name, "a date like 2026-07-03", _calendar_day)
+
+
+def _calendar_day(value: str) -> date | None:
+    try:
+        return date.fromisoformat(value) if _DATE.fullmatch(value) else None
+    except ValueError:
+        return None
+
+
+def _statuses(given: Given) -> tuple[str, ...]:
+    values = given.get("status", ())
+    asked = dict.fromkeys(status_group(_storable(value)) for value in values if value.strip())
+    return () if "all" in asked else tuple(asked)
+
+
+def _product_line(value: str) -> str:
+    return NAME_BY_LABEL.get(value.casefold(), value)
+
+
+def _pull_session(given: Given) -> int | PullWord | None:
+    def read(value: str) -> int | PullWord | None:
+        if _ID.fullmatch(value):
+            return int(value)
+        word = value.lower()
+        return cast(PullWord, word) if word in get_args(PullWord) else None
+
+    return _read(
+        given, "pull_session", "a session id, active, none, dismissed, pulled or missing", read
+    )
+
+
+# Days are tallied in blocks; block 0 begins here.
+BLOCKS_FROM = date(2000, 1, 1)
+BLOCK_DAYS = 32
+
+
+class Blocks(NamedTuple):
+    """The blocks go from the first to the last; there are none if the last is before the first. In
+    a block of `edges` only the given days count, the first day of a block being 1.
+    """
+
+    first: int
+    last: int
+    edges: Mapping[int, tuple[int, int]]
+
+
+def blocks(first: date | None, last: date | None) -> Blocks:
+    """Return the tallied blocks that make up the days from `first` to `last`, both included."""
+    (first_block, begin), (last_block, end) = _place(first or date.min), _place(last or date.max)
+    edges: dict[int, tuple[int, int]] = {}
+    if first and begin > 1:
+        edges[first_block] = (begin, BLOCK_DAYS)
+    if last and end < BLOCK_DAYS:
+        edges[last_block] = (edges.get(last_block, (1, 0))[0], end)
+    return Blocks(first_block, last_block, edges)
+
+
+def _place(day: date) -> tuple[int, int]:
+    block, before = divmod((day - BLOCKS_FROM).days, BLOCK_DAYS)
+    return block, before + 1

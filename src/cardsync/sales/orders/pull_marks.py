@@ -1,0 +1,254 @@
+"""Sets an order aside, takes it back or marks it as shipped, in a pull session or not. Each
+operation is idempotent.
+
+An order that is set aside leaves the open session. The shipped mark is optimistic: it stays until
+an upload brings the order's real state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.session import run
+from cardsync.platform.plurals import counted
+from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
+from cardsync.sales.orders.pull_shown import ManyMarked, OrderMarks
+from cardsync.sales.orders.pullable import (
+    INCOMPLETE,
+    MARKED_SHIPPED_PENDING,
+    TO_SHIP_STATUSES,
+    UNSHIPPED,
+)
+
+# The marks that can be undone (`shop/activity/undo_kinds.py`): each with its column and its words.
+DISMISSED: Final = "order.dismissed"
+SHIPPED: Final = "order.marked_shipped"
+MANY_SHIPPED: Final = "order.many_marked_shipped"
+_UNDONE: Final = {
+    DISMISSED: ("pull_dismissed_at", "skipped in pulls"),
+    SHIPPED: ("shipped_marked_at", "marked shipped"),
+}
+
+
+async def dismiss(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> OrderMarks:
+    marks = await _mark(
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        now,
+        DISMISSED,
+        "skipped in pulls",
+        now,
+    )
+    await take_out(session, caller.seller_id, order_id)
+    return marks
+
+
+async def undismiss(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> OrderMarks:
+    return await _mark(
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        None,
+        "order.undismissed",
+        "returned to pulls",
+        now,
+    )
+
+
+async def undo_mark(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Remove an order's mark. Raises ChangedSince where it was removed already."""
+    await one_at_a_time(session, caller.seller_id)
+    named = {"seller": caller.seller_id, "id": undo["order"]}
+    column, reported = _UNDONE[undo["kind"]]
+    if not await _set(session, named, column, None):
+        raise errors.ChangedSince(f"order {undo['number']} is no longer {reported}")
+
+
+async def mark_shipped(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
+    *,
+    confirmed: bool = False,
+) -> OrderMarks:
+    """Raises NotFound, and CardMissing where nobody has said what is done about a card of the
+    order, unless that is confirmed.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    if not confirmed and await _those(session, caller, [order_id], INCOMPLETE):
+        raise errors.CardMissing
+    return await _mark(
+        session,
+        caller,
+        order_id,
+        "shipped_marked_at",
+        now,
+        SHIPPED,
+        "marked shipped",
+        now,
+    )
+
+
+_THESE: Final = """
+    SELECT orders.id FROM orders
+     WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[]))
+       AND {condition} ORDER BY orders.id
+"""
+
+
+async def _those(
+    session: AsyncSession, caller: Caller, order_ids: Sequence[int], condition: str
+) -> list[int]:
+    values = {"seller": caller.seller_id, "ids": list(order_ids)}
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
+    values["to_ship_statuses"] = list(to_ship)
+    return list(await session.scalars(text(_THESE.format(condition=condition)), values))
+
+
+async def to_mark(session: AsyncSession, caller: Caller, order_ids: Sequence[int]) -> list[int]:
+    """Return those of the orders that are still to be shipped."""
+    return await _those(session, caller, order_ids, UNSHIPPED)
+
+
+_SHIP_MANY: Final = f"""
+    UPDATE orders SET shipped_marked_at = :now
+     WHERE orders.seller_id = :seller AND orders.id = ANY (CAST(:ids AS bigint[])) AND {UNSHIPPED}
+    RETURNING orders.id
+"""
+
+
+async def mark_many_shipped(
+    session: AsyncSession,
+    caller: Caller,
+    order_ids: Sequence[int],
+    now: datetime,
+    *,
+    confirmed: bool = False,
+) -> ManyMarked:
+    """Mark those of the orders as shipped that are still to be shipped; one undo takes all marks
+    back. Orders that wait for a card that was not found stay and are named, unless that is
+    confirmed. Raises InvalidPayload for an order that is not the seller's.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    await need_orders(session, caller.seller_id, order_ids)
+    missing = [] if confirmed else await _those(session, caller, order_ids, INCOMPLETE)
+    whole = sorted(set(order_ids).difference(missing))
+    values = {"seller": caller.seller_id, "ids": whole, "now": now}
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), values)
+    values["to_ship_statuses"] = to_ship.all()
+    marked = sorted(await session.scalars(text(_SHIP_MANY), values))
+    if marked:
+        note(
+            session,
+            caller,
+            MANY_SHIPPED,
+            f"{counted(len(marked), 'order', 'orders')} marked shipped",
+            now,
+            after={"orders": marked[:20]},
+            undo={"kind": MANY_SHIPPED, "orders": marked},
+        )
+    return ManyMarked(marked, len(set(order_ids)) - len(marked), missing)
+
+
+async def undo_many_shipped(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Remove the marks of all of the orders that still have one. Raises ChangedSince where none
+    has.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    statement = """
+        UPDATE orders SET shipped_marked_at = NULL
+         WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+           AND shipped_marked_at IS NOT NULL
+    """
+    if not await run(session, statement, {"seller": caller.seller_id, "ids": undo["orders"]}):
+        raise errors.ChangedSince("none of these orders is marked shipped anymore")
+
+
+async def unmark_shipped(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
+) -> OrderMarks:
+    """Remove the mark; the order is to be shipped, unless an upload says otherwise."""
+    return await _mark(
+        session,
+        caller,
+        order_id,
+        "shipped_marked_at",
+        None,
+        "order.unmarked_shipped",
+        "marked not shipped",
+        now,
+    )
+
+
+async def _mark(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    column: str,
+    value: datetime | None,
+    action: str,
+    reported: str,
+    now: datetime,
+) -> OrderMarks:
+    """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    number = await order_number(session, seller_id, order_id)
+    named = {"seller": seller_id, "id": order_id}
+    if await _set(session, named, column, value):
+        undo = {"kind": action, "order": order_id, "number": number}
+        by = undo if action in _UNDONE else None
+        note(session, caller, action, f"order {number} {reported}", now, undo=by)
+    return await marks_of(session, caller, order_id)
+
+
+async def marks_of(session: AsyncSession, caller: Caller, order_id: int) -> OrderMarks:
+    named = {"seller": caller.seller_id, "id": order_id}
+    columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
+    row = await session.execute(
+        text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named
+    )
+    marked = row.one()
+    return OrderMarks(
+        marked.id,
+        rfc3339_or_none(marked.shipped_marked_at),
+        marked.pending,
+        rfc3339_or_none(marked.pull_dismissed_at),
+    )
+
+
+async def _set(
+    session: AsyncSession,
+    named: Mapping[str, int],
+    column: str,
+    value: datetime | None,
+) -> bool:
+    """Set or clear a mark, and say whether it was otherwise; one that is set keeps its time."""
+    unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
+    statement = f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id"
+    return await run(session, f"{statement} AND {unless_so}", {**named, "value": value}) > 0

@@ -1,0 +1,138 @@
+"""Reads pull sessions: the counts of each, and its orders in work order.
+
+Orders and items appear as they were when the session was opened. For an open session the current
+values are shown beside those that an upload has changed; an ended session has the values of its
+end.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.sales.orders.pull_changes import CHANGED
+from cardsync.sales.orders.pull_models import PullState
+from cardsync.sales.orders.pull_shown import PullItem, PullOrder, PullSession, PullSessionOrders
+from cardsync.sales.orders.pullable import NEEDS_REVIEW
+from cardsync.sales.orders.work_order import ToPull, items_in_order, work_order
+from cardsync.stock.shelving.places import places_of_items
+
+_IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
+_CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
+
+# Each order of the open session is found by its key, whatever the planner expects of new tables;
+# the orders of ended sessions are not read.
+SUMMARIES = f"""
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
+       o.order_count, o.item_count, o.pulled_count, o.review_count
+  FROM pull_session s CROSS JOIN LATERAL (
+       SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
+              count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
+                  WHEN s.state = 'open' THEN (
+                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' OR p.missing_at IS NOT NULL
+                        FROM orders
+                       WHERE orders.seller_id = :seller AND orders.id = p.order_id)
+                  ELSE p.in_review OR p.changed <> '{{{{}}}}'
+                    OR p.missing_at IS NOT NULL END) AS review_count
+         FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
+       ) o
+ WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
+ ORDER BY s.opened_at DESC, s.id DESC
+"""
+
+# The statement reads the newest sessions, newest first.
+RECENT = SUMMARIES.format(
+    sessions="SELECT id FROM pull_session WHERE seller_id = :seller"
+    f" ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
+)
+
+ORDERS = f"""
+SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status, p.shipping_type,
+       p.item_count, orders.shipped_marked_at, p.pulled_at, p.missing_at, p.deferred_turn,
+       {_IN_REVIEW} AS in_review, {_CHANGED} AS changed
+  FROM pull_session s
+  JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+  JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+ WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller
+   AND s.id = :session
+"""
+
+ITEMS = """
+SELECT order_id, item_id, product_name, product_line, condition, set_name, rarity, quantity,
+       main_photo_url
+  FROM pull_session_item WHERE seller_id = :seller AND session_id = :session
+"""
+
+
+async def summary(session: AsyncSession, caller: Caller, session_id: int) -> PullSession:
+    statement = text(SUMMARIES.format(sessions=":session"))
+    named = {"seller": caller.seller_id, "session": session_id}
+    row = (await session.execute(statement, named)).first()
+    if row is None:
+        raise errors.NotFound(f"there is no pull session {session_id}")
+    return session_of(*row)
+
+
+async def recent(session: AsyncSession, caller: Caller) -> list[PullSession]:
+    """Return the newest sessions, newest first."""
+    rows = await session.execute(text(RECENT), {"seller": caller.seller_id})
+    return [session_of(*row) for row in rows]
+
+
+def session_of(
+    id: int, status: PullState, opened_at: datetime, completed_at: datetime | None, *counts: int
+) -> PullSession:
+    """Return a row of SUMMARIES. Pure."""
+    return PullSession(id, status, rfc3339(opened_at), rfc3339_or_none(completed_at), *counts)
+
+
+async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
+    """Return a session with its orders in work order, each with its items in the order of the
+    shelves. Raises NotFound.
+    """
+    session_summary = await summary(session, caller, session_id)
+    orders = await _orders_of(session, caller, session_id)
+    return PullSessionOrders(**msgspec.structs.asdict(session_summary), orders=orders)
+
+
+async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
+    named = {"seller": caller.seller_id, "session": session_id}
+    places = await places_of_items(session, caller.seller_id, session_id)
+    items: dict[int, dict[int, PullItem]] = {}
+    for order_id, *columns in await session.execute(text(ITEMS), named):
+        place = places.get(columns[0])
+        columns.append(place and place.code)
+        item = PullItem(*columns)
+        items.setdefault(order_id, {})[item.id] = item
+    orders, to_pull = {}, []
+    for row in await session.execute(text(ORDERS), named):
+        mine = items.get(row.id, {})
+        order = PullOrder(
+            row.id,
+            row.order_number,
+            caller.buyer(row.buyer_name),
+            row.order_date,
+            row.status,
+            row.shipping_type,
+            row.item_count,
+            rfc3339_or_none(row.shipped_marked_at),
+            rfc3339_or_none(row.pulled_at),
+            rfc3339_or_none(row.missing_at),
+            deferred=row.deferred_turn is not None,
+            in_review=row.in_review,
+            changed=row.changed,
+            needs_review=row.in_review or bool(row.changed) or row.missing_at is not None,
+            items=[mine[id] for id in items_in_order(mine, places.get)],
+        )
+        orders[order.id] = order
+        ids = [item.id for item in order.items]
+        to_pull.append(
+            ToPull(order.id, order.shipping_type, order.order_date, ids, row.deferred_turn)
+        )
+    return [orders[id] for id in work_order(to_pull, places.get)]

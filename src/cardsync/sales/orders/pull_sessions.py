@@ -1,0 +1,482 @@
+"""Opens a pull session with a fixed snapshot of orders, marks its orders, and ends it.
+
+Every write here locks the seller's account row first, so that two callers go one after the other; a
+unique index proves that at most one session is open. Uploads do not pass through this module: the
+session holds orders and items as they were, and their differences are read from the orders
+themselves (pull_changes.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.database.notify import notify
+from cardsync.platform.database.session import run
+from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, unknown_session
+from cardsync.sales.orders.order_filter import OrderFilter
+from cardsync.sales.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
+from cardsync.sales.orders.pull_models import MissingReason
+from cardsync.sales.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
+
+# The topic of notices that a session has changed; the payload is `seller:session`.
+PULLS: Final = "pulls"
+# The ends of a session that can be undone (`shop/activity/undo_kinds.py`).
+COMPLETED: Final = "pull_session.completed"
+CANCELLED: Final = "pull_session.cancelled"
+_ENDS: Final = {COMPLETED: "completed", CANCELLED: "cancelled"}
+# So many of the orders that are not there are named.
+_NAMED: Final = 100
+
+
+async def open_session(
+    session: AsyncSession,
+    caller: Caller,
+    order_ids: Sequence[int] | None,
+    wanted: OrderFilter,
+    now: datetime,
+) -> int:
+    """Open a session of the orders that the filter leaves, limited to the named ones if any are
+    named; orders that cannot be pulled are left out.
+
+    Raises PullSessionOpen, and InvalidPayload for orders, or for a filter by a session, that the
+    seller does not have.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    if isinstance(wanted.pull_session, int):
+        asked = {"seller": seller_id, "pull_session": wanted.pull_session}
+        if not await session.scalar(text(KNOWN_SESSION), asked):
+            raise unknown_session(wanted.pull_session)
+    await need_orders(session, seller_id, order_ids or ())
+    named = {"seller": seller_id, "now": now}
+    opening = (
+        "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now)"
+        " ON CONFLICT DO NOTHING RETURNING id"
+    )
+    session_id = await session.scalar(text(opening), named)
+    if session_id is None:
+        raise errors.PullSessionOpen
+    shown = wanted.asked_by(caller)
+    count = await _take(session, seller_id, int(session_id), order_ids, shown)
+    note(
+        session,
+        caller,
+        "pull_session.opened",
+        f"pull {session_id} opened with {count} orders",
+        now,
+    )
+    return int(session_id)
+
+
+async def need_orders(session: AsyncSession, seller_id: int, order_ids: Sequence[int]) -> None:
+    """Raise InvalidPayload for orders that the seller does not have."""
+    known = text("SELECT id FROM orders WHERE seller_id = :seller AND id = ANY (:ids)")
+    found = await session.scalars(known, {"seller": seller_id, "ids": list(order_ids)})
+    if unknown := sorted(set(order_ids).difference(found)):
+        named = ", ".join(map(str, unknown[:_NAMED]))
+        rest = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
+        missing = (
+            f"order {named} does not exist"
+            if len(unknown) == 1
+            else f"orders {named}{rest} do not exist"
+        )
+        raise errors.InvalidPayload(f"order_ids: {missing}")
+
+
+async def _take(
+    session: AsyncSession,
+    seller_id: int,
+    session_id: int,
+    order_ids: Sequence[int] | None,
+    wanted: OrderFilter,
+) -> int:
+    conditions, values = all_conditions(wanted)
+    if order_ids is not None:
+        conditions.append("orders.id = ANY(:ids)")
+        values["ids"] = list(order_ids)
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), {"seller": seller_id})
+    values["to_ship_statuses"] = to_ship.all()
+    where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
+    of_order = ", ".join(KEPT_OF_ORDER)
+    of_item = ", ".join(KEPT_OF_ITEM)
+    now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
+    # One statement takes orders and items of one moment, whatever uploads commit meanwhile.
+    taken = await session.execute(
+        text(f"""
+            WITH taken AS (
+                INSERT INTO pull_session_order AS taken
+                       (seller_id, session_id, order_id, {of_order})
+                SELECT orders.seller_id, :session, orders.id, {", ".join(KEPT_OF_ORDER.values())}
+                  FROM orders WHERE {where} RETURNING taken.order_id
+            ), kept AS (
+                INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {of_item})
+                SELECT i.seller_id, :session, i.order_id, i.id, {now_of_item}
+                  FROM taken JOIN order_item i ON i.order_id = taken.order_id
+                 WHERE i.seller_id = :seller
+                RETURNING 1
+            )
+            SELECT count(*) FROM taken
+        """),
+        {"seller": seller_id, "session": session_id} | values,
+    )
+    return int(taken.scalar_one())
+
+
+# Phones see the desk's work on an order as marks of the copies that no phone has. An order that is
+# not to be pulled any more gets none.
+_AT_THE_DESK = f"""
+    INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
+           quantity, undoes, device, sequence, person, received_at)
+    SELECT :seller, :session, 'desk-' || CAST(:stamp AS text) || '-' || open.item_id, 0,
+           open.item_id, open.order_id, open.sku_id, :kind,
+           CASE WHEN :kind = 'pulled' THEN open.wanted ELSE 1 END, '', 'desk', 0, 'Desk', :now
+      FROM (SELECT i.item_id, i.order_id, i.sku_id, coalesce(i.quantity, 1) - coalesce((
+                   SELECT CAST(sum(m.quantity) AS integer) FROM pull_mark m
+                    WHERE m.seller_id = :seller AND m.session_id = :session
+                      AND m.item_id = i.item_id AND m.kind = 'pulled' AND NOT m.undone), 0)
+                   AS wanted
+              FROM pull_session_item i
+              JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+             WHERE i.seller_id = :seller AND orders.seller_id = :seller
+               AND i.session_id = :session AND i.order_id = :id AND NOT {NEEDS_REVIEW}) open
+     WHERE open.wanted > 0
+"""
+
+
+class _InSession(NamedTuple):
+    """An order in a pull session that a caller changes."""
+
+    session: AsyncSession
+    caller: Caller
+    session_id: int
+    order_id: int
+    now: datetime
+
+    @property
+    def named(self) -> dict[str, int]:
+        return {
+            "seller": self.caller.seller_id,
+            "session": self.session_id,
+            "id": self.order_id,
+        }
+
+
+async def _mark_for_phones(place: _InSession, kind: Literal["pulled", "defer"]) -> None:
+    stamp = round(place.now.timestamp() * 1_000_000)
+    named = place.named | {"kind": kind, "stamp": stamp, "now": place.now}
+    await run(place.session, _AT_THE_DESK, named)
+
+
+async def mark_pulled(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
+    """Mark an order as pulled. The first time stays, so the call is idempotent. Raises NotFound,
+    PullSessionNotOpen.
+    """
+    place = _InSession(session, caller, session_id, order_id, now)
+    said = "order {} pulled in pull {}"
+    change = "pulled_at = :now, missing_at = NULL"
+    if await _change(place, change, "p.pulled_at IS NULL", "pulled", said):
+        await _mark_for_phones(place, "pulled")
+        await _note_missing(place, ())
+
+
+async def defer(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
+    """Push an order to the end; one that is there already stays.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
+    place = _InSession(session, caller, session_id, order_id, now)
+    last = (
+        "(SELECT max(deferred_turn) FROM pull_session_order"
+        " WHERE seller_id = :seller AND session_id = :session)"
+    )
+    change = f"deferred_turn = coalesce({last}, 0) + 1"
+    unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
+    said = "order {} pushed to the end of pull {}"
+    if await _change(place, change, unless_there, "deferred", said):
+        await _mark_for_phones(place, "defer")
+
+
+async def unassign(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    now: datetime,
+) -> None:
+    """Take an order out of the session, as if it had never been in.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
+    seller_id = caller.seller_id
+    await _open_one(session, seller_id, session_id)
+    number = await order_number(session, seller_id, order_id)
+    if await take_out(session, seller_id, order_id):
+        summary = f"order {number} removed from pull {session_id}"
+        note(session, caller, "pull_session.unassigned", summary, now)
+
+
+class Lost(NamedTuple):
+    """A card that was not found: by whom, and why."""
+
+    item_id: int
+    person: str
+    reason: MissingReason
+
+
+async def keep_missing(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    lost: Sequence[Lost],
+    now: datetime,
+) -> None:
+    """Note which cards of the order were not found, by whom and why; none of them, if all were
+    after all. The first time stays, and what was settled stays settled.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
+    place = _InSession(session, caller, session_id, order_id, now)
+    missing = bool(lost)
+    await _note_missing(place, lost)
+    change = "missing_at = :now" if missing else "missing_at = NULL"
+    unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
+    outcome = "is missing" if missing else "was found"
+    said = f"a card of order {{}} {outcome} in pull {{}}"
+    await _change(place, change, unless_so, "missing" if missing else "found", said)
+
+
+_NOTE_MISSING: Final = """
+    UPDATE pull_session_item SET
+           missing_at = CASE WHEN item_id = ANY (CAST(:items AS bigint[]))
+                             THEN CAST(:now AS timestamptz) END,
+           missing_by = coalesce((CAST(:people AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)], NULL),
+           missing_reason = coalesce((CAST(:reasons AS text[]))[
+               array_position(CAST(:items AS bigint[]), item_id)], NULL)
+     WHERE seller_id = :seller AND session_id = :session AND order_id = :id
+       AND missing_outcome IS NULL
+       AND (missing_at IS NOT NULL) <> (item_id = ANY (CAST(:items AS bigint[])))
+"""
+
+
+async def _note_missing(place: _InSession, lost: Sequence[Lost]) -> None:
+    named = place.named | {
+        "items": [one.item_id for one in lost],
+        "people": [one.person for one in lost],
+        "reasons": [one.reason for one in lost],
+        "now": place.now,
+    }
+    await run(place.session, _NOTE_MISSING, named)
+
+
+async def keep_unpulled(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
+    """Take back that an order was pulled. Raises NotFound, PullSessionNotOpen."""
+    place = _InSession(session, caller, session_id, order_id, now)
+    said = "order {} not pulled after all in pull {}"
+    await _change(place, "pulled_at = NULL", "p.pulled_at IS NOT NULL", "unpulled", said)
+
+
+async def end_session(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    end: Literal["completed", "cancelled"],
+    now: datetime,
+) -> None:
+    """Complete or cancel a session, which can be undone until another is opened; a repeated call
+    changes nothing. Raises NotFound, PullSessionNotOpen.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    if await _state(session, seller_id, session_id) == end:
+        return
+    await _open_one(session, seller_id, session_id)
+    await _keep_reviews(session, seller_id, session_id)
+    await session.execute(
+        text(
+            "UPDATE pull_session SET state = :end, completed_at = :completed"
+            " WHERE seller_id = :seller AND id = :session"
+        ),
+        {
+            "seller": seller_id,
+            "session": session_id,
+            "end": end,
+            "completed": now if end == "completed" else None,
+        },
+    )
+    await notify(session, PULLS, f"{seller_id}:{session_id}")
+    action = f"pull_session.{end}"
+    undo = {"kind": action, "session": session_id}
+    note(session, caller, action, f"pull {session_id} {end}", now, undo=undo)
+
+
+_LATER: Final = """
+    SELECT count(*) FROM pull_session later
+      JOIN pull_session s ON s.seller_id = later.seller_id AND s.opened_at < later.opened_at
+     WHERE later.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
+"""
+_REOPEN: Final = """
+    UPDATE pull_session SET state = 'open', completed_at = NULL
+     WHERE seller_id = :seller AND id = :session
+"""
+_FOLLOW: Final = """
+    UPDATE pull_session_order SET in_review = false, changed = '{}'
+     WHERE seller_id = :seller AND session_id = :session AND (in_review OR changed <> '{}')
+"""
+_LEAVE: Final = """
+    DELETE FROM pull_session_order p USING orders
+     WHERE p.seller_id = :seller AND p.session_id = :session AND orders.seller_id = :seller
+       AND orders.id = p.order_id AND orders.pull_dismissed_at IS NOT NULL
+"""
+
+
+async def reopen(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Open a session that was completed or cancelled again, without the orders that were set aside
+    since; it follows its orders' changes, and its phones' links work. Raises ChangedSince where
+    another session was opened since.
+    """
+    seller_id, session_id = caller.seller_id, undo["session"]
+    await one_at_a_time(session, seller_id)
+    state = await _state(session, seller_id, session_id)
+    if state != _ENDS[undo["kind"]]:
+        raise errors.ChangedSince(f"pull {session_id} is {state}")
+    named = {"seller": seller_id, "session": session_id}
+    if await session.scalar(text(_LATER), named):
+        raise errors.ChangedSince("another pull was started since")
+    for statement in (_REOPEN, _FOLLOW, _LEAVE):
+        await run(session, statement, named)
+    await notify(session, PULLS, f"{seller_id}:{session_id}")
+
+
+# The order may have been pulled in the open session, where phones follow it, and in ended ones.
+_UNPULL: Final = """
+    UPDATE pull_session_order p SET pulled_at = NULL FROM pull_session s
+     WHERE p.seller_id = :seller AND p.order_id = :id AND p.pulled_at IS NOT NULL
+       AND s.seller_id = :seller AND s.id = p.session_id AND s.state <> 'cancelled'
+    RETURNING p.session_id
+"""
+_UNMARK: Final = """
+    UPDATE pull_mark m SET undone = true FROM pull_session s
+     WHERE m.seller_id = :seller AND m.order_id = :id AND m.kind = 'pulled' AND NOT m.undone
+       AND s.seller_id = :seller AND s.id = m.session_id AND s.state = 'open'
+"""
+
+
+async def pull_again(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> None:
+    """Take back that an order was pulled, whichever session did it: it can be pulled again, and its
+    copies in the open session are wanted again. Idempotent. Raises NotFound.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    number = await order_number(session, seller_id, order_id)
+    named = {"seller": seller_id, "id": order_id}
+    sessions = (await session.scalars(text(_UNPULL), named)).all()
+    if not sessions:
+        return
+    await run(session, _UNMARK, named)
+    for session_id in sessions:
+        await notify(session, PULLS, f"{seller_id}:{session_id}")
+    note(session, caller, "order.unmarked_pulled", f"order {number} returned to pulls", now)
+
+
+async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:
+    """Return the order's number. Raises NotFound for an unknown id and another seller's id."""
+    query = text("SELECT order_number FROM orders WHERE seller_id = :seller AND id = :id")
+    number: str | None = await session.scalar(query, {"seller": seller_id, "id": order_id})
+    if number is None:
+        raise errors.NotFound(f"there is no order {order_id}")
+    return number
+
+
+async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool:
+    """Take an order out of the open session; return False if it is in none."""
+    taken = await session.execute(
+        text("""
+            DELETE FROM pull_session_order p USING pull_session s
+             WHERE p.seller_id = :seller AND p.order_id = :id
+               AND s.seller_id = :seller AND s.id = p.session_id AND s.state = 'open' RETURNING s.id
+        """),
+        {"seller": seller_id, "id": order_id},
+    )
+    row = taken.first()
+    if row is not None:
+        await notify(session, PULLS, f"{seller_id}:{row.id}")
+    return row is not None
+
+
+async def _open_one(session: AsyncSession, seller_id: int, session_id: int) -> None:
+    await one_at_a_time(session, seller_id)
+    state = await _state(session, seller_id, session_id)
+    if state != "open":
+        raise errors.PullSessionNotOpen(f"pull session {session_id} is {state}")
+
+
+async def _state(session: AsyncSession, seller_id: int, session_id: int) -> str:
+    query = text("SELECT state FROM pull_session WHERE seller_id = :seller AND id = :id")
+    state: str | None = await session.scalar(query, {"seller": seller_id, "id": session_id})
+    if state is None:
+        raise errors.NotFound(f"there is no pull session {session_id}")
+    return state
+
+
+async def _change(place: _InSession, change: str, condition: str, action: str, said: str) -> bool:
+    """Change the order of an open session and note it; return whether there was something to
+    change. `said` has places for the order's number and the session.
+
+    Raises NotFound for an order that is not in the session, PullSessionNotOpen.
+    """
+    session, caller, session_id, order_id, now = place
+    await _open_one(session, caller.seller_id, session_id)
+    here = "p.seller_id = :seller AND p.session_id = :session AND p.order_id = :id"
+    number: str | None = await session.scalar(
+        text(f"""
+            UPDATE pull_session_order p SET {change} FROM orders
+             WHERE {here} AND {condition} AND orders.seller_id = :seller AND orders.id = p.order_id
+            RETURNING orders.order_number
+        """),
+        place.named | {"now": now},
+    )
+    if number is not None:
+        await notify(session, PULLS, f"{caller.seller_id}:{session_id}")
+        summary = said.format(number, session_id)
+        note(session, caller, f"pull_session.{action}", summary, now)
+    elif not await session.scalar(
+        text(f"SELECT count(*) FROM pull_session_order p WHERE {here}"), place.named
+    ):
+        raise errors.NotFound(f"there is no order {order_id} in pull session {session_id}")
+    return number is not None
+
+
+async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) -> None:
+    """Store the reviews of a session: it does not follow its orders' later changes."""
+    await session.execute(
+        text(f"""
+            UPDATE pull_session_order p SET in_review = now.in_review, changed = now.changed
+              FROM (SELECT orders.id, {NEEDS_REVIEW} AS in_review, {CHANGED} AS changed
+                      FROM pull_session_order p
+                      JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+                     WHERE p.seller_id = :seller AND orders.seller_id = :seller
+                       AND p.session_id = :session) now
+             WHERE p.seller_id = :seller AND p.session_id = :session AND p.order_id = now.id
+               AND (now.in_review OR now.changed <> '{{}}')
+        """),
+        {"seller": seller_id, "session": session_id},
+    )

@@ -1,0 +1,85 @@
+"""The shapes of pull sessions, as the API and pages show them. Pure."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import msgspec
+
+from cardsync.sales.orders.pull_models import PullState
+
+
+class PullSession(msgspec.Struct):
+    id: int
+    status: PullState
+    """open, completed or cancelled"""
+    opened_at: str
+    completed_at: str | None
+    order_count: int
+    item_count: int
+    pulled_count: int
+    review_count: int
+
+
+class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    set_name: str | None
+    rarity: str | None
+    quantity: int | None
+    main_photo_url: str | None
+    location_code: str | None
+
+
+class PullOrder(msgspec.Struct):
+    """The order as it was when the session was opened. `changed` names what an upload made
+    another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
+    is no longer to be pulled. `missing_at`: a card of it was not found, so it `needs_review`, too.
+    `deferred`: pushed to the end.
+    """
+
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    status: str | None
+    """The order's status when the session was opened"""
+    shipping_type: str
+    item_count: int
+    shipped_marked_at: str | None
+    pulled_at: str | None
+    missing_at: str | None
+    deferred: bool
+    in_review: bool
+    changed: list[str]
+    """The fields that an upload changed since the session was opened"""
+    needs_review: bool
+    """It differs from what it was, or a card of it was not found"""
+    items: list[PullItem]
+
+
+class PullSessionOrders(PullSession, kw_only=True):
+    orders: list[PullOrder]
+    """The orders of the session, in work order"""
+
+
+class ManyMarked(msgspec.Struct):
+    """`left` orders were not to be shipped anymore, were marked already, or are `missing` a card."""
+
+    order_ids: list[int]
+    """The orders that are marked now"""
+    left: int
+    """How many of the named orders stay as they were"""
+    missing: list[int]
+    """The orders that stay because a card of theirs was not found; `confirm` marks them, too"""
+
+
+class OrderMarks(msgspec.Struct):
+    id: int
+    shipped_marked_at: str | None
+    marked_shipped_pending: bool
+    pull_dismissed_at: str | None

@@ -1,0 +1,335 @@
+"""Reads a page of a seller's orders with their items, and the number of orders of each status.
+
+The ids of the page are read first, then its rows. A filter by date, status, refund and shipping
+type alone is counted already (`order_tally`), and its page is read in the order of an index. Any
+other filter scans orders: a rare match is found and counted by one pass, a frequent one by a probe.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.snapshot_reads import Planned, Reading
+from cardsync.platform.database.transaction_settings import grouped_by_hash
+from cardsync.sales.orders.filter_sql import (
+    KNOWN_SESSION,
+    all_of,
+    of_status,
+    other_conditions,
+    tallied_conditions,
+    tally_conditions,
+    unknown_session,
+)
+from cardsync.sales.orders.order_filter import OrderFilter
+from cardsync.sales.orders.page_order import PageOrder, page_order
+from cardsync.sales.orders.pull_reads import RECENT, session_of
+from cardsync.sales.orders.pull_shown import PullSession
+from cardsync.sales.orders.pullable import (
+    OF_TO_SHIP_STATUS,
+    TO_SHIP_STATUSES,
+    delivered,
+    on_the_way,
+)
+from cardsync.sales.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow, order_row
+
+Values = dict[str, Any]
+Counts = dict[str, int]
+
+# For each order that the page needs, the probe scans this many of the first orders before the read
+# scans all of them; in all it scans at most the second number. A page that reaches further than a
+# quarter of that number is hardly ever filled by a probe.
+PROBED_FOR_EACH = 40
+PROBED = 20_000
+REACHED_BY = 4
+# Several statuses are read from the index of each up to this place, and beyond it from the index of
+# all.
+MERGED = 10_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """`status_counts` holds the orders that the filter would find in each status if it named none;
+    `total` is the number that it finds.
+    """
+
+    orders: list[OrderRow]
+    items: Mapping[int, list[ItemRow]]
+    status_counts: Counts
+    total: int
+    sessions: list[PullSession] = field(default_factory=list)
+
+
+async def _column(reading: Reading, statement: str, values: Values) -> list[Any]:
+    return [value for (value,) in await reading.rows(statement, values)]
+
+
+async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
+    """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
+    wanted = wanted.asked_by(caller)
+    values: Values = {
+        "seller": caller.seller_id,
+        "limit": wanted.per_page,
+        "offset": wanted.offset,
+    }
+    if isinstance(wanted.pull_session, int):
+        values["pull_session"] = wanted.pull_session
+        if not await reading.rows(KNOWN_SESSION, values):
+            raise unknown_session(wanted.pull_session)
+    if wanted.by_to_ship:
+        values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
+    order = page_order(wanted)
+    if not wanted.tallied:
+        return await _scanned(reading, caller, values, wanted, order)
+    tallied, more = tallied_conditions(wanted)
+    status, of_statuses = of_status(wanted)
+    number, counted, of_tally = tally_conditions(wanted)
+    values |= more | of_statuses | of_tally
+    tally = _tally(wanted, number, counted)
+    reach = wanted.offset + wanted.per_page
+    if order.nulls_apart:
+        ids = await _nulls_last(reading, values, all_of(*tallied, *status), order)
+    elif len(wanted.statuses) > 1 and wanted.sort == "date" and reach <= MERGED:
+        ids = await _column(reading, _merged(tallied, order), values | {"reach": reach})
+    else:
+        ids = await _column(reading, _page(all_of(*tallied, *status), order.by), values)
+    return await _shown(reading, caller, values, wanted, ids, tally)
+
+
+# The ids of a page come from one query, or from several.
+
+
+def _page(where: str, by: str) -> str:
+    return f"SELECT orders.id FROM orders WHERE {where} ORDER BY {by} LIMIT :limit OFFSET :offset"
+
+
+def _merged(tallied: list[str], order: PageOrder) -> str:
+    """Return the page of several statuses, each read as far as it may reach into the page."""
+    return f"""
+        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status)
+         CROSS JOIN LATERAL (
+            SELECT orders.id, orders.order_date FROM orders
+             WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
+             ORDER BY {order.whole} LIMIT :reach
+        ) AS orders ORDER BY {order.whole} LIMIT :limit OFFSET :offset
+    """
+
+
+async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
+    """Read a page against the direction of its index, which then begins with the nulls: a query of
+    their own puts them behind all others.
+    """
+    some, none = (
+        f"{where} AND {order.nulls_apart} IS NOT NULL",
+        f"{where} AND {order.nulls_apart} IS NULL",
+    )
+    ids = await _column(reading, _page(some, order.by), values)
+    limit = values["limit"]
+    offset = values["offset"]
+    if len(ids) == limit:
+        return ids
+    begin = 0
+    if not ids:
+        [(before,)] = await reading.rows(f"SELECT count(*) FROM orders WHERE {some}", values)
+        begin = offset - before
+    rest = values | {"limit": limit - len(ids), "offset": begin}
+    return ids + await _column(reading, _page(none, order.by), rest)
+
+
+async def _scanned(
+    reading: Reading,
+    caller: Caller,
+    values: Values,
+    wanted: OrderFilter,
+    order: PageOrder,
+) -> Found:
+    """Return page and counts of a filter that the tally does not count: frequent matches fill the
+    page soon and are only counted; rare ones are found and counted by the same pass.
+    """
+    tallied, of_tallied = tallied_conditions(wanted)
+    others, of_others = other_conditions(wanted)
+    status, of_statuses = of_status(wanted)
+    values = values | of_tallied | of_others | of_statuses
+    everything = all_of(*tallied, *others)
+    reach = wanted.offset + wanted.per_page
+    if (
+        not _is_rare(wanted)
+        and order.indexed
+        and order.nulls_apart is None
+        and reach * REACHED_BY <= PROBED
+    ):
+        probe, more = _probe(wanted, order, [*tallied, *status], others)
+        # Without a count, a page that is found spares a pass over all orders.
+        probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
+        values |= more | {"probed": probed}
+        ids = await _column(reading, probe, values)
+        if len(ids) == wanted.per_page:
+            if not wanted.counted:
+                return await _shown(reading, caller, values, wanted, ids, {})
+            count = (
+                f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
+                " GROUP BY orders.status_group"
+            )
+            reading.ahead(grouped_by_hash())
+            return await _shown(reading, caller, values, wanted, ids, count)
+    pass_over_all = f"""
+        WITH orders AS MATERIALIZED (
+            SELECT orders.id, orders.status_group, {order.keys} FROM orders WHERE {everything}
+        ), counts AS (SELECT status_group, count(*) AS number FROM orders GROUP BY status_group)
+        SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
+                      ORDER BY {order.named} LIMIT :limit OFFSET :offset),
+               ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
+    """
+    [(ids, statuses, numbers)] = await reading.rows(pass_over_all, values)
+    return await _shown(
+        reading, caller, values, wanted, ids, dict(zip(statuses, numbers, strict=True))
+    )
+
+
+def _probe(
+    wanted: OrderFilter, order: PageOrder, tallied: list[str], others: list[str]
+) -> tuple[str, Values]:
+    """Return the statement that looks for a page among the first orders, and its values. It does
+    not pay among few orders, and the tally has their number: reading the tally comes first and ends
+    the probe.
+    """
+    number, counted, values = tally_conditions(wanted)
+    many = (
+        f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
+        f" WHERE seller_id = :seller AND {counted}) > :probed"
+    )
+    first = (
+        f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied)}"
+        f" ORDER BY {order.by} LIMIT :probed"
+    )
+    probe = (
+        f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
+        f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+    )
+    return probe, values
+
+
+def _is_rare(wanted: OrderFilter) -> bool:
+    """Return whether an index holds the few orders that the filter finds."""
+    return wanted.ship_pending or wanted.pull_session is not None or wanted.state == "to_ship"
+
+
+# Delivered and refunded orders, and those on the way, are counted already; few are to be shipped.
+_TALLIED_STATES = """
+    SELECT status_group, refunded, sum(orders)::bigint FROM order_tally
+     WHERE seller_id = :seller AND period = 'ever'
+     GROUP BY status_group, refunded HAVING sum(orders) <> 0
+"""
+_OPEN_ORDERS = f"""
+    SELECT count(*) FILTER (WHERE orders.shipped_marked_at IS NULL),
+           count(*) FILTER (WHERE orders.shipped_marked_at IS NOT NULL),
+           sum(orders.total_amt) FILTER (WHERE orders.shipped_marked_at IS NULL)
+      FROM orders
+     WHERE orders.seller_id = :seller AND {OF_TO_SHIP_STATUS} AND orders.refund_amt IS NULL
+"""
+
+
+class StateCounts(NamedTuple):
+    """How many orders are in each state, and what those to ship come to."""
+
+    to_ship: int
+    on_the_way: int
+    delivered: int
+    refunded: int
+    worth: Decimal
+
+
+async def state_counts(reading: Reading, caller: Caller) -> StateCounts:
+    values: Values = {"seller": caller.seller_id}
+    values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
+    tallied, [[waiting, marked, worth]] = await reading.together(
+        [_TALLIED_STATES, _OPEN_ORDERS], values
+    )
+    counts = {"on_the_way": marked, "delivered": 0, "refunded": 0}
+    for status, refunded, orders in tallied:
+        refund = Decimal() if refunded else None
+        if refunded:
+            counts["refunded"] += orders
+        elif delivered(status, refund):
+            counts["delivered"] += orders
+        elif on_the_way(status, refund, None):
+            counts["on_the_way"] += orders
+    return StateCounts(waiting, **counts, worth=worth or Decimal())
+
+
+# These statements read the rows of the page.
+_ON_PAGE = "unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS page (id, place)"
+_ORDERS = Planned(
+    "orders_shown",
+    f"""
+    SELECT {ORDER_COLUMNS}
+      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id
+     ORDER BY page.place
+    """,
+    {"seller": "bigint", "ids": "bigint[]"},
+)
+_ITEMS = Planned(
+    "items_shown",
+    f"""
+    SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}
+      FROM {_ON_PAGE} CROSS JOIN LATERAL (
+           SELECT * FROM order_item AS item
+            WHERE item.seller_id = :seller AND item.order_id = page.id
+            ORDER BY item.id LIMIT :items
+      ) AS item
+    """,
+    {"seller": "bigint", "ids": "bigint[]", "items": "bigint"},
+)
+_SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
+
+
+def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
+    """Return the statement of the counts. The counts of all time come from one of four statements;
+    the statement for a window of dates names its blocks.
+    """
+    statement = f"""
+        SELECT status_group, sum({number})::bigint FROM order_tally
+         WHERE seller_id = :seller AND {counted}
+         GROUP BY status_group HAVING sum({number}) <> 0
+    """
+    if wanted.date_from is not None or wanted.date_to is not None:
+        return statement
+    name = "tally" + "_refunded" * wanted.refunded + "_shipped" * (wanted.shipping_type is not None)
+    return Planned(
+        name,
+        statement,
+        {"seller": "bigint"} | ({"shipping_type": "text"} if wanted.shipping_type else {}),
+    )
+
+
+async def _shown(
+    reading: Reading,
+    caller: Caller,
+    values: Values,
+    wanted: OrderFilter,
+    ids: list[int],
+    counted: str | Planned | Counts,
+) -> Found:
+    """Read the page's rows, and the number of orders of each status where a statement counts it."""
+    statements: list[str | Planned] = [_ORDERS, _ITEMS, _SESSIONS]
+    if not isinstance(counted, dict):
+        statements.insert(0, counted)
+    values = values | {"ids": ids, "items": wanted.items_per_order}
+    *tally, orders, items, sessions = await reading.together(statements, values, last=True)
+    counts: Counts = counted if isinstance(counted, dict) else dict(tally[0])
+    found: dict[int, list[ItemRow]] = defaultdict(list)
+    for row in items:
+        found[row[0]].append(cast(ItemRow, row))
+    return Found(
+        orders=[order_row(row, caller) for row in orders],
+        items=found,
+        status_counts=dict(sorted(counts.items())),
+        total=sum(
+            n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
+        ),
+        sessions=[session_of(*row) for row in sessions],
+    )

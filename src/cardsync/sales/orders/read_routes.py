@@ -1,0 +1,246 @@
+"""HTTP routes by which sellers and assistants read orders and customers: GET /api/orders and GET
+/api/customers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.datastructures import State
+from litestar.openapi.spec import OpenAPIType, Operation, Schema
+from litestar.params import QueryParameter
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.sales.orders.as_csv import customers_as_csv, orders_as_csv
+from cardsync.sales.orders.customer_list import customers
+from cardsync.sales.orders.of_card import SoldPage, orders_of_card
+from cardsync.sales.orders.one_order import read_order
+from cardsync.sales.orders.order_filter import Given, read_filter, read_page
+from cardsync.sales.orders.queries import Found, find_orders
+from cardsync.sales.orders.shown import (
+    CustomersPage,
+    OrderBody,
+    OrderInFull,
+    OrdersPage,
+    customer_bodies,
+    order_body,
+    order_in_full,
+)
+from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.own_queries import TEXT, TEXTS, described, words
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    Polled,
+    problems,
+    provide_caller,
+    provide_heavy,
+    reading,
+)
+
+# The number of items built into an answer before other requests get a turn.
+_AT_ONCE = 2_000
+
+
+def _number(default: int, least: int, most: int) -> Schema:
+    # Clamped, not refused: the description names the bounds.
+    return Schema(
+        type=OpenAPIType.INTEGER,
+        default=default,
+        description=f"Clamped to {least} … {most:,}",
+    )
+
+
+_DATE = Schema(type=OpenAPIType.STRING, description="YYYY-MM-DD, included")
+_SWITCH = words("true", "false", "1", "0")
+_PAGE = {
+    "page": ("Beyond the last page there is nothing", _number(1, 1, limits.PAGE_MOST)),
+    "per_page": (
+        "Orders of a page",
+        _number(limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST),
+    ),
+}
+_ORDERS = {
+    **_PAGE,
+    "sort": ("By date by default", words("date", "total", "buyer", "status", "number")),
+    "direction": (
+        "desc by default; orders without the value come last both ways",
+        words("asc", "desc"),
+    ),
+    "status": ("One or more statuses as in status_counts, or `all`", TEXTS),
+    "search": ("Part of the order number or of the buyer's name, whatever its case", TEXT),
+    "date_from": ("order_date is this or later", _DATE),
+    "date_to": ("order_date is this or earlier", _DATE),
+    "product_line": ("Orders with an item of this game", TEXT),
+    "refund": ("true: refunded orders only", _SWITCH),
+    "unfeedbacked": ("true: orders without feedback only", _SWITCH),
+    "shipping_type": ("How they are shipped", words("pwe", "tracked", "expedited")),
+    "ship_mark": ("Marked as shipped and not synced back yet", words("pending")),
+    "pull_session": (
+        "A session's id, `active`, `none` (can be pulled), `dismissed`, `pulled`, or `missing` a card",
+        TEXT,
+    ),
+    "state": (
+        "Where the order is: to_ship and not marked shipped, on_the_way, delivered, or refunded",
+        words("to_ship", "on_the_way", "delivered", "refunded"),
+    ),
+    "items_per_order": (
+        "So many items of each order; 0 leaves them out",
+        _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),
+    ),
+    "items": ("Every item of every order", words("full")),
+}
+
+
+_OF_EXPORT = [
+    name
+    for name in _ORDERS
+    if name not in (*_PAGE, "sort", "direction", "items_per_order", "items")
+]
+
+
+@dataclass
+class _OrdersQuery(Operation):
+    """GET /orders reads its query itself: what can't be read there is refused in our words."""
+
+    def __post_init__(self) -> None:
+        self.parameters = described(_ORDERS)
+
+
+@dataclass
+class _CustomersQuery(Operation):
+    def __post_init__(self) -> None:
+        self.parameters = described(_PAGE)
+
+
+def _given(request: Request[Any, Any, Any]) -> Given:
+    return request.query_params.dict()
+
+
+def _pages(total: int, per_page: int) -> int:
+    return -(-total // per_page)
+
+
+def _bodies(found: Found) -> list[OrderBody]:
+    return [order_body(order, found.items.get(order.id, ())) for order in found.orders]
+
+
+@get(
+    "/orders",
+    operation_class=_OrdersQuery,
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+)
+async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
+    """The seller's orders, newest first, with their items; and the seller's newest pull
+    sessions.
+    """
+    wanted = read_filter(_given(request))
+    async with reading(request) as reads:
+        found = await find_orders(reads, provide_caller(request), wanted)
+    many = sum(map(len, found.items.values())) > _AT_ONCE
+    return Polled(
+        OrdersPage(
+            orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
+            total=found.total,
+            page=wanted.page,
+            per_page=wanted.per_page,
+            total_pages=_pages(found.total, wanted.per_page),
+            status_counts=found.status_counts,
+            pull_sessions=found.sessions,
+        )
+    )
+
+
+@dataclass
+class _ExportQuery(Operation):
+    """The export takes the same filter, and no page."""
+
+    def __post_init__(self) -> None:
+        self.parameters = described({name: _ORDERS[name] for name in _OF_EXPORT})
+
+
+@get(
+    "/orders/export.csv",
+    operation_class=_ExportQuery,
+    responses={
+        200: as_csv.answer("The orders by id"),
+        **problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    },
+)
+async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
+    """The seller's orders that a filter finds, all of them, as a CSV that streams."""
+    state = request.app.state
+    parts = await orders_as_csv(
+        provide_heavy(state), provide_caller(request), read_filter(_given(request))
+    )
+    return as_csv.file(parts, "orders")
+
+
+@get(
+    "/customers/export.csv",
+    responses={
+        200: as_csv.answer("The customers by what their orders add up to"),
+        **problems(*BEHIND_A_KEY),
+    },
+)
+async def export_customers(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
+    """All customers as a CSV that streams."""
+    return as_csv.file(await customers_as_csv(heavy, caller), "customers")
+
+
+@get(
+    "/cards/{card_id:int}/orders",
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
+async def sold_orders(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+    after: Annotated[int | None, QueryParameter(description="Behind this order")] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.SOLD_ORDERS_MOST)] = 20,
+) -> SoldPage:
+    """The orders that sold the card, newest first."""
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return await orders_of_card(reads, caller, card_id, after, limit)
+
+
+@get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def order(request: Request[Any, Any, State], order_id: int) -> Polled[OrderInFull]:
+    """One order with every item, the places of its cards, and its pull sessions."""
+    async with reading(request) as reads:
+        found = await read_order(reads, provide_caller(request), order_id)
+    return Polled(order_in_full(found))
+
+
+@get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
+async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
+    """The seller's customers by what their orders add up to, and the share of them with more than
+    one order.
+    """
+    page, per_page = read_page(_given(request))
+    async with reading(request) as reads:
+        found = await customers(reads, provide_caller(request), page, per_page)
+    return Polled(
+        CustomersPage(
+            customers=customer_bodies(found.page),
+            total=found.total,
+            page=page,
+            per_page=per_page,
+            total_pages=_pages(found.total, per_page),
+            repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
+        )
+    )
+
+
+router = Router(
+    path="",
+    route_handlers=[orders, export_orders, order, buyers, export_customers, sold_orders],
+    tags=["orders"],
+)

@@ -1,0 +1,369 @@
+"""Lists refunded orders whose copies may come back, with the slots of their cards, and puts the
+copies back there.
+
+A buyer keeps the cards of a partial refund, unless its reason says that they were returned. The
+shelving operation puts copies back, and the order leaves the list once all of them have a place.
+The order's lines count the copies that came back, which return to the lots that they were taken
+from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.session import run
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.sales.lots.stale_cards import mark_sold
+from cardsync.sales.orders.returns_shown import (
+    CopiesPut,
+    CopiesShown,
+    RestockedShown,
+    ReturnShown,
+    ReturnsPage,
+)
+from cardsync.sales.orders.shown import money, readable
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.shelving import places
+
+KIND: Final = "order.restocked"
+
+
+class Copies(NamedTuple):
+    """`quantity` are those that are not back yet. `place` is the card's first place on the way;
+    None if it is unassigned, and `card_id` is None if no card of the seller is this item.
+    """
+
+    item_id: int
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    quantity: int
+    card_id: int | None
+    place: Place | None
+
+
+class Put(NamedTuple):
+    card_id: int
+    place: Place
+    quantity: int
+
+
+# The buyer keeps the cards where a part of the price was paid back for them.
+KEPT: Final = """(
+    CASE WHEN o.refund_type IS NULL THEN coalesce(o.refund_amt < o.product_amt, false)
+         ELSE o.refund_type = 'partial' END
+    AND coalesce(o.refund_reason, '') !~* 'return')"""
+# The parcel was on its way before the refund, as its seller or the marketplace says.
+_LEFT: Final = """(
+    o.shipped_marked_at IS NOT NULL
+    OR o.status_group ~* 'shipped|in transit|delivered'
+       AND o.status_group !~* 'unshipped|not shipped')"""
+# Something of the order is on a shelf again.
+_CAME: Final = """(
+    r.placed <> '[]' OR EXISTS (SELECT FROM order_item i WHERE i.seller_id = :seller
+                                   AND i.order_id = o.id AND i.restocked > 0))"""
+_OPEN: Final = """NOT EXISTS (SELECT FROM order_restock r
+                       WHERE r.seller_id = :seller AND r.order_id = o.id)"""
+# Few refunded orders are decided about, and an index has the others newest first.
+_UNDECIDED: Final = "orders o WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL"
+_DECIDED: Final = """order_restock r
+      JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id AND o.refund_amt IS NOT NULL
+     WHERE r.seller_id = :seller"""
+ReturnState = Literal["to_restock", "expected", "restocked", "not_back", "partial"]
+# The orders of each state; `waiting` and `decided` are those of two states.
+_FROM: Final[Mapping[str, str]] = {
+    "to_restock": f"{_UNDECIDED} AND NOT {KEPT} AND NOT {_LEFT} AND {_OPEN}",
+    "waiting": f"{_UNDECIDED} AND NOT {KEPT} AND {_OPEN}",
+    "decided": _DECIDED,
+    "expected": f"{_UNDECIDED} AND NOT {KEPT} AND {_LEFT} AND {_OPEN}",
+    "restocked": f"{_DECIDED} AND {_CAME}",
+    "not_back": f"{_DECIDED} AND NOT {_CAME}",
+    "partial": f"{_UNDECIDED} AND {KEPT} AND {_OPEN}",
+}
+_OF_STATE: Final = {
+    state: f"""
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
+           {"r.restocked_at" if where.startswith(_DECIDED) else "NULL"}
+      FROM {where}
+     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
+"""
+    for state, where in _FROM.items()
+}
+NUMBERS: Final = "SELECT " + ", ".join(
+    f"(SELECT count(*) FROM {where})" for where in _FROM.values()
+)
+_COPIES: Final = f"""
+    SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition,
+           CASE WHEN :restocked THEN i.restocked ELSE coalesce(i.quantity, 1) - i.restocked END,
+           card.id, card.box, card.slot
+      FROM order_item i LEFT JOIN LATERAL (
+           SELECT c.id, {BOX} AS box, l.slot
+             FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+                  {NAMED}
+            WHERE c.seller_id = :seller AND {VISIBLE}
+              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1
+      ) AS card ON true
+     WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[]))
+       AND (:restocked OR coalesce(i.quantity, 1) > i.restocked) ORDER BY i.id
+"""
+
+
+async def desk(
+    reading: Reading,
+    caller: Caller,
+    page: int,
+    per_page: int,
+    *,
+    restocked: bool = False,
+    state: ReturnState | None = None,
+) -> ReturnsPage:
+    """Return a page of refunded orders that are not, or are, decided about, newest first; or of
+    those in a state.
+    """
+    wanted = state or ("decided" if restocked else "waiting")
+    came = wanted in ("decided", "restocked", "not_back")
+    values = {
+        "seller": caller.seller_id,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+    }
+    found, [numbers] = await reading.together([_OF_STATE[wanted], NUMBERS], values)
+    bound = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "orders": [row[0] for row in found],
+        "restocked": came and wanted != "not_back",
+    }
+    copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
+    counts = dict(zip(_FROM, numbers, strict=True))
+    total = counts[wanted]
+    returned = [
+        ReturnShown(
+            order_id,
+            number,
+            day,
+            kind,
+            money(refund),
+            readable(reason),
+            rfc3339_or_none(restocked_at),
+            _shown(copies.get(order_id, [])),
+        )
+        for order_id, number, day, kind, refund, reason, restocked_at in found
+    ]
+    pages = -(-total // per_page)
+    states = {name: counts[name] for name in get_args(ReturnState)}
+    return ReturnsPage(returned, total, page, per_page, pages, states)
+
+
+def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:
+    return [
+        CopiesShown(*each[:6], location_code=each.place.code if each.place else None)
+        for each in copies
+    ]
+
+
+def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
+    found: dict[int, list[Copies]] = {}
+    for order_id, *reported, box, slot in rows:
+        place = Place(box, slot) if box is not None else None
+        found.setdefault(order_id, []).append(Copies._make([*reported, place]))
+    return found
+
+
+_ORDER: Final = """
+    SELECT o.order_number, o.refund_amt, r.restocked_at FROM orders o
+      LEFT JOIN order_restock r ON r.seller_id = :seller AND r.order_id = o.id
+     WHERE o.seller_id = :seller AND o.id = :order
+"""
+_DONE: Final = """
+    INSERT INTO order_restock (seller_id, order_id, restocked_at, placed)
+    VALUES (:seller, :order, :now, CAST(:placed AS jsonb))
+"""
+_COUNTED: Final = """
+    UPDATE order_item i SET restocked = greatest(0, i.restocked + :sign * back.copies)
+      FROM unnest(CAST(:items AS bigint[]), CAST(:copies AS integer[])) AS back (item, copies)
+     WHERE i.seller_id = :seller AND i.id = back.item
+"""
+_CARDS: Final = """
+    SELECT i.sku_id FROM order_item i
+     WHERE i.seller_id = :seller AND i.id = ANY (CAST(:items AS bigint[]))
+"""
+_DAY: Final = "SELECT order_date FROM orders WHERE seller_id = :seller AND id = :order"
+_UNDONE: Final = "DELETE FROM order_restock WHERE seller_id = :seller AND order_id = :order"
+
+
+async def restock(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    reported: Sequence[Put] | None,
+    now: datetime,
+    *,
+    came_back: bool = True,
+) -> RestockedShown:
+    """Put the copies of a refunded order back: to the given places, else every card to its
+    first place. The order waits on until every copy of a card of the shop is back, or until
+    somebody says that they did not come back.
+
+    Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    values = {"seller": caller.seller_id, "order": order_id}
+    order = (await session.execute(text(_ORDER), values)).first()
+    if order is None:
+        raise errors.NotFound(f"there is no order {order_id}")
+    if order.refund_amt is None:
+        raise errors.InvalidPayload(f"order {order_id} is not refunded")
+    if order.restocked_at is not None:
+        raise errors.AlreadyRestocked
+    bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
+    bound["restocked"] = False
+    rows = (await session.execute(text(_COPIES), bound)).all()
+    copies = _by_order(rows).get(order_id, [])
+    if reported is not None:
+        _need_of_order(reported, copies)
+    put = list(reported) if reported is not None else _first_places(copies) if came_back else []
+    for one in put:
+        await places.put(
+            session,
+            caller,
+            one.card_id,
+            one.place,
+            one.quantity,
+            now,
+        )
+    placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
+    back = _by_item(put, copies)
+    left = _left(copies, back)
+    done = not came_back or all(each.card_id is None for each in left)
+    if done:
+        await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
+    await _count(session, values, back, 1)
+    if put or done:
+        number = sum(one.quantity for one in put)
+        note(
+            session,
+            caller,
+            KIND,
+            f"{number} copies of order {order.order_number} back in stock"
+            if came_back
+            else f"copies of order {order.order_number} did not come back",
+            now,
+            after={"placed": placed[:20]},
+            undo={
+                "kind": KIND,
+                "order": order_id,
+                "placed": placed,
+                "back": back,
+                "done": done,
+            },
+        )
+    return RestockedShown(
+        order_id,
+        [CopiesPut(one.card_id, one.place.code, one.quantity) for one in put],
+        _shown(left),
+    )
+
+
+def _left(copies: Sequence[Copies], back: Sequence[tuple[int, int]]) -> list[Copies]:
+    """Return the copies that are still to be put back. Pure."""
+    came = dict(back)
+    left = [each._replace(quantity=each.quantity - came.get(each.item_id, 0)) for each in copies]
+    return [each for each in left if each.quantity > 0]
+
+
+def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
+    """Raises InvalidPayload for a card that is not in the order, or more of it than were."""
+    there: dict[int, int] = {}
+    for each in copies:
+        if each.card_id is not None:
+            there[each.card_id] = there.get(each.card_id, 0) + each.quantity
+    for one in reported:
+        left = there.get(one.card_id, 0) - one.quantity
+        if left < 0:
+            raise errors.InvalidPayload(
+                f"places: the order has fewer than {one.quantity} of card {one.card_id} left"
+            )
+        there[one.card_id] = left
+
+
+def _by_item(put: Sequence[Put], copies: Sequence[Copies]) -> list[tuple[int, int]]:
+    """Return the lines of the order with how many of their copies came back."""
+    left: dict[int | None, int] = {}
+    for one in put:
+        left[one.card_id] = left.get(one.card_id, 0) + one.quantity
+    back = []
+    for each in copies:
+        number = min(left.get(each.card_id, 0), each.quantity)
+        if number > 0:
+            left[each.card_id] -= number
+            back.append((each.item_id, number))
+    return back
+
+
+async def _count(
+    session: AsyncSession,
+    values: Mapping[str, Any],
+    back: Sequence[Sequence[int]],
+    sign: int,
+) -> None:
+    """Count copies of an order's lines as back in stock, or no longer; lots and profit follow."""
+    items, copies = [one[0] for one in back], [one[1] for one in back]
+    bound = dict(values) | {"items": items, "copies": copies, "sign": sign}
+    if not await run(session, _COUNTED, bound):
+        return
+    await mark_changed(session, _DAY, bound)
+    await mark(session, values["seller"], Figure.SALES_SUMS)
+    await mark_sold(session, _CARDS, bound)
+
+
+def _first_places(copies: Sequence[Copies]) -> list[Put]:
+    return [
+        Put(each.card_id, each.place, each.quantity)
+        for each in copies
+        if each.card_id is not None and each.place is not None and each.quantity > 0
+    ]
+
+
+async def take_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Take the copies out of their places again; the order is on the desk. Raises ChangedSince if
+    they are no longer there.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    for put in undo["placed"]:
+        place = Place(put["box"], put["slot"])
+        try:
+            await places.remove(
+                session,
+                caller,
+                put["card"],
+                place,
+                put["quantity"],
+                now,
+            )
+        except (errors.NotFound, errors.InvalidPayload) as e:
+            raise errors.ChangedSince(str(e)) from e
+    values = {"seller": caller.seller_id, "order": undo["order"]}
+    if not await run(session, _UNDONE, values) and undo.get("done", True):
+        raise errors.ChangedSince(f"order {undo['order']} is already on the returns desk")
+    await _count(session, values, undo.get("back", []), -1)

@@ -1,0 +1,156 @@
+"""HTTP routes of one customer with the seller's note, and of returns: refunded orders with the
+shelves of their cards, and copies that are put back.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Router, get, post, put
+from litestar.datastructures import State
+from litestar.params import Parameter, QueryParameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.described import Like
+from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.request_writer import WRITING_SEEN
+from cardsync.prices.plans.writer import Writer
+from cardsync.sales.orders import one_customer, returned_copies
+from cardsync.sales.orders.returns_shown import (
+    CustomerInFull,
+    CustomerNoteShown,
+    Refunders,
+    RestockedShown,
+    ReturnsPage,
+)
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    WITH_JSON_BODY,
+    problems,
+    provide_caller,
+    reading,
+)
+
+
+class NoteBody(msgspec.Struct):
+    """An empty note is none."""
+
+    note: Annotated[Any, Like(str | None)] = None
+
+
+class CopiesBack(msgspec.Struct):
+    card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+    box: GivenBox
+    slot: Slot
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+
+
+class RestockBody(msgspec.Struct):
+    """Without places, every card goes to its first place. With `came_back` false nothing goes
+    anywhere, and the order waits no longer.
+    """
+
+    places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
+    """Where to put the cards; without it, each at its first place"""
+    came_back: bool = True
+
+
+@get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_customer(request: Request[Any, Any, State], key: str) -> CustomerInFull:
+    """One customer: what was ordered and refunded, the newest orders, and the seller's note."""
+    async with reading(request) as reads:
+        return await one_customer.read_customer(reads, provide_caller(request), key)
+
+
+@put(
+    "/customers/{key:str}/note",
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.BuyersHidden, errors.NotFound),
+)
+async def note_customer(
+    caller: Caller,
+    session: AsyncSession,
+    key: str,
+    data: NoteBody,
+) -> CustomerNoteShown:
+    """Write the note on a customer; an empty one deletes it."""
+    kept = await one_customer.write_note(session, caller, key, data.note, clock.now())
+    return CustomerNoteShown(key, kept)
+
+
+@get("/returns", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def read_returns(
+    request: Request[Any, Any, State],
+    restocked: bool = False,
+    wanted: Annotated[returned_copies.ReturnState | None, QueryParameter(name="state")] = None,
+    page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[
+        int, Parameter(ge=1, le=limits.RETURNS_PER_PAGE_MOST)
+    ] = limits.RETURNS_PER_PAGE,
+) -> ReturnsPage:
+    """Refunded orders whose copies are not back in stock, newest first, with the places of their
+    cards; with `restocked`, those whose copies are; with `state`, those that were never sent, are
+    expected back, are back, did not come back, or were refunded in part.
+    """
+    async with reading(request) as reads:
+        return await returned_copies.desk(
+            reads,
+            provide_caller(request),
+            page,
+            per_page,
+            restocked=restocked,
+            state=wanted,
+        )
+
+
+@get("/returns/customers", responses=problems(*BEHIND_A_KEY))
+async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
+    """The customers with more than one refunded order, those with the most first."""
+    async with reading(request) as reads:
+        return Refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))
+
+
+@post(
+    "/returns/{order_id:int}/restocked",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.AlreadyRestocked,
+        errors.StockPromotedReload,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
+    dependencies=WRITING_SEEN,
+)
+async def restock_order(
+    writer: Writer,
+    order_id: int,
+    data: RestockBody | None = None,
+) -> RestockedShown:
+    """Put the copies of a refunded order back to their slots."""
+    reported = None
+    if data is not None and data.places is not None:
+        reported = [
+            returned_copies.Put(
+                each.card_id, Place(checked_box(each.box), each.slot), each.quantity
+            )
+            for each in data.places
+        ]
+    came_back = data is None or data.came_back
+    return await writes.restock(writer, order_id, reported, came_back=came_back)
+
+
+router = Router(
+    path="",
+    route_handlers=[read_customer, note_customer, read_returns, read_refunders, restock_order],
+    tags=["orders"],
+)

@@ -1,0 +1,116 @@
+"""The shapes of customers with their notes, and of returned orders, as the API and pages show them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cardsync.platform.described import Like
+from cardsync.sales.orders.cells import RefundType
+from cardsync.sales.orders.shown import CustomerBody
+
+
+class OrderOfCustomerShown(msgspec.Struct):
+    id: int
+    order_number: str
+    order_date: date | None
+    status: str
+    """As the marketplace writes it; Unknown where there is none"""
+    total_amt: str | None
+    refund_amt: str | None
+
+
+class CustomerInFull(CustomerBody, kw_only=True):
+    """`returning`: more than one order; `repeat_refunder`: more than one refunded order. `orders`
+    holds the newest. Without the right to see buyers, name and note are empty. The totals are
+    absent for staff who may not see revenue.
+    """
+
+    returning: bool
+    """The customer has more than one order"""
+    refunded_orders: int
+    refunded_total: str | UnsetType = UNSET
+    repeat_refunder: bool
+    """More than one order of the customer was refunded"""
+    note: str
+    """The shop's note on the customer; empty for those who may not see buyers"""
+    note_updated_at: str | None
+    """When the note was changed last"""
+    orders: list[OrderOfCustomerShown]
+    """The newest orders"""
+
+
+class CustomerNoteShown(msgspec.Struct):
+    key: str
+    """Names the customer in addresses"""
+    note: str
+    """The shop's note on the customer"""
+
+
+class RefunderShown(msgspec.Struct):
+    """`buyer_name` is empty for a caller who may not see buyers. `refunded_total` is absent for
+    staff who may not see revenue.
+    """
+
+    key: str
+    """Names the customer in addresses"""
+    buyer_name: str
+    refunded_orders: int
+    refunded_total: str | UnsetType = UNSET
+
+
+class Refunders(msgspec.Struct):
+    customers: list[RefunderShown]
+
+
+class CopiesShown(msgspec.Struct):
+    """`location_code` is the card's place; null if it is on no shelf."""
+
+    item_id: int
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    quantity: int
+    card_id: int | None
+    location_code: str | None
+
+
+class ReturnShown(msgspec.Struct):
+    order_id: int
+    order_number: str
+    order_date: date | None
+    refund_type: Annotated[str, Like(RefundType)] | None
+    refund_amt: str | None
+    refund_reason: str | None
+    restocked_at: str | None
+    """When it was put back; null before"""
+    items: list[CopiesShown]
+
+
+class ReturnsPage(msgspec.Struct):
+    returns: list[ReturnShown]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    state_counts: dict[str, int]
+    """How many refunded orders are in each state"""
+
+
+class CopiesPut(msgspec.Struct):
+    card_id: int
+    location_code: str
+    quantity: int
+
+
+class RestockedShown(msgspec.Struct):
+    """`left` are items that were put nowhere."""
+
+    order_id: int
+    put: list[CopiesPut]
+    """The items that were put on a shelf"""
+    left: list[CopiesShown]
+    """The items that were put on no shelf"""

@@ -1,0 +1,46 @@
+"""Asks the agent for missing sales reports: the end of a cycle queues the task for the oldest
+missing months.
+
+A cycle brings at most two months, those that it brought itself among them. Where an agent could not
+bring a month, it is asked again a day later.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.agentwork.tasks import enqueue_routine
+from cardsync.platform import limits
+from cardsync.sales.orders.sales_reports import months_missing
+
+KIND = "backfill_sales_report"
+ASKED_AGAIN_AFTER = timedelta(days=1)
+
+_BROUGHT = "SELECT count(*) FROM sales_report WHERE seller_id = :seller AND received_at >= :since"
+_FAILED = """
+    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind
+      AND status = 'failed'
+                      AND finished_at > :since)
+"""
+
+
+async def ask_for_missing_months(
+    session: AsyncSession,
+    seller_id: int,
+    began_at: datetime,
+    now: datetime,
+) -> None:
+    """At the end of a cycle that began then; the state row is locked."""
+    brought = await session.scalar(text(_BROUGHT), {"seller": seller_id, "since": began_at})
+    most = limits.SALES_REPORT_MONTHS_A_CYCLE - (brought or 0)
+    if most <= 0:
+        return
+    failed = {"seller": seller_id, "kind": KIND, "since": now - ASKED_AGAIN_AFTER}
+    if await session.scalar(text(_FAILED), failed):
+        return
+    months = [month.isoformat() for month in (await months_missing(session, seller_id, now))[:most]]
+    if months:
+        await enqueue_routine(session, seller_id, KIND, {"month": months[0], "months": months}, now)

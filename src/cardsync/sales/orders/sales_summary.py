@@ -1,0 +1,208 @@
+"""Sums a seller's sales over some days by period or by game, with days to sell, and finds the cards
+that sold best and not at all.
+
+A day is one of the account's time zone. An order without a time counts on its date. Orders that
+were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
+(`platform/derived/sales_by_day.py`), and count what has changed since; those of cards join the items. Both
+take shorter spans than periods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
+from cardsync.sales.lots import profit
+from cardsync.sales.lots.line_profit import COLUMNS, RATE
+from cardsync.sales.lots.shown import Profit, profit_of
+from cardsync.sales.orders.sales_figures import Day, Period, figures
+from cardsync.sales.orders.sales_summary_shown import (
+    SalesCards,
+    SalesOfGame,
+    SalesPeriod,
+    SalesSummary,
+    SoldCardShown,
+    SummaryBy,
+    UnsoldCardShown,
+)
+from cardsync.sales.orders.shown import money
+from cardsync.stock.cards.visible import VISIBLE
+
+_USUAL: Final = timedelta(days=29)
+_SPAN: Final = f"""
+    {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
+    AND {DAY} BETWEEN :first AND :last
+"""
+_REPORTED: Final = f"""
+    SELECT r.month FROM sales_report r
+     WHERE r.seller_id = :seller AND r.month BETWEEN :first_month AND :last
+       AND {RATE} IS NOT NULL
+"""
+_BEST: Final = f"""
+    WITH summed AS (
+        SELECT sku_id, max(product_name) AS product_name, max(set_name) AS set_name,
+               max(condition) AS condition, {COUNTED}
+          FROM (SELECT i.sku_id, i.product_name, i.set_name, i.condition, {PIECES}
+                  FROM orders
+                  JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+                 WHERE {_SPAN}) sold
+         WHERE sku_id IS NOT NULL GROUP BY sku_id ORDER BY gross DESC NULLS LAST, sku_id LIMIT :most
+    )
+    SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {VISIBLE}
+               AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),
+           s.product_name, s.set_name, s.condition, s.pieces, s.gross, s.estimated, s.unpriced
+      FROM summed s ORDER BY s.gross DESC NULLS LAST, s.sku_id
+"""
+_WORST: Final = f"""
+    WITH sold AS (
+        SELECT i.sku_id
+          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+         WHERE {_SPAN})
+    SELECT c.id, c.product_name, c.set_name, c.condition, c.quantity, c.price * c.quantity,
+           CAST(:last AS date) - CAST(c.created_at AS date)
+      FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL AND c.price > 0
+       AND CAST(c.created_at AS date) <= :first
+       AND NOT EXISTS (SELECT FROM sold s WHERE s.sku_id = c.marketplace_id)
+     ORDER BY c.price * c.quantity DESC, c.id LIMIT :most
+"""
+
+
+def span_of(
+    caller: Caller,
+    first: date | None,
+    last: date | None,
+    now: datetime,
+) -> tuple[date, date]:
+    """Return the days that were asked for: by default, thirty days until today."""
+    until = last or now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+    return first or until - _USUAL, until
+
+
+def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
+    """Raises InvalidPayload for a span that ends before it begins, or is too long."""
+    if first > last:
+        raise errors.InvalidPayload("from: must not be after to")
+    if (last - first).days >= most:
+        raise errors.InvalidPayload(f"from, to: at most {most} days at a time; choose fewer")
+
+
+async def summary(
+    reading: Reading,
+    caller: Caller,
+    by: SummaryBy,
+    first: date,
+    last: date,
+) -> SalesSummary:
+    """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
+    caller.must_see_revenue()
+    need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
+    values = _values(caller, first, last) | await profit.settings(reading, caller)
+    games = await _games(reading, values) if by == "game" else []
+    sums, reports = await reading.together([PERIODS, _REPORTED], values)
+    earned = await profit.sums_by(reading, "day", values)
+    step = "month" if by == "game" else by
+    earnings = {start: profit_of(*one) for start, one in profit.in_periods(earned, step)}
+    whole = profit.added([tuple(row[1:]) for row in earned]) if earned else None
+    fees = {one[0]: one[1 + COLUMNS.index("fees")] for one in earned}
+    days = [Day(*row)._replace(fees=fees.get(row[0], Decimal(0))) for row in sums]
+    found = figures(days, {month for (month,) in reports}, step)
+    return SalesSummary(
+        by=by,
+        first=first,
+        last=last,
+        time_zone=caller.account.time_zone,
+        periods=[]
+        if by == "game"
+        else [_period(one, one.start, earnings.get(one.start)) for one in found.periods],
+        games=games,
+        total=_period(found.total, None, profit_of(*whole) if whole else None)
+        if found.total
+        else None,
+        fee_rate=None if found.fee_rate is None else str(found.fee_rate),
+        gaps=[f"{month:%Y-%m}" for month in found.gaps],
+    )
+
+
+async def _games(reading: Reading, values: Mapping[str, Any]) -> list[SalesOfGame]:
+    rows = await reading.rows(GAMES, values)
+    earned = await profit.sums_by(reading, "game", values)
+    of = {game: profit_of(*sums) for game, *sums in earned}
+    return [
+        SalesOfGame(game, orders, pieces, money(gross), days, shared, unpriced, of.get(game))
+        for game, orders, pieces, gross, days, shared, unpriced in rows
+    ]
+
+
+def _period(period: Period, start: date | None, earned: Profit | None) -> SalesPeriod:
+    return SalesPeriod(
+        start,
+        period.orders,
+        money(period.gross) or "",
+        period.refunded_orders,
+        money(period.refunds) or "",
+        money(period.fees),
+        money(period.net),
+        earned,
+    )
+
+
+async def best_and_worst(
+    reading: Reading,
+    caller: Caller,
+    first: date,
+    last: date,
+) -> SalesCards:
+    """Return the cards with the most sales of the span, and those of the most value that were there
+    at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
+    """
+    caller.must_see_revenue()
+    need_span(first, last, limits.SALES_ITEMS_DAYS)
+    values = _values(caller, first, last)
+    best, worst = await reading.together([_BEST, _WORST], values, last=True)
+    return SalesCards([_sold(*row) for row in best], [_unsold(*row) for row in worst])
+
+
+def _sold(
+    card_id: int | None,
+    name: str | None,
+    set_name: str | None,
+    condition: str | None,
+    pieces: int,
+    gross: Decimal | None,
+    *uncertain: int,
+) -> SoldCardShown:
+    return SoldCardShown(card_id, name, set_name, condition, pieces, money(gross), *uncertain)
+
+
+def _unsold(
+    card_id: int,
+    name: str,
+    set_name: str,
+    condition: str | None,
+    quantity: int,
+    value: Decimal,
+    days: int,
+) -> UnsoldCardShown:
+    return UnsoldCardShown(card_id, name, set_name, condition, quantity, money(value) or "", days)
+
+
+def _values(caller: Caller, first: date, last: date) -> dict[str, Any]:
+    return {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "zone": caller.account.time_zone,
+        "first": first,
+        "last": last,
+        "first_read": first - timedelta(days=1),
+        "last_read": last + timedelta(days=1),
+        "first_month": first.replace(day=1),
+        "most": limits.SALES_CARDS,
+    }

@@ -1,0 +1,113 @@
+"""HTTP routes of sales summaries: sums by day, week, month or game, and the cards that sold best
+and not at all.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.datastructures import State
+from litestar.params import QueryParameter
+
+from cardsync.platform import clock, errors
+from cardsync.sales.orders import sales_summary
+from cardsync.sales.orders.sales_summary_shown import (
+    SalesCards,
+    SalesSummary,
+    SummaryBy,
+    as_csv,
+    cards_as_csv,
+)
+from cardsync.web.as_csv import answer, headers
+from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
+
+First = Annotated[
+    date | None,
+    QueryParameter(
+        name="from", description="The first day, included; the default is a span of thirty days"
+    ),
+]
+Last = Annotated[
+    date | None, QueryParameter(name="to", description="The last day, included; today by default")
+]
+READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
+
+
+async def _summary(
+    request: Request[Any, Any, State],
+    by: SummaryBy,
+    since: date | None,
+    until: date | None,
+) -> SalesSummary:
+    caller = provide_caller(request)
+    first, last = sales_summary.span_of(caller, since, until, clock.now())
+    async with reading(request) as reads:
+        return await sales_summary.summary(reads, caller, by, first, last)
+
+
+@get("/summary", responses=READING)
+async def read_sales_summary(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: SummaryBy = "day",
+) -> SalesSummary:
+    """Orders, gross, refunds, fees and net by day, week or month, or items by game, in the
+    account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's
+    monthly reports; `gaps` names the months without one.
+    """
+    return await _summary(request, by, first, last)
+
+
+@get("/summary.csv", responses={200: answer("The periods, or the games"), **READING})
+async def download_sales_summary(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: SummaryBy = "day",
+) -> Response[bytes]:
+    """The same periods or games as a CSV."""
+    table = as_csv(await _summary(request, by, first, last))
+    return Response(table, media_type="text/csv", headers=headers("sales"))
+
+
+@get("/cards", responses=READING)
+async def read_sales_cards(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> SalesCards:
+    """The cards that sold best, and those of the most value that were there and did not sell."""
+    caller = provide_caller(request)
+    span = sales_summary.span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        return await sales_summary.best_and_worst(reads, caller, *span)
+
+
+@get("/cards.csv", responses={200: answer("The cards of both kinds"), **READING})
+async def download_sales_cards(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> Response[bytes]:
+    """The same cards as a CSV; `sold` says which of the two kinds each is."""
+    caller = provide_caller(request)
+    span = sales_summary.span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        found = await sales_summary.best_and_worst(reads, caller, *span)
+    table = cards_as_csv(found)
+    return Response(table, media_type="text/csv", headers=headers("sold-cards"))
+
+
+router = Router(
+    path="/sales",
+    route_handlers=[
+        read_sales_summary,
+        download_sales_summary,
+        read_sales_cards,
+        download_sales_cards,
+    ],
+    tags=["sales"],
+)

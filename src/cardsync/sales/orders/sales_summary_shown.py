@@ -1,0 +1,147 @@
+"""The shapes of summaries of sales, as the API and the page show them, and as CSV. The module is
+pure.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.sales.lots.shown import Profit
+from cardsync.web.safe_texts import encoded
+
+SummaryBy = Literal["day", "week", "month", "game"]
+
+
+class SalesPeriod(msgspec.Struct):
+    """`start` is the period's first day, or null in the total. `fees` and `net` are null if a month
+    in it has no report. `profit` holds for the copies whose cost is known.
+    """
+
+    start: date | None
+    orders: int
+    gross: str
+    refunded_orders: int
+    refunds: str
+    """The refunded amount, in USD"""
+    fees: str | None
+    """The marketplace's fees, in USD; null: a month has no report"""
+    net: str | None
+    """The sales less refunds and fees, in USD; null: a month has no report"""
+    profit: Profit | None
+    """The sales, costs and profit of the sold copies; null: no cost is known"""
+
+    @property
+    def likely_fees(self) -> str | None:
+        """Return the fees, or their estimate until the report of each month is here."""
+        if self.fees is not None or self.profit is None:
+            return self.fees
+        return self.profit.fees
+
+    @property
+    def likely_net(self) -> str | None:
+        """Return the gross less refunds and these fees."""
+        if self.likely_fees is None:
+            return None
+        return f"{Decimal(self.gross) - Decimal(self.refunds) - Decimal(self.likely_fees):.2f}"
+
+
+class SalesOfGame(msgspec.Struct):
+    """`gross` sums the items; it is null if none of their prices is known. `estimated` pieces count
+    with an even share of what their order's products leave, `unpriced` ones do not count.
+    `days_to_sell` is a median, null if no sold card is known.
+    """
+
+    game: str
+    orders: int
+    pieces: int
+    gross: str | None
+    days_to_sell: float | None
+    estimated: int
+    unpriced: int
+    profit: Profit | None
+    """The sales, costs and profit of the sold copies; null: no cost is known"""
+
+
+class SalesSummary(msgspec.Struct):
+    """`periods` is empty by game, and `games` by period. `gaps` names the months with orders and
+    without a report, like 2026-07.
+    """
+
+    by: SummaryBy
+    """day, week, month or game"""
+    first: date
+    """The first day"""
+    last: date
+    """The last day"""
+    time_zone: str
+    periods: list[SalesPeriod]
+    games: list[SalesOfGame]
+    total: SalesPeriod | None
+    """All of it; null by game"""
+    fee_rate: str | None
+    """The share of the sales that the marketplace's fees take"""
+    gaps: list[str]
+    """The months with orders and without a report, as YYYY-MM"""
+
+
+class SoldCardShown(msgspec.Struct):
+    """`gross`, `estimated` and `unpriced` are those of SalesOfGame."""
+
+    card_id: int | None
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    pieces: int
+    gross: str | None
+    estimated: int
+    unpriced: int
+
+
+class UnsoldCardShown(msgspec.Struct):
+    """`days` have gone by since the card was first seen."""
+
+    card_id: int
+    product_name: str
+    set_name: str
+    condition: str | None
+    quantity: int
+    value: str
+    days: int
+    """Days since the card was first seen"""
+
+
+class SalesCards(msgspec.Struct):
+    best: list[SoldCardShown]
+    """The cards that sold for most"""
+    worst: list[UnsoldCardShown]
+    """The cards that do not sell"""
+
+
+def as_csv(summary: SalesSummary) -> bytes:
+    """Return the periods or the games as a CSV."""
+    kind = SalesOfGame if summary.by == "game" else SalesPeriod
+    rows = (_line(row) for row in summary.games or summary.periods)
+    return encoded([(*kind.__struct_fields__, "costed"), *rows])
+
+
+def _line(row: SalesPeriod | SalesOfGame) -> list[Any]:
+    own = msgspec.structs.astuple(row)[:-1]
+    one = row.profit
+    return [*own, None, 0] if one is None else [*own, one.profit, one.costed]
+
+
+def cards_as_csv(cards: SalesCards) -> bytes:
+    """Return both kinds of cards in one table, as a CSV."""
+    names = (
+        "sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days",
+        "estimated", "unpriced",
+    )  # fmt: skip
+    best = [
+        ("best", *card[:6], None, *card[6:]) for card in map(msgspec.structs.astuple, cards.best)
+    ]
+    worst = [("nothing", *msgspec.structs.astuple(card), None, None) for card in cards.worst]
+    return encoded([names, *best, *worst])

@@ -1,0 +1,292 @@
+"""Stores the marks of phones, and reports the outcome of each.
+
+A mark is stored once, by the id that its phone made, however often and in whatever order marks
+arrive. One transaction stores the marks and applies them: an order with all its copies in hand is
+pulled, and an order with a missing card waits for a review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.notify import notify
+from cardsync.platform.database.session import run
+from cardsync.platform.plurals import counted
+from cardsync.sales.orders import pull_sessions
+from cardsync.sales.pulling.progress import Mark, Outcome
+from cardsync.sales.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
+
+CLAIM_SECONDS: Final = 60
+
+_STORE = """
+INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
+       quantity, undoes, device, sequence, person, received_at)
+SELECT :seller, :session, m.id, :link, m.item_id, i.order_id, i.sku_id, m.kind, m.quantity,
+       m.undoes, m.device, m.sequence, m.person, :now
+  FROM unnest(CAST(:ids AS text[]), CAST(:items AS bigint[]), CAST(:kinds AS text[]),
+              CAST(:quantities AS int[]), CAST(:undoes AS text[]), CAST(:devices AS text[]),
+              CAST(:sequences AS bigint[]), CAST(:people AS text[]))
+       WITH ORDINALITY AS m(id, item_id, kind, quantity, undoes, device, sequence, person, turn)
+       LEFT JOIN pull_session_item i ON i.seller_id = :seller AND i.session_id = :session
+                                    AND i.item_id = m.item_id
+ ORDER BY m.turn ON CONFLICT DO NOTHING RETURNING id
+"""
+# An undo may have come before its mark: both ways round the mark is taken back.
+_TAKE_BACK = """
+UPDATE pull_mark SET undone = true
+ WHERE seller_id = :seller AND session_id = :session AND kind <> 'undo' AND NOT undone
+   AND id IN (SELECT undoes FROM pull_mark
+               WHERE seller_id = :seller AND session_id = :session AND kind = 'undo')
+"""
+
+
+async def record(
+    session: AsyncSession,
+    caller: Caller,
+    link: PhoneLink,
+    marks: Sequence[tuple[Mark, int]],
+    now: datetime,
+) -> Queue:
+    """Store the marks, each with its number in its device's sequence, and return the queue after
+    them. Raises PullLinkEnded, InvalidPayload.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    await _link_is_open(session, seller_id, link)
+    await _take_only_its_game(session, seller_id, link, marks)
+    new = await _store(session, seller_id, link, marks, now)
+    if new:
+        await _leave_room(session, seller_id, link)
+    queue = await read_queue(session, caller, link.session_id, now)
+    if new:
+        await session.execute(text(_TAKE_BACK), {"seller": seller_id, "session": link.session_id})
+        await _release(session, seller_id, link, [m for m, _ in marks if m.id in new])
+        await _carry_on(session, caller, link, queue, [m for m, _ in marks if m.id in new], now)
+        cards = counted(len(new), "card", "cards")
+        games = "all games" if link.product_line is None else link.product_line or "other"
+        action_summary = f"phone: {cards} marked ({games}, pull {link.session_id})"
+        note(session, caller, "pull_queue.marked", action_summary, now, after={"marks": len(new)})
+        await notify(session, pull_sessions.PULLS, f"{seller_id}:{link.session_id}")
+    return queue
+
+
+async def _link_is_open(session: AsyncSession, seller_id: int, link: PhoneLink) -> None:
+    """The link may have ended while the request waited for its turn. Raises PullLinkEnded."""
+    is_open = await session.scalar(
+        text("""
+            SELECT count(*) FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
+                                                                AND s.id = l.session_id
+             WHERE l.seller_id = :seller AND s.seller_id = :seller AND l.id = :link
+               AND l.revoked_at IS NULL AND s.state = 'open'
+        """),
+        {"seller": seller_id, "link": link.id},
+    )
+    if not is_open:
+        raise errors.PullLinkEnded
+
+
+async def _take_only_its_game(
+    session: AsyncSession,
+    seller_id: int,
+    link: PhoneLink,
+    marks: Sequence[tuple[Mark, int]],
+) -> None:
+    """Refuse marks on another game's cards. A card that left the session is not another game's.
+
+    Raises InvalidPayload.
+    """
+    named = {
+        "seller": seller_id,
+        "session": link.session_id,
+        "line": link.product_line,
+        "items": [mark.item_id for mark, _ in marks],
+    }
+    other: int | None = await session.scalar(
+        text(f"""
+            SELECT min(item_id) FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session
+               AND item_id = ANY(CAST(:items AS bigint[])) AND NOT {OF_LINK}
+        """),
+        named,
+    )
+    if other is not None:
+        raise errors.InvalidPayload(f"item_id: card {other} is not of this link's game")
+
+
+async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) -> None:
+    """Refuse marks beyond the link's share and beyond the session's; those of revoked links and of
+    the desk count in neither. Raises InvalidPayload.
+    """
+    named = {
+        "seller": seller_id,
+        "session": link.session_id,
+        "link": link.id,
+        "line": link.product_line,
+    }
+    counted = await session.execute(
+        text("""
+            SELECT count(*) FILTER (WHERE m.link_id = :link) AS mine, count(*) AS together
+              FROM pull_mark m JOIN pull_link l ON l.seller_id = m.seller_id AND l.id = m.link_id
+             WHERE m.seller_id = :seller AND l.seller_id = :seller AND m.session_id = :session
+               AND l.revoked_at IS NULL
+        """),
+        named,
+    )
+    mine, together = counted.one()
+    copies = await session.scalar(
+        text(f"""
+            SELECT coalesce(sum(coalesce(quantity, 1)), 0) FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session AND {OF_LINK}
+        """),
+        named,
+    )
+    share = limits.PULL_LINK_MARKS + limits.PULL_LINK_MARKS_A_COPY * int(copies)
+    if mine > min(share, limits.PULL_LINK_MARKS_MOST):
+        raise errors.InvalidPayload(
+            "marks: this link has sent more than its cards need; the desk can revoke it and print"
+            " another"
+        )
+    if together > limits.PULL_MARKS:
+        raise errors.InvalidPayload(
+            f"marks: a pull session can have at most {limits.PULL_MARKS} marks; end it and open another"
+        )
+
+
+async def _store(
+    session: AsyncSession,
+    seller_id: int,
+    link: PhoneLink,
+    marks: Sequence[tuple[Mark, int]],
+    now: datetime,
+) -> set[str]:
+    """Return the ids of the marks that were not known."""
+    rows = await session.scalars(
+        text(_STORE),
+        {
+            "seller": seller_id,
+            "session": link.session_id,
+            "link": link.id,
+            "now": now,
+            "ids": [mark.id for mark, _ in marks],
+            "items": [mark.item_id for mark, _ in marks],
+            "kinds": [mark.kind for mark, _ in marks],
+            "quantities": [mark.quantity for mark, _ in marks],
+            "undoes": [mark.undoes for mark, _ in marks],
+            "devices": [mark.device for mark, _ in marks],
+            "sequences": [sequence for _, sequence in marks],
+            "people": [mark.person for mark, _ in marks],
+        },
+    )
+    return set(rows)
+
+
+async def _release(
+    session: AsyncSession, seller_id: int, link: PhoneLink, marks: Sequence[Mark]
+) -> None:
+    await session.execute(
+        text("""
+            DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
+               AND item_id = ANY(CAST(:items AS bigint[]))
+        """),
+        {
+            "seller": seller_id,
+            "session": link.session_id,
+            "items": [mark.item_id for mark in marks],
+        },
+    )
+
+
+async def _carry_on(
+    session: AsyncSession,
+    caller: Caller,
+    link: PhoneLink,
+    queue: Queue,
+    marks: Sequence[Mark],
+    now: datetime,
+) -> None:
+    """Mark the orders of these marks as pulled or as missing a card, and take that back where an
+    undo took back the marks behind it.
+    """
+    touched = {mark.item_id for mark in marks}
+    undone = {mark.item_id for mark in marks if mark.kind == "undo"}
+    undone |= {mark.item_id for mark in marks if queue.progress.outcomes[mark.id] == "undone"}
+    for order_id in sorted({e.order_id for e in queue.entries if e.item_id in touched}):
+        entries = [entry for entry in queue.entries if entry.order_id == order_id]
+        missing = [e for e in entries if e.line.state == "missing" and e.settled is None]
+        some_undone = any(entry.item_id in undone for entry in entries)
+        if all(entry.done for entry in entries):
+            await pull_sessions.mark_pulled(session, caller, link.session_id, order_id, now)
+        elif some_undone:
+            await pull_sessions.keep_unpulled(session, caller, link.session_id, order_id, now)
+        said = {mark.item_id: mark for mark in reversed(marks) if mark.kind == "missing"}
+        lost = [
+            pull_sessions.Lost(entry.item_id, mark.person, mark.reason)
+            if (mark := said.get(entry.item_id))
+            else pull_sessions.Lost(entry.item_id, "", "not_there")
+            for entry in missing
+        ]
+        await pull_sessions.keep_missing(session, caller, link.session_id, order_id, lost, now)
+
+
+_IN_QUEUE: Final = f"""
+    SELECT count(*) FROM pull_session_item
+     WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK}
+"""
+# A phone shows one card: what it showed before is free again.
+_FREE: Final = """
+    DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
+       AND device = :device AND item_id <> :item
+"""
+_CLAIM: Final = """
+    INSERT INTO pull_claim AS c (seller_id, session_id, item_id, device, until)
+    VALUES (:seller, :session, :item, :device, :until)
+    ON CONFLICT (seller_id, session_id, item_id)
+       DO UPDATE SET device = excluded.device, until = excluded.until
+     WHERE c.device = excluded.device OR c.until <= :now
+"""
+
+
+async def claim(
+    session: AsyncSession,
+    caller: Caller,
+    link: PhoneLink,
+    item_id: int,
+    device: str,
+    now: datetime,
+) -> bool:
+    """Claim a card for the phone that shows it; return False while another phone has it.
+
+    Raises PullLinkEnded, NotFound.
+    """
+    named = {
+        "seller": caller.seller_id,
+        "session": link.session_id,
+        "item": item_id,
+        "line": link.product_line,
+        "device": device,
+        "now": now,
+        "until": now + timedelta(seconds=CLAIM_SECONDS),
+    }
+    await _link_is_open(session, caller.seller_id, link)
+    if not await session.scalar(text(_IN_QUEUE), named):
+        raise errors.NotFound(f"card {item_id} is no longer in this queue")
+    freed = await run(session, _FREE, named)
+    taken = await run(session, _CLAIM, named)
+    if taken or freed:
+        await notify(session, pull_sessions.PULLS, f"{caller.seller_id}:{link.session_id}")
+    return taken > 0
+
+
+def outcome_of(queue: Queue, mark_id: str) -> tuple[Outcome, int]:
+    """Return what became of a mark, and how many copies of it are to be put back."""
+    progress = queue.progress
+    return progress.outcomes.get(mark_id, "gone"), progress.surplus.get(mark_id, 0)

@@ -1,0 +1,340 @@
+"""Settles the cards that were not found in a pull. A missing card stays work, whether its
+pull is open or has ended, until one of four ways out is chosen.
+
+Another copy, or the card itself, is then in hand; a refund, or a message to the buyer, lets the
+order go without it. An order with nothing else to pull is pulled by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.notify import notify
+from cardsync.platform.database.session import run
+from cardsync.platform.money import read_amount, usd
+from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.sales.orders.pull_models import MissingOutcome
+from cardsync.sales.orders.pull_sessions import PULLS
+from cardsync.sales.orders.pullable import UNSETTLED
+from cardsync.sales.pulling.queue import Entry, read_queue
+from cardsync.sales.pulling.shown import MissingCard, OtherCopy
+from cardsync.stock.cards.visible import VISIBLE
+
+KIND: Final = "order.missing_settled"
+# With these the copies are in hand.
+IN_HAND: Final = ("found", "other_copy")
+_WORDS: Final[Mapping[MissingOutcome, str]] = {
+    "found": "found after all",
+    "other_copy": "replaced by another copy",
+    "refund": "refunded",
+    "message": "waiting for the buyer's answer",
+}
+_LIST: Final = f"""
+    SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
+           i.product_name, i.product_line, i.set_name, i.condition, coalesce(i.quantity, 1),
+           i.missing_at, i.missing_by, i.missing_reason, item.unit_price, orders.total_amt, card.id, card.box,
+           card.slot
+      FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
+      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+      LEFT JOIN order_item item ON item.seller_id = :seller AND item.id = i.item_id
+      LEFT JOIN LATERAL (
+           SELECT c.id, {BOX} AS box, l.slot
+             FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+                  {NAMED}
+            WHERE c.seller_id = :seller AND {VISIBLE}
+              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+            ORDER BY c.gone, c.id, {WAY}, l.slot LIMIT 1) card ON true
+     WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled'
+       AND orders.shipped_marked_at IS NULL
+       AND (CAST(:orders AS bigint[]) IS NULL OR i.order_id = ANY (:orders))
+       AND (CAST(:session AS bigint) IS NULL OR i.session_id = :session)
+     ORDER BY i.missing_at, i.order_id, i.item_id LIMIT :most
+"""
+# Other copies of the same card: first on its own further places, then in another condition or
+# printing, the dearest first, because a buyer is not to get a worse one.
+_COPIES: Final = f"""
+    SELECT missing.id, c.id, c.condition_label, c.price, c.quantity, {BOX}, l.slot
+      FROM card missing
+      JOIN card c ON c.seller_id = :seller AND {VISIBLE} AND NOT c.gone AND c.quantity > 0
+                 AND (c.id = missing.id OR c.product_name = missing.product_name
+                      AND c.set_name = missing.set_name AND c.number = missing.number
+                      AND c.product_line = missing.product_line)
+      LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+      {NAMED}
+     WHERE missing.seller_id = :seller AND missing.id = ANY (CAST(:cards AS bigint[]))
+     ORDER BY missing.id, c.id <> missing.id, c.price DESC NULLS LAST, c.id, {WAY}, l.slot
+"""
+MOST: Final = 200
+
+
+def refund_of(given: Any) -> Decimal | None:
+    """Read the amount of a refund. Pure. Raises InvalidPayload."""
+    if given in (None, ""):
+        return None
+    try:
+        amount = read_amount(given)
+    except ValueError as problem:
+        raise errors.InvalidPayload(f"refund_amt: {problem}") from None
+    if amount <= 0:
+        raise errors.InvalidPayload("refund_amt: must be more than 0")
+    return amount
+
+
+class _Settled(NamedTuple):
+    session_id: int
+    product_name: str | None
+    order_number: str
+
+
+async def missing_cards(
+    session: AsyncSession,
+    caller: Caller,
+    *,
+    order_ids: Sequence[int] | None = None,
+    session_id: int | None = None,
+) -> list[MissingCard]:
+    """Return the cards that were not found and about which nobody has decided, the oldest first: of
+    some orders, of a session, or of all.
+    """
+    named: dict[str, Any] = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "orders": None if order_ids is None else list(order_ids),
+        "session": session_id,
+        "most": MOST,
+    }
+    rows = (await session.execute(text(_LIST), named)).all()
+    cards = [row[-3] for row in rows if row[-3] is not None]
+    copies: dict[int, list[OtherCopy]] = {}
+    if cards:
+        named |= {"cards": cards}
+        for missing, card_id, label, price, quantity, box, slot in await session.execute(
+            text(_COPIES), named
+        ):
+            place = None if box is None else Place(box, slot).code
+            copy = OtherCopy(card_id, label or "", usd(price), quantity, place, missing == card_id)
+            copies.setdefault(missing, []).append(copy)
+    return [_shown(caller, row, copies) for row in rows]
+
+
+def _shown(
+    caller: Caller, row: Sequence[Any], copies: Mapping[int, list[OtherCopy]]
+) -> MissingCard:
+    order_id, item_id, session_id, number, buyer, *of_card, card_id, box, slot = row
+    name, line, set_name, condition, quantity, at, by, reason, price, total = of_card
+    place = None if box is None else Place(box, slot).code
+    others = [
+        copy for copy in copies.get(card_id, []) if not copy.same or copy.location_code != place
+    ]
+    return MissingCard(
+        order_id,
+        item_id,
+        session_id,
+        number,
+        caller.buyer(buyer),
+        name,
+        line,
+        set_name,
+        condition,
+        quantity,
+        rfc3339(at),
+        by or "",
+        reason or "not_there",
+        usd(price),
+        usd(total),
+        card_id,
+        place,
+        others,
+    )
+
+
+_SETTLE: Final = f"""
+    UPDATE pull_session_item i
+       SET missing_outcome = :outcome, missing_refund = :refund, missing_copy = :copy,
+           missing_note = :note, settled_at = :now
+      FROM pull_session s, orders
+     WHERE i.seller_id = :seller AND i.order_id = :order AND i.item_id = :item AND {UNSETTLED}
+       AND s.seller_id = :seller AND s.id = i.session_id AND s.state <> 'cancelled'
+       AND orders.seller_id = :seller AND orders.id = i.order_id
+    RETURNING i.session_id, i.product_name, orders.order_number
+"""
+_DECIDED: Final = """
+    SELECT missing_outcome FROM pull_session_item
+     WHERE seller_id = :seller AND order_id = :order AND item_id = :item
+       AND missing_outcome IS NOT NULL ORDER BY settled_at DESC LIMIT 1
+"""
+_TAKE: Final = """
+    INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
+           quantity, undoes, device, sequence, person, received_at)
+    SELECT :seller, i.session_id, :mark, 0, i.item_id, i.order_id, i.sku_id, 'pulled', :left, '',
+           'desk', 0, 'Desk', :now
+      FROM (SELECT session_id, item_id, order_id, sku_id FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session AND item_id = :item OFFSET 0) i
+"""
+_PULL: Final = """
+    UPDATE pull_session_order p SET pulled_at = :now
+     WHERE p.seller_id = :seller AND p.session_id = :session AND p.order_id = :order
+       AND p.pulled_at IS NULL
+"""
+_NOT_MISSING: Final = f"""
+    UPDATE pull_session_order p SET missing_at = NULL
+     WHERE p.seller_id = :seller AND p.session_id = :session AND p.order_id = :order
+       AND NOT EXISTS (SELECT FROM pull_session_item i
+                        WHERE i.seller_id = :seller AND i.session_id = :session
+                          AND i.order_id = :order AND {UNSETTLED})
+"""
+
+
+class WayOut(NamedTuple):
+    """A choice about a missing card: `refund` is what the buyer gets back at the marketplace, and
+    `card_id` and `location_code` name the copy that goes in its place.
+    """
+
+    outcome: MissingOutcome
+    refund: Decimal | None = None
+    card_id: int | None = None
+    location_code: str | None = None
+    note: str = ""
+
+
+async def settle(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    item_id: int,
+    way: WayOut,
+    now: datetime,
+) -> list[MissingCard]:
+    """Say what is done about a missing card, and return what the order still misses. A repeated
+    call changes nothing.
+
+    Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    outcome, refund = way.outcome, way.refund
+    named: dict[str, Any] = {
+        "seller": caller.seller_id,
+        "order": order_id,
+        "item": item_id,
+        "outcome": outcome,
+        "refund": refund if outcome == "refund" else None,
+        "copy": await _copy(session, caller, order_id, item_id, way),
+        "note": way.note.strip() or None,
+        "now": now,
+    }
+    if refund is not None and outcome != "refund":
+        raise errors.InvalidPayload("refund_amt: belongs to the outcome refund alone")
+    row = (await session.execute(text(_SETTLE), named)).first()
+    if row is None:
+        decided = await session.scalar(text(_DECIDED), named)
+        if decided is None:
+            raise errors.NotFound(f"no card {item_id} of order {order_id} is missing")
+        if decided != outcome:
+            raise errors.MissingSettled
+        return await missing_cards(session, caller, order_ids=[order_id])
+    settled = _Settled(*row)
+    named |= {"session": settled.session_id, "mark": f"settled-{round(now.timestamp() * 1e6)}"}
+    named["mark"] += f"-{item_id}"
+    if outcome in IN_HAND:
+        entries = await _entries(session, caller, settled.session_id, order_id, now)
+        left = next((e.line.wanted - e.line.pulled for e in entries if e.item_id == item_id), 0)
+        if left > 0:
+            await run(session, _TAKE, named | {"left": left})
+    entries = await _entries(session, caller, settled.session_id, order_id, now)
+    pulled = 0
+    if entries and all(entry.done for entry in entries):
+        pulled = await run(session, _PULL, named)
+    await run(session, _NOT_MISSING, named)
+    await notify(session, PULLS, f"{caller.seller_id}:{settled.session_id}")
+    name = settled.product_name or "a card"
+    note(
+        session,
+        caller,
+        KIND,
+        f"{name} of order {settled.order_number} {_WORDS[outcome]}"
+        + (f": {named['copy']}" if named["copy"] else ""),
+        now,
+        after={"outcome": outcome} | ({"refund_amt": str(refund)} if refund is not None else {}),
+        undo={
+            "kind": KIND,
+            "order": order_id,
+            "item": item_id,
+            "session": settled.session_id,
+            "outcome": outcome,
+            "mark": named["mark"],
+            "pulled": pulled > 0,
+        },
+    )
+    return await missing_cards(session, caller, order_ids=[order_id])
+
+
+async def _copy(
+    session: AsyncSession, caller: Caller, order_id: int, item_id: int, way: WayOut
+) -> str | None:
+    """Return the named copy in words: its condition, and where it lies. Raises InvalidPayload."""
+    if way.card_id is None:
+        return None
+    if way.outcome != "other_copy":
+        raise errors.InvalidPayload("card_id: belongs to the outcome other_copy alone")
+    # A repeated call finds no missing card, and has nothing to choose from.
+    for card in await missing_cards(session, caller, order_ids=[order_id]):
+        for copy in card.other_copies if card.item_id == item_id else ():
+            if (copy.card_id, copy.location_code) == (way.card_id, way.location_code):
+                return ", ".join(filter(None, [copy.condition_label, copy.location_code]))
+        if card.item_id == item_id:
+            raise errors.InvalidPayload("card_id: names none of the card's other copies there")
+    return None
+
+
+async def _entries(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> list[Entry]:
+    queue = await read_queue(session, caller, session_id, now)
+    return [entry for entry in queue.entries if entry.order_id == order_id]
+
+
+_UNSETTLE: Final = """
+    UPDATE pull_session_item
+       SET missing_outcome = NULL, missing_refund = NULL, missing_copy = NULL,
+           missing_note = NULL, settled_at = NULL
+     WHERE seller_id = :seller AND session_id = :session AND order_id = :order
+       AND item_id = :item AND missing_outcome = :outcome
+    RETURNING missing_at
+"""
+_UNTAKE: Final = """
+    UPDATE pull_mark SET undone = true
+     WHERE seller_id = :seller AND session_id = :session AND id = :mark
+"""
+_UNPULL: Final = """
+    UPDATE pull_session_order
+       SET pulled_at = CASE WHEN :pulled THEN NULL ELSE pulled_at END,
+           missing_at = coalesce(missing_at, :at)
+     WHERE seller_id = :seller AND session_id = :session AND order_id = :order
+"""
+
+
+async def unsettle(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Make a settled card missing again. Raises ChangedSince where it was decided again."""
+    await one_at_a_time(session, caller.seller_id)
+    named = {name: undo[name] for name in ("order", "item", "session", "outcome", "mark", "pulled")}
+    named["seller"] = caller.seller_id
+    at = await session.scalar(text(_UNSETTLE), named)
+    if at is None:
+        raise errors.ChangedSince(f"card {undo['item']} of order {undo['order']} was decided again")
+    await run(session, _UNTAKE, named)
+    await run(session, _UNPULL, named | {"at": at})
+    await notify(session, PULLS, f"{caller.seller_id}:{undo['session']}")

@@ -1,0 +1,100 @@
+"""The tables of pulling: the links of phones, their marks, and the cards that they show."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, Base, Moment
+
+
+class PullLink(Base):
+    """A link opens the queue of one product line in one session, or that of all; only the hash of
+    its secret is stored.
+    """
+
+    __tablename__ = "pull_link"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "session_id"],
+            ["pull_session.seller_id", "pull_session.id"],
+        ),
+        Index("ix_pull_link_session", "seller_id", "session_id"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    session_id: Mapped[int] = mapped_column(BigInteger)
+    # Null opens all lines; the empty text is the line of items that name none.
+    product_line: Mapped[str | None] = mapped_column(Text)
+    secret_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    made_by: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class PullMark(Base):
+    """A mark as a phone sent it; `received` is the order in which marks arrived.
+
+    The item may have left the session since, so the mark refers to the session alone.
+    """
+
+    __tablename__ = "pull_mark"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "session_id"],
+            ["pull_session.seller_id", "pull_session.id"],
+        ),
+        Index("uq_pull_mark_received", "seller_id", "session_id", "received", unique=True),
+        Index(
+            "ix_pull_mark_missing",
+            "seller_id",
+            "sku_id",
+            postgresql_where=text("kind = 'missing' AND NOT undone"),
+        ),
+        CheckConstraint("kind IN ('pulled', 'defer', 'missing', 'undo')", name="kind"),
+        CheckConstraint("quantity >= 1", name="quantity"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    received: Mapped[int] = mapped_column(BigInteger, Identity(always=True))
+    link_id: Mapped[int] = mapped_column(BigInteger)
+    item_id: Mapped[int] = mapped_column(BigInteger)
+    order_id: Mapped[int | None] = mapped_column(BigInteger)
+    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    kind: Mapped[str] = mapped_column(Text)
+    quantity: Mapped[int]
+    undoes: Mapped[str] = mapped_column(Text)
+    device: Mapped[str] = mapped_column(Text)
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    person: Mapped[str] = mapped_column(Text)
+    undone: Mapped[bool] = mapped_column(server_default=FALSE)
+    received_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class PullClaim(Base):
+    """A phone shows a line, and the others leave it alone until then."""
+
+    __tablename__ = "pull_claim"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "session_id"],
+            ["pull_session.seller_id", "pull_session.id"],
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    device: Mapped[str] = mapped_column(Text)
+    until: Mapped[datetime] = mapped_column(Moment)

@@ -1,0 +1,214 @@
+"""Reads the queue of an open session: the lines to pull in shelf order, each with its place, its
+card and its state, and without the buyer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.shelf_place import Place
+from cardsync.sales.orders.pull_changes import CHANGED
+from cardsync.sales.orders.pull_models import MissingOutcome
+from cardsync.sales.orders.pullable import NEEDS_REVIEW
+from cardsync.sales.pulling.progress import Line, Mark, Progress, fold
+from cardsync.stock.shelving.places import places_of_items
+
+LINES = f"""
+SELECT i.item_id, i.order_id, orders.order_number, coalesce(i.product_line, '') AS product_line,
+       coalesce(i.product_name, '') AS name, coalesce(i.set_name, '') AS set_name,
+       coalesce(i.condition, '') AS condition, coalesce(i.rarity, '') AS rarity,
+       coalesce(i.quantity, 1) AS wanted, i.sku_id, coalesce(i.main_photo_url, '') AS photo_url,
+       coalesce(c.number, '') AS number, coalesce(c.printing, '') AS printing,
+       {NEEDS_REVIEW} AS stopped, {CHANGED} AS changed, p.shipping_type,
+       i.missing_outcome AS settled
+  FROM pull_session_item i
+  JOIN pull_session_order p ON p.seller_id = i.seller_id AND p.session_id = i.session_id
+                           AND p.order_id = i.order_id
+  JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+  LEFT JOIN LATERAL (
+       SELECT c.number, c.printing FROM card c
+        WHERE c.seller_id = :seller
+          AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+        ORDER BY c.id LIMIT 1) c ON true
+ WHERE i.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller
+   AND i.session_id = :session
+"""
+MARKS = """
+SELECT id, kind, item_id, device, person, quantity, undoes FROM pull_mark
+ WHERE seller_id = :seller AND session_id = :session ORDER BY received
+"""
+CLAIMS = """
+SELECT item_id, device FROM pull_claim
+ WHERE seller_id = :seller AND session_id = :session AND until > :now
+"""
+
+
+# The items of a link's queue.
+OF_LINK = "(CAST(:line AS text) IS NULL OR coalesce(product_line, '') = :line)"
+_SKU = f"""
+SELECT sku_id FROM pull_session_item
+ WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK} LIMIT 1
+"""
+
+
+class PhoneLink(msgspec.Struct, frozen=True):
+    """A link as a phone uses it: it opens the queue of one product line, or of all."""
+
+    id: int
+    session_id: int
+    product_line: str | None
+
+
+@dataclass
+class Entry:
+    """A line of an order in the queue. `last_mark` is the newest mark on it that still counts;
+    `settled` says what was decided about a card that was not found.
+    """
+
+    item_id: int
+    order_id: int
+    order_number: str
+    product_line: str
+    name: str
+    set_name: str
+    condition: str
+    rarity: str
+    wanted: int
+    sku_id: int | None
+    photo_url: str
+    number: str
+    printing: str
+    stopped: bool
+    changed: list[str]
+    shipping_type: str
+    settled: MissingOutcome | None
+    place: Place | None
+    line: Line
+    claimed_by: str = ""
+    last_mark: str = ""
+
+    @property
+    def open(self) -> bool:
+        return self.line.state in ("waiting", "deferred") and self.settled is None
+
+    @property
+    def done(self) -> bool:
+        """Return whether nothing is left to do for the line: its copies are in hand, or the buyer
+        does without them.
+        """
+        return self.line.state == "pulled" or self.settled in ("refund", "message")
+
+
+@dataclass
+class Queue:
+    entries: list[Entry]
+    progress: Progress
+    marks: list[Mark] = field(default_factory=list)
+
+    def of_line(self, product_line: str | None) -> list[Entry]:
+        """Return the entries of a product line, or all."""
+        every = product_line is None
+        return [one for one in self.entries if every or one.product_line == product_line]
+
+    def by_person(self, product_line: str | None) -> dict[str, int]:
+        """Return how many copies each person has pulled of a product line."""
+        here = {entry.item_id for entry in self.of_line(product_line)}
+        wanted = {id: line.wanted for id, line in self.progress.lines.items() if id in here}
+        marks = [mark for mark in self.marks if mark.item_id in here or mark.kind == "undo"]
+        stopped = [id for id in here if self.progress.lines[id].stopped]
+        return fold(wanted, stopped, marks).by_person
+
+
+async def read_queue(
+    session: AsyncSession, caller: Caller, session_id: int, now: datetime
+) -> Queue:
+    """Return every line of the session, in the order in which a phone shows them."""
+    seller_id = caller.seller_id
+    named = {"seller": seller_id, "session": session_id, "now": now}
+    rows = (await session.execute(text(LINES), named)).mappings().all()
+    marks = [Mark(**row) for row in (await session.execute(text(MARKS), named)).mappings()]
+    claims = {row.item_id: row.device for row in await session.execute(text(CLAIMS), named)}
+    places = await places_of_items(session, seller_id, session_id)
+    progress = fold(
+        {row["item_id"]: row["wanted"] for row in rows},
+        [row["item_id"] for row in rows if row["stopped"]],
+        marks,
+    )
+    last = _last_marks(marks, progress)
+    entries = [_entry(row, progress, places, claims, last) for row in rows]
+    return Queue(sorted(entries, key=in_shelf_order), progress, marks)
+
+
+def _entry(
+    row: Any,
+    progress: Progress,
+    places: dict[int, Place],
+    claims: dict[int, str],
+    last: dict[int, str],
+) -> Entry:
+    item = row["item_id"]
+    return Entry(
+        **row,
+        place=places.get(item),
+        line=progress.lines[item],
+        claimed_by=claims.get(item, ""),
+        last_mark=last.get(item, ""),
+    )
+
+
+def _last_marks(marks: Iterable[Mark], progress: Progress) -> dict[int, str]:
+    counts = ("counted", "surplus")
+    return {
+        mark.item_id: mark.id
+        for mark in marks
+        if mark.kind != "undo" and progress.outcomes.get(mark.id) in counts
+    }
+
+
+def in_shelf_order(entry: Entry) -> tuple[object, ...]:
+    """Place, then set, number and name; cards without a place come last, deferred ones behind all
+    others in the order in which they were deferred.
+    """
+    deferred = entry.line.deferred if entry.line.state == "deferred" else 0
+    place = entry.place
+    return (
+        deferred,
+        place is None,
+        place.way if place else ("", 0),
+        entry.set_name.casefold(),
+        _number(entry.number),
+        entry.name.casefold(),
+        entry.order_id,
+        entry.item_id,
+    )
+
+
+def _number(number: str) -> tuple[int, str]:
+    """Return a collector's number so that 9 comes before 10."""
+    digits = "".join(sign for sign in number.partition("/")[0] if sign in "0123456789")
+    return (int(digits) if digits else 0, number)
+
+
+async def sku_of(session: AsyncSession, caller: Caller, link: PhoneLink, item_id: int) -> int:
+    """Return the SKU of a line that the link opens; 0, which no card has, where it names none.
+    Raises NotFound.
+    """
+    values = {
+        "seller": caller.seller_id,
+        "session": link.session_id,
+        "line": link.product_line,
+        "item": item_id,
+    }
+    found = (await session.execute(text(_SKU), values)).one_or_none()
+    if found is None:
+        raise errors.NotFound("there is no such card in this pull")
+    return found.sku_id or 0

@@ -1,0 +1,200 @@
+"""The JSON structs of queues and links, and the functions that fill them from rows. None has a
+buyer's name or address. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from cardsync.platform.described import Like
+from cardsync.sales.orders.pull_models import MissingReason
+from cardsync.sales.pulling.progress import Outcome, State
+from cardsync.sales.pulling.queue import Entry, PhoneLink, Queue
+
+
+class PullLine(msgspec.Struct):
+    """A line of the queue. `surplus` copies are in hand beyond those that are wanted, and are to be
+    put back; `changed` names what an upload changed of the order since the pull was opened;
+    `claimed`: another phone shows it.
+    """
+
+    item_id: int
+    order_id: int
+    order_number: str
+    name: str
+    set_name: str
+    number: str
+    printing: str
+    condition: str
+    rarity: str
+    photo_url: str
+    shipping_type: str
+    place: str | None
+    wanted: int
+    pulled: int
+    surplus: int
+    state: State
+    changed: list[str]
+    claimed: bool
+    last_mark: str
+
+
+class OtherCopy(msgspec.Struct):
+    """Another copy of a missing card; `same` says that it is the same listing on another place."""
+
+    card_id: int
+    """The id of the inventory row"""
+    condition_label: str
+    price: str | None
+    """The price that the card asks now, in USD; null: none"""
+    quantity: int
+    """The copies in stock"""
+    location_code: str | None
+    same: bool
+    """It is the same listing, at another place"""
+
+
+class MissingCard(msgspec.Struct):
+    """A card that was not found in a pull, and about which nobody has decided. `unit_price` and
+    `total_amt` are the item's and the order's, null where they are unknown; `location_code` is
+    where the card should be.
+    """
+
+    order_id: int
+    item_id: int
+    session_id: int
+    order_number: str
+    buyer_name: str | None
+    product_name: str | None
+    product_line: str | None
+    set_name: str | None
+    condition: str | None
+    quantity: int
+    missing_at: str
+    """The time at which it was not found"""
+    missing_by: str
+    """The person who looked for it; empty: unnamed"""
+    reason: Annotated[str, Like(MissingReason)]
+    """not_there: its place is empty; damaged; other_card: another card is at its place"""
+    unit_price: str | None
+    """The price that the buyer paid for a copy, in USD"""
+    total_amt: str | None
+    card_id: int | None
+    """The id of the inventory row; null: no card of the shop is this item"""
+    location_code: str | None
+    other_copies: list[OtherCopy]
+    """Copies that can go in its place, the same listing first"""
+
+
+class MissingCards(msgspec.Struct):
+    cards: list[MissingCard]
+    """The missing cards, the oldest first"""
+
+
+class PullProgress(msgspec.Struct):
+    """The copies of one game: `by_person` has an empty text for a phone without a name."""
+
+    wanted: int
+    pulled: int
+    missing: int
+    by_person: dict[str, int]
+
+
+class PullQueue(msgspec.Struct):
+    session_id: int
+    product_line: str | None
+    progress: PullProgress
+    lines: list[PullLine]
+
+
+class MarkOutcome(msgspec.Struct):
+    """`put_back` copies of this mark are not wanted."""
+
+    id: str
+    outcome: Outcome
+    put_back: int
+
+
+class PullMarks(PullQueue, kw_only=True):
+    outcomes: list[MarkOutcome]
+
+
+class PullLinkShown(msgspec.Struct):
+    id: int
+    session_id: int
+    product_line: str | None
+    """The game; null: all games"""
+    made_by: str
+    """The member who made it"""
+    created_at: str
+    revoked_at: str | None
+    ended: bool
+    """It no longer works"""
+
+
+class PullLinks(msgspec.Struct):
+    links: list[PullLinkShown]
+
+
+class PullLinkMade(msgspec.Struct):
+    """`url` opens the queue on a phone; that of one game is shown this one time."""
+
+    id: int
+    session_id: int
+    product_line: str | None
+    """The game; null: all games"""
+    url: str
+
+
+class PullLinksMade(msgspec.Struct):
+    links: list[PullLinkMade]
+
+
+def pull_queue(queue: Queue, link: PhoneLink, device: str) -> PullQueue:
+    return PullQueue(**_queue_json(queue, link, device))
+
+
+def pull_marks(
+    queue: Queue, link: PhoneLink, device: str, outcomes: list[MarkOutcome]
+) -> PullMarks:
+    return PullMarks(**_queue_json(queue, link, device), outcomes=outcomes)
+
+
+def _queue_json(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
+    line = link.product_line
+    entries = queue.of_line(line)
+    return {
+        "session_id": link.session_id,
+        "product_line": line,
+        "progress": progress_of(queue, line),
+        "lines": [pull_line(entry, device) for entry in entries],
+    }
+
+
+def progress_of(queue: Queue, product_line: str | None) -> PullProgress:
+    entries = queue.of_line(product_line)
+    return PullProgress(
+        wanted=sum(entry.line.wanted for entry in entries),
+        pulled=sum(entry.line.pulled for entry in entries),
+        missing=sum(entry.line.state == "missing" for entry in entries),
+        by_person=queue.by_person(product_line),
+    )
+
+
+def pull_line(entry: Entry, device: str) -> PullLine:
+    named = {
+        name: getattr(entry, name)
+        for name in PullLine.__struct_fields__
+        if name not in ("place", "wanted", "pulled", "surplus", "state", "claimed")
+    }
+    return PullLine(
+        **named,
+        place=entry.place and entry.place.code,
+        wanted=entry.line.wanted,
+        pulled=entry.line.pulled,
+        surplus=entry.line.surplus,
+        state=entry.line.state,
+        claimed=entry.claimed_by not in ("", device),
+    )

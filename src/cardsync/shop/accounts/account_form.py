@@ -1,0 +1,128 @@
+"""Saves the account's settings from a form: it sets only the fields that the reader changed, unless
+somebody else changed one of them meanwhile.
+
+A field that the reader left alone is never written, so that two tabs with the same form undo
+nothing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.platform import errors
+from cardsync.platform.money import dollars, to_units
+from cardsync.shop.accounts import account_settings, sellers
+from cardsync.shop.accounts.shown import line_switches
+
+LINE: Final = "line:"
+# `PATCH /api/account` sets the same fields.
+FIELDS: Final = (
+    "store_name", "time_zone", "ship_within_days", "tracking_threshold", "direct_program", "sync_mode",
+    "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
+    "planner_opt_in", "write_consent", "network_consent", "network_published",
+    "listing_url_template", "postage_steps", "staff_see_revenue", "loss_budget",
+    "costing", "letter_postage", "parcel_postage", "supplies",
+)  # fmt: skip
+
+_MONEY: Final = (
+    "tracking_threshold", "loss_budget", "letter_postage", "parcel_postage", "supplies",
+)  # fmt: skip
+
+
+class Conflict(NamedTuple):
+    """A field that was changed here and, meanwhile, elsewhere."""
+
+    name: str
+    current: str
+    wanted: str
+
+
+class ChangedMeanwhile(Exception):
+    """Nothing was written; `current` holds the current values of the fields."""
+
+    def __init__(self, conflicts: list[Conflict], current: Mapping[str, str]) -> None:
+        super().__init__("settings have changed in the meantime")
+        self.conflicts = conflicts
+        self.current = current
+
+
+class Unreadable(Exception):
+    """Nothing was written; `problems` says by field what it takes."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("settings could not be read")
+        self.problems = problems
+
+
+def as_texts(account: Account) -> dict[str, str]:
+    """Return the settings and the product lines as the form shows them. Pure."""
+    texts = {name: _text(getattr(account, name)) for name in FIELDS}
+    for name in _MONEY:
+        amount = getattr(account, name)
+        texts[name] = "" if amount is None else dollars(to_units(amount))
+    lines = line_switches(account)
+    return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+async def change_shown(
+    session: AsyncSession,
+    caller: Caller,
+    shown: Mapping[str, str],
+    wanted: Mapping[str, str],
+    now: datetime,
+) -> list[str]:
+    """Set the fields whose wanted text is another than the one shown, all or none; return their
+    names. Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
+    """
+    caller.must_be_owner()
+    current = as_texts(await sellers.locked_account(session, caller.seller_id))
+    touched = [
+        name for name, text in wanted.items() if name in current and text != shown.get(name, text)
+    ]
+    conflicts = [
+        Conflict(name, current[name], wanted[name])
+        for name in touched
+        if current[name] not in (shown[name], wanted[name])
+    ]
+    if conflicts:
+        raise ChangedMeanwhile(conflicts, current)
+    changed = [name for name in touched if current[name] != wanted[name]]
+    values, problems = _read({name: wanted[name] for name in changed})
+    if problems:
+        raise Unreadable(problems)
+    lines = {
+        name.removeprefix(LINE): wanted[name] == "true" for name in changed if name.startswith(LINE)
+    }
+    if changed:
+        try:
+            await account_settings.change(session, caller, values, lines, now)
+        except errors.InvalidPayload as e:
+            name, colon, what = str(e).partition(": ")
+            if colon and name in values:
+                raise Unreadable({name: what}) from e
+            raise
+    return changed
+
+
+def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    values, problems = dict[str, Any](), dict[str, str]()
+    for name, text in texts.items():
+        if name.startswith(LINE):
+            continue
+        try:
+            values[name] = sellers.SETTABLE[name](text)
+        except ValueError as e:
+            problems[name] = f"Must be {e}."
+    return values, problems

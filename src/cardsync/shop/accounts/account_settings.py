@@ -1,0 +1,149 @@
+"""Reads and changes the settings of an account, for its owner.
+
+A product line that is switched off keeps its cards: they are readable and blocked, no price file
+holds them, and rows of them are rejected. A run begins in the same transaction, which takes their
+targets away, or prices them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.agents.seller_state import state as sync_state
+from cardsync.catalog.product_lines import NAMES
+from cardsync.platform import errors, limits
+from cardsync.platform.money import dollars, to_units
+from cardsync.prices.runs import reprice
+from cardsync.shop.accounts import sellers
+
+# Undoing a change of the account puts its fields back (`shop/activity/undo_kinds.py`).
+KIND: Final = "account.settings"
+# `cardsync admin seller set` reads these fields from texts, by the same rules.
+_READ_AS_TEXT = (
+    "quiet_hours",
+    "time_zone",
+    "tracking_threshold",
+    "loss_budget",
+    "letter_postage",
+    "parcel_postage",
+    "supplies",
+    "listing_url_template",
+    "postage_steps",
+)
+
+
+async def account_of(session: AsyncSession, caller: Caller) -> Account:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    return await session.get_one(Account, caller.seller_id)
+
+
+async def change(
+    session: AsyncSession,
+    caller: Caller,
+    values: Mapping[str, Any],
+    lines: Mapping[str, bool],
+    now: datetime,
+) -> Account:
+    """Set fields of the account, and switch product lines. Raises OwnerRequired, InvalidPayload."""
+    caller.must_be_owner()
+    changes = {name: _read(name, value) for name, value in values.items()}
+    account = await sellers.locked_account(session, caller.seller_id)
+    enabled, disabled = switched(account.product_lines, account.disabled_lines, lines)
+    switches = set(enabled) != set(account.product_lines)
+    changes |= {"product_lines": enabled, "disabled_lines": disabled} if lines else {}
+    was = _plain(account, changes)
+    entry = await sellers.change_seller(session, caller.seller_id, changes, caller.actor)
+    if entry is not None:
+        became = _plain(account, changes)
+        those = [name for name in became if was[name] != became[name]]
+        entry.undo = {
+            "kind": KIND,
+            "was": {name: was[name] for name in those},
+            "became": {name: became[name] for name in those},
+        }
+    if switches:
+        await _price_anew(session, caller.seller_id, now)
+    statement = select(Account).where(Account.seller_id == caller.seller_id)
+    return (await session.scalars(statement.execution_options(populate_existing=True))).one()
+
+
+async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    state = await sync_state.locked(session, seller_id)
+    # The set that the export holds is another now; the run says which.
+    state.export_fingerprint = None
+    await reprice.begin(session, seller_id, "settings", now)
+
+
+def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
+    """The fields as JSON holds them; `_read` reads them again."""
+    values = {name: getattr(account, name) for name in names}
+    return {
+        name: dollars(to_units(value)) if isinstance(value, Decimal) else value
+        for name, value in values.items()
+    }
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring fields of the account back, as a change of them would. Raises SessionRequired, or
+    ChangedSince unless they stand as they became.
+    """
+    # A key or a token may not change the account, so it may not change it back either.
+    if caller.member_id is None:
+        raise errors.SessionRequired
+    account = await sellers.locked_account(session, caller.seller_id)
+    became, present = undo["became"], _plain(account, undo["became"])
+    changed = [name for name in became if present[name] != became[name]]
+    if changed:
+        raise errors.ChangedSince(f"the account's {', '.join(changed)} changed in the meantime")
+    lines = account.product_lines
+    values = {name: _read(name, value) for name, value in undo["was"].items()}
+    await sellers.change_seller(session, caller.seller_id, values, None)
+    if set(values.get("product_lines", lines)) != set(lines):
+        await _price_anew(session, caller.seller_id, now)
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "store_name" and value is not None:
+        if len(value.strip()) > limits.STORE_NAME_CHARACTERS:
+            raise errors.InvalidPayload(
+                f"store_name: has more than {limits.STORE_NAME_CHARACTERS} characters"
+            )
+        return value.strip() or None
+    if name not in _READ_AS_TEXT or value is None:
+        return value
+    try:
+        return sellers.SETTABLE[name](str(value))
+    except ValueError as e:
+        raise errors.InvalidPayload(f"{name}: must be {e}") from e
+
+
+def switched(
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    lines: Mapping[str, bool],
+) -> tuple[list[str], list[str]]:
+    """The lines that are on, the default still first, and those that are off. Pure.
+
+    Raises InvalidPayload for an unknown one.
+    """
+    for name in lines:
+        if name not in (*NAMES, *enabled, *disabled):
+            raise errors.InvalidPayload(f"product_lines: {name[:60]!r} is not a product line")
+    on = [name for name in enabled if lines.get(name, True)]
+    on += [name for name, wanted in lines.items() if wanted and name not in on]
+    off = [name for name in dict.fromkeys([*disabled, *lines]) if not lines.get(name, False)]
+    return on, off

@@ -1,0 +1,59 @@
+"""Makes the challenges that devices sign for passkeys, takes each out once, and drops the expired
+ones.
+
+A challenge is kept in the database for five minutes. One for a new passkey is valid for its member
+alone. Workers drop challenges, and need no more than this module of passkeys.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.member_models import PasskeyChallenge
+from cardsync.platform.database.session import Database
+
+IS_GOOD: Final = timedelta(minutes=5)
+_BYTES: Final = 32
+
+
+def made(session: AsyncSession, now: datetime, member_id: int | None) -> bytes:
+    challenge = secrets.token_bytes(_BYTES)
+    session.add(
+        PasskeyChallenge(
+            challenge=challenge,
+            member_id=member_id,
+            expires_at=now + IS_GOOD,
+        )
+    )
+    return challenge
+
+
+async def taken(
+    session: AsyncSession,
+    challenge: bytes,
+    member_id: int | None,
+    now: datetime,
+) -> bool:
+    """Take the challenge out; return whether it was good. Of two who bring it at once one has it."""
+    expires_at = await session.scalar(
+        delete(PasskeyChallenge)
+        .where(
+            PasskeyChallenge.challenge == challenge,
+            PasskeyChallenge.member_id.is_not_distinct_from(member_id),
+        )
+        .returning(PasskeyChallenge.expires_at)
+    )
+    return expires_at is not None and now < expires_at
+
+
+async def drop_past(database: Database, now: datetime) -> int:
+    """Delete the challenges without an answer; return how many."""
+    over = delete(PasskeyChallenge).where(PasskeyChallenge.expires_at <= now)
+    async with database.shared() as session:
+        gone = await session.execute(over.returning(PasskeyChallenge.expires_at))
+        return len(gone.all())

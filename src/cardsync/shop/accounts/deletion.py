@@ -1,0 +1,199 @@
+"""Deletes an account when its owner asks for it: sessions and keys end at once, and after seven
+days a worker removes every row and every stored object of the seller.
+
+Until the removal begins the owner, who may still sign in, or the operator can take it back. The
+removal goes table by table in short transactions. A worker that is killed leaves the mark in
+`work_due`, and the next one goes on with what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from sqlalchemy import Table, delete, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import sealed
+from cardsync.access.activity import OPERATOR, note, note_by
+from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthCode
+from cardsync.access.known_seller import known_seller
+from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
+from cardsync.access.models import Account, Member
+from cardsync.network import exposure
+from cardsync.platform import clock, errors
+from cardsync.platform.database.session import Database, enter_tenant
+from cardsync.platform.errors import CommandError
+from cardsync.platform.work.jobs import Work, WorkDue, mark_due_by
+from cardsync.shop.accounts import left_objects, sellers
+
+log = structlog.get_logger(__name__)
+
+STREAM: Final = "deletion"
+CAN_BE_TAKEN_BACK_FOR: Final = timedelta(days=7)
+ROWS_AT_ONCE: Final = 10_000
+
+
+async def pending(session: AsyncSession, seller_id: int) -> AccountDeletion | None:
+    """Return the deletion that was asked for, if any."""
+    return await session.scalar(
+        select(AccountDeletion).where(AccountDeletion.seller_id == seller_id)
+    )
+
+
+async def asked(session: AsyncSession, caller: Caller) -> AccountDeletion | None:
+    """Return the account's deletion, if it was asked for. Raises OwnerRequired."""
+    caller.must_be_owner()
+    return await pending(session, caller.seller_id)
+
+
+async def ask(
+    session: AsyncSession,
+    caller: Caller,
+    typed: str,
+    now: datetime,
+) -> AccountDeletion:
+    """Ask for the deletion; `typed` is the owner's email address. All sessions, keys, tokens and
+    invitations end at once. Raises OwnerRequired, InvalidPayload.
+    """
+    caller.must_be_owner()
+    email = await session.scalar(
+        select(Member.email).where(
+            Member.seller_id == caller.seller_id,
+            Member.id == caller.member_id,
+        )
+    )
+    if email is None or typed.strip().lower() != email.lower():
+        raise errors.InvalidPayload("confirm: type your own email address to delete the account")
+    due_at = now + CAN_BE_TAKEN_BACK_FOR
+    written = insert(AccountDeletion).values(
+        seller_id=caller.seller_id,
+        asked_at=now,
+        due_at=due_at,
+    )
+    made = await session.scalar(
+        written.on_conflict_do_nothing().returning(AccountDeletion.seller_id)
+    )
+    if made is not None:
+        await mark_due_by(session, caller.seller_id, STREAM, due_at)
+    await end_access(session, caller.seller_id, now)
+    await exposure.hide(session, caller.seller_id)
+    summary = "account deletion scheduled"
+    note(session, caller, "account.deletion_asked", summary, now, risk="critical")
+    found = await pending(session, caller.seller_id)
+    assert found is not None
+    return found
+
+
+async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """End every session, key, token, grant and invitation of the account."""
+    for gone in (MemberSession, Invitation, OAuthCode):
+        await session.execute(delete(gone).where(gone.seller_id == seller_id))
+    await sealed.end_keys(session, seller_id, now)
+    await sealed.end_tokens(session, seller_id, now)
+    await sealed.end_grants(session, seller_id, now)
+
+
+async def take_back(session: AsyncSession, caller: Caller, now: datetime) -> None:
+    """Keep the account. Keys stay revoked. Raises OwnerRequired, NotFound."""
+    caller.must_be_owner()
+    if not await _forget(session, caller.seller_id):
+        raise errors.NotFound("this account is not scheduled for deletion")
+    note(
+        session,
+        caller,
+        "account.deletion_taken_back",
+        "account deletion canceled",
+        now,
+        risk="high",
+    )
+
+
+async def keep(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Keep an account, as the operator does. Raises CommandError."""
+    await known_seller(session, seller_id)
+    await enter_tenant(session, seller_id)
+    if not await _forget(session, seller_id):
+        raise CommandError(
+            f"seller {seller_id} is not scheduled for deletion, or is already being removed"
+        )
+    summary = "account deletion canceled"
+    note_by(session, seller_id, OPERATOR, "account.deletion_taken_back", summary, now)
+
+
+async def _forget(session: AsyncSession, seller_id: int) -> bool:
+    waiting = (AccountDeletion.seller_id == seller_id) & AccountDeletion.begun_at.is_(None)
+    gone = delete(AccountDeletion).where(waiting).returning(AccountDeletion.seller_id)
+    if await session.scalar(gone) is None:
+        return False
+    await _unmark(session, seller_id)
+    account = await session.get_one(Account, seller_id)
+    await exposure.follow(session, account, clock.now())
+    return True
+
+
+async def _unmark(session: AsyncSession, seller_id: int) -> None:
+    mark = (WorkDue.seller_id == seller_id) & (WorkDue.stream == STREAM)
+    await session.execute(delete(WorkDue).where(mark))
+
+
+async def remove(
+    work: Work,
+    seller_id: int,
+    tables: Sequence[Table],
+    shared: Collection[str],
+) -> bool:
+    """Remove an account whose time has come; return whether it was. `tables` are the tenant's,
+    referring ones first; `shared` are those that name a seller without being a tenant's.
+    """
+    if not await _begin(work.database, seller_id):
+        return False
+    # The state row and the account go last: what still works on the seller looks for them.
+    for table in tables:
+        if table.name not in ("sync_state", "account"):
+            while await _remove_some(work.database, seller_id, table):
+                pass
+    names = [*(table.name for table in tables), *shared]
+    await left_objects.sweep_objects(work.store, seller_id)
+    await sellers.delete_seller(work.database, work.store, seller_id, names)
+    log.info("account_removed", seller_id=seller_id)
+    return True
+
+
+async def _begin(database: Database, seller_id: int) -> bool:
+    """Mark the removal as begun, unless it was taken back or is not due; from then on no member can
+    sign in, and no slab that is under way is committed.
+    """
+    now = clock.now()
+    async with database.tenant(seller_id) as session:
+        begun = await session.scalar(
+            update(AccountDeletion)
+            .where(AccountDeletion.seller_id == seller_id, AccountDeletion.due_at <= now)
+            .values(begun_at=text("coalesce(begun_at, :now)").bindparams(now=now))
+            .returning(AccountDeletion.seller_id)
+        )
+        if begun is None:
+            if await pending(session, seller_id) is None:
+                await _unmark(session, seller_id)
+            return False
+        await end_access(session, seller_id, now)
+        await session.execute(
+            text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :seller"),
+            {"seller": seller_id},
+        )
+    return True
+
+
+async def _remove_some(database: Database, seller_id: int, table: Table) -> bool:
+    """Remove some rows of a table; return whether there may be more."""
+    own = table.c.seller_id == seller_id
+    key = list(table.primary_key.columns)
+    some = select(*key).where(own).limit(ROWS_AT_ONCE)
+    statement = delete(table).where(own, tuple_(*key).in_(some)).returning(table.c.seller_id)
+    async with database.tenant(seller_id) as session:
+        gone = (await session.execute(statement)).all()
+    return len(gone) == ROWS_AT_ONCE

@@ -1,0 +1,58 @@
+"""Deletes the objects of a seller who is not there: of an erasure or an import that was killed.
+
+Both mark that in a transaction before; the mark is gone when they have ended well.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import procrastinate
+from sqlalchemy import delete, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Seller
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database
+from cardsync.platform.storage import Store
+from cardsync.platform.work.jobs import WorkDue, jobs, mark_due, work_of
+
+STREAM: Final = "left_objects"
+_HOLD: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended('left objects', :seller))"
+
+
+async def mark(session: AsyncSession, seller_id: int) -> None:
+    await mark_due(session, seller_id, STREAM)
+
+
+async def hold(session: AsyncSession, seller_id: int) -> bool:
+    """Keep a sweep from the seller's objects until this transaction ends; return whether no other
+    transaction does.
+    """
+    return bool(await session.scalar(text(_HOLD), {"seller": seller_id}))
+
+
+async def sweep(database: Database, store: Store, seller_id: int) -> None:
+    """Delete the objects, unless the seller is there or is still coming in, and take off the
+    mark.
+    """
+    async with database.tenant(seller_id) as session:
+        if not await hold(session, seller_id):
+            return
+        if await session.scalar(select(Seller.id).where(Seller.id == seller_id)) is None:
+            await sweep_objects(store, seller_id)
+        mine = (WorkDue.seller_id == seller_id) & (WorkDue.stream == STREAM)
+        await session.execute(delete(WorkDue).where(mine))
+
+
+async def sweep_objects(store: Store, seller_id: int) -> None:
+    """Delete every stored object of a seller."""
+    for kind in ("syncs", "accepted", "debug", "receipts", "pictures", "old"):
+        await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))
+
+
+@jobs.task(name="accounts.sweep_left_objects", queue="housekeeping", pass_context=True)
+async def sweep_left_objects(context: procrastinate.JobContext, seller_id: int) -> None:
+    work = work_of(context)
+    await sweep(work.database, work.store, seller_id)

@@ -1,0 +1,160 @@
+"""Changes a member's own name, address and password.
+
+A new address or password wants the present password, and the address before hears of it where this
+installation sends mail. A new password ends the member's other sessions.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import passwords, sealed
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.member_models import Invitation, MemberSession
+from cardsync.access.models import Member
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import invitations
+from cardsync.shop.accounts.invitations import MemberError
+from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.record_notices import tell_at
+
+KIND = "sign_in_changed"
+
+
+class OwnChange(NamedTuple):
+    """The fields to set; None leaves one as it is."""
+
+    name: str | None = None
+    email: str | None = None
+    password: str | None = None
+
+
+async def change(
+    database: Database,
+    settings: Settings,
+    caller: Caller,
+    wanted: OwnChange,
+    present: str | None,
+    now: datetime,
+) -> list[str]:
+    """Change it, and return what is different now; `present` is the password until now.
+
+    Raises InvalidPayload.
+    """
+    async with database.tenant(caller.seller_id) as session:
+        before = await _own(session, caller)
+        stored, was = before.password_hash, before.email
+    name, email = _name(wanted.name, before.name), _address(wanted.email, was)
+    password_hash = None
+    if email is not None or wanted.password is not None:
+        if wanted.password is not None:
+            passwords.acceptable(wanted.password)
+        if not await passwords.is_right(stored, present or ""):
+            raise errors.InvalidPayload("current_password: this is not your present password")
+        if wanted.password is not None:
+            password_hash = await passwords.hashed(wanted.password)
+    async with database.tenant(caller.seller_id) as session:
+        member = await _own(session, caller, locked=True)
+        # A password changed meanwhile is not the one that was checked.
+        if (email or password_hash) and (member.password_hash, member.email) != (stored, was):
+            raise errors.InvalidPayload(
+                "current_password: your account has just changed; try again"
+            )
+        changed = []
+        if name is not None:
+            member.name = name
+            changed.append("name")
+        if email is not None:
+            if not await sealed.set_email(session, caller.seller_id, member.id, email):
+                raise errors.InvalidPayload("email: another account has this address")
+            changed.append("email")
+        if password_hash is not None:
+            await sealed.set_password(session, member.id, password_hash)
+            await _end_others(session, caller)
+            changed.append("password")
+        if email or password_hash:
+            # A link from before would still choose a password.
+            await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
+            secured = [one for one in changed if one != "name"]
+            await _tell(session, settings, caller, was, secured, now)
+        if changed:
+            summary = f"member {member.id} changed their {', '.join(changed)}"
+            risk = "medium" if email or password_hash else "low"
+            note(session, caller, "member.self_changed", summary, now, risk=risk)
+    return changed
+
+
+async def _own(session: AsyncSession, caller: Caller, *, locked: bool = False) -> Member:
+    query = select(Member).where(
+        Member.seller_id == caller.seller_id, Member.id == caller.member_id
+    )
+    member = await session.scalar(query.with_for_update() if locked else query)
+    if member is None:
+        raise errors.SessionRequired
+    return member
+
+
+def _name(wanted: str | None, present: str) -> str | None:
+    """Return the name to set, if it is another. Raises InvalidPayload."""
+    if wanted is None:
+        return None
+    name = " ".join(wanted.split())
+    if not 1 <= len(name) <= limits.MEMBER_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: use 1 to {limits.MEMBER_NAME_CHARACTERS} characters")
+    return None if name == present else name
+
+
+def _address(wanted: str | None, present: str) -> str | None:
+    """Return the address to set, if it is another. Raises InvalidPayload."""
+    if wanted is None:
+        return None
+    try:
+        email = invitations.address(wanted)
+    except MemberError as e:
+        raise errors.InvalidPayload(f"email: {e}") from e
+    return None if email == present else email
+
+
+async def _end_others(session: AsyncSession, caller: Caller) -> None:
+    """End the member's sessions but for the one that asks."""
+    theirs = (
+        MemberSession.seller_id == caller.seller_id,
+        MemberSession.member_id == caller.member_id,
+    )
+    await session.execute(
+        delete(MemberSession).where(*theirs, MemberSession.id != caller.identity.credential_id)
+    )
+
+
+async def _tell(
+    session: AsyncSession,
+    settings: Settings,
+    caller: Caller,
+    to: str,
+    changed: list[str],
+    now: datetime,
+) -> None:
+    were = "was" if len(changed) == 1 else "were"
+    sentence = (
+        f"Your {' and '.join(changed)} {were} changed."
+        " If that wasn't you, tell the shop's owner right away."
+    )
+    assert caller.member_id is not None
+    found = Found(
+        KIND,
+        f"{KIND}:{caller.member_id}:{now.timestamp()}",
+        "warn",
+        sentence,
+        "Your account",
+        "/account",
+        owner_only=False,
+        is_event=True,
+    )
+    await tell_at(session, settings, caller.seller_id, caller.member_id, to, found, now)

@@ -1,0 +1,163 @@
+"""Lists, makes and revokes an account's API keys, for its owner.
+
+A key is shown once, when it is made. The command line does the same for every account.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import keys, sealed
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import is_paid
+from cardsync.access.keys import MintedKey
+from cardsync.access.member_models import AccountDeletion
+from cardsync.access.models import ApiKey
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts.shown import KeyBody, KeysBody
+
+
+async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
+    """Return the account's keys, oldest first, and why it can make none. Raises OwnerRequired."""
+    caller.must_be_owner()
+    rows = await keys.listed(session, caller.seller_id)
+    problem = await _refusal(session, caller, now)
+    return KeysBody(
+        [
+            KeyBody(
+                key.key_id,
+                key.name,
+                rfc3339(key.created_at),
+                rfc3339_or_none(key.revoked_at),
+                rfc3339_or_none(key.ends_at),
+                key.own_script,
+            )
+            for key in rows
+        ],
+        str(problem) if problem else None,
+    )
+
+
+async def _refusal(session: AsyncSession, caller: Caller, now: datetime) -> errors.Problem | None:
+    account = caller.account
+    if not is_paid(account.plan, account.trial_ends_at, now):
+        plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
+        return errors.PaidPlanRequired(
+            f"a new key needs a paid plan, and this account's {plan}; existing keys keep working"
+        )
+    if await session.get(AccountDeletion, caller.seller_id):
+        return errors.AccountEnding()
+    return None
+
+
+async def mint(
+    session: AsyncSession,
+    caller: Caller,
+    name: str,
+    now: datetime,
+) -> MintedKey:
+    """Make a key. Raises OwnerRequired, PaidPlanRequired, AccountEnding, InvalidPayload."""
+    caller.must_be_owner()
+    if problem := await _refusal(session, caller, now):
+        raise problem
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
+    await one_at_a_time(session, caller.seller_id)
+    good = select(func.count()).where(
+        ApiKey.seller_id == caller.seller_id,
+        ApiKey.revoked_at.is_(None),
+        ApiKey.ends_at.is_(None) | (ApiKey.ends_at > now),
+    )
+    if (await session.scalar(good) or 0) >= limits.KEYS_OF_ACCOUNT:
+        raise errors.InvalidPayload(
+            f"name: an account can have at most {limits.KEYS_OF_ACCOUNT} keys; revoke one first"
+        )
+    minted = await keys.mint(session, caller.seller_id, name)
+    note(session, caller, "key.made", f"key {minted.key_id} created", now, risk="medium")
+    return minted
+
+
+async def replace(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    key_id: int,
+    now: datetime,
+) -> MintedKey:
+    """Make a key in the place of one that works; that one works on until the new one is used, at
+    most for KEY_OVERLAP_HOURS. Raises OwnerRequired, AccountEnding, NotFound, InvalidPayload.
+    """
+    caller.must_be_owner()
+    if await session.get(AccountDeletion, caller.seller_id):
+        raise errors.AccountEnding
+    if not await session.scalar(
+        select(ApiKey.id).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    ):
+        raise errors.NotFound(f"there is no key {key_id}")
+    ends_at = now + timedelta(hours=settings.key_overlap_hours)
+    minted = await keys.replace(session, caller.seller_id, key_id, ends_at)
+    if minted is None:
+        raise errors.InvalidPayload(
+            f"key {key_id} is revoked or being replaced already; make a new key instead"
+        )
+    summary = f"key {minted.key_id} created to replace key {key_id}"
+    note(session, caller, "key.replaced", summary, now, risk="medium")
+    return minted
+
+
+async def mark(
+    session: AsyncSession,
+    caller: Caller,
+    key_id: int,
+    now: datetime,
+    *,
+    own_script: bool,
+    confirmed: bool,
+) -> None:
+    """Say that a key is a script of the shop's own, which the loss limits do not weigh, or that it
+    is none; the owner confirms the former. Raises OwnerRequired, NotFound, InvalidPayload.
+    """
+    caller.must_be_owner()
+    key = await session.scalar(
+        select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    )
+    if key is None or (key.revoked_at is not None and own_script):
+        raise errors.NotFound(f"there is no active key {key_id}")
+    if own_script and not confirmed:
+        raise errors.InvalidPayload(
+            "confirm: must be true, because loss limits will no longer apply to this key"
+        )
+    if key.own_script == own_script:
+        return
+    await sealed.mark_key(session, caller.seller_id, key_id, own_script=own_script)
+    session.expire(key)
+    words = "no longer has loss limits: my own script" if own_script else "has loss limits again"
+    action = "key.own_script" if own_script else "key.limited"
+    note(session, caller, action, f"key {key_id} {words}", now, risk="high")
+
+
+async def revoke(
+    session: AsyncSession,
+    caller: Caller,
+    key_id: int,
+    now: datetime,
+) -> None:
+    """Make a key useless, at once; revoking twice changes nothing. Raises OwnerRequired,
+    NotFound.
+    """
+    caller.must_be_owner()
+    own = select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    key = await session.scalar(own.with_for_update())
+    if key is None:
+        raise errors.NotFound(f"there is no key {key_id}")
+    if key.revoked_at is None:
+        await keys.revoke(session, key_id)
+        note(session, caller, "key.revoked", f"key {key_id} revoked", now, risk="medium")

@@ -1,0 +1,178 @@
+"""HTTP routes of passkeys: a member's own by session, and signing in with one. The browser's part
+of both is `dashboard/static/js/passkey.js`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, Router, delete, get, post
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.admission import (
+    A_SESSION,
+    BY_SESSION,
+    admitting,
+    among_strangers,
+    session_token,
+)
+from cardsync.access.caller import Caller, header
+from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.shop.accounts import passkeys
+from cardsync.shop.accounts.browser_session import begun
+from cardsync.shop.accounts.shown import (
+    PasskeyBody,
+    PasskeyOptions,
+    PasskeysBody,
+    SessionBody,
+    passkey_body,
+)
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    WITH_JSON_BODY,
+    ApiRequest,
+    Deleted,
+    problems,
+)
+
+STRANGERS = (
+    errors.RateLimited,
+    errors.CsrfFailed,
+    errors.ServiceUnavailable,
+)
+
+
+class NewPasskey(msgspec.Struct):
+    """`credential` is what `navigator.credentials.create` gave, as its `toJSON` writes it."""
+
+    name: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    credential: dict[str, Any]
+
+
+class PasskeySignIn(msgspec.Struct):
+    """`credential` is what `navigator.credentials.get` gave, as its `toJSON` writes it."""
+
+    credential: dict[str, Any]
+
+
+def _place(request: ApiRequest, settings: Settings) -> passkeys.Place:
+    return passkeys.place_of(settings, header(request.scope, b"host"))
+
+
+@get("/passkeys", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
+async def list_passkeys(caller: Caller, session: AsyncSession) -> PasskeysBody:
+    """Show the member's own passkeys, oldest first."""
+    return PasskeysBody([passkey_body(row) for row in await passkeys.listed(session, caller)])
+
+
+@post(
+    "/passkeys/options",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, errors.InvalidPayload),
+)
+async def begin_passkey(
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> PasskeyOptions:
+    """Begin a new passkey: the options for `navigator.credentials.create`, good for five
+    minutes.
+    """
+    place = _place(request, settings)
+    return PasskeyOptions(await passkeys.begin(session, caller, place, clock.now()))
+
+
+@post("/passkeys", status_code=201, responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY))
+async def add_passkey(
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: NewPasskey,
+) -> PasskeyBody:
+    """Keep the passkey that the member's browser made, under a name."""
+    place, now = _place(request, settings), clock.now()
+    made = await passkeys.add(database, caller, place, data.name, data.credential, now)
+    return passkey_body(made)
+
+
+@delete(
+    "/passkeys/{passkey_id:int}",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, errors.NotFound),
+)
+async def remove_passkey(passkey_id: int, caller: Caller, session: AsyncSession) -> Deleted:
+    """Make one of the member's passkeys useless, at once."""
+    await passkeys.remove(session, caller, passkey_id, clock.now())
+    return Deleted(True)
+
+
+@post(
+    "/session/passkey/options",
+    status_code=200,
+    responses=problems(*STRANGERS, errors.InvalidPayload),
+)
+async def begin_sign_in(
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+) -> PasskeyOptions:
+    """Begin to sign in with a passkey: the options for `navigator.credentials.get`, good for five
+    minutes.
+    """
+    place = _place(request, settings)
+    return PasskeyOptions(await passkeys.begin_sign_in(database, place, clock.now()))
+
+
+@post(
+    "/session/passkey",
+    status_code=200,
+    responses=problems(
+        *STRANGERS, *WITH_JSON_BODY, errors.InvalidCredentials, errors.AccountSuspended
+    ),
+)
+async def sign_in_with_passkey(
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    data: PasskeySignIn,
+) -> Response[SessionBody]:
+    """Begin a session with a passkey: its cookie is set, and its CSRF token is in the answer."""
+    rate_limits: RateLimits = request.app.state.rate_limits
+    await rate_limits.admit_sign_in(request.scope, str(data.credential.get("id", ""))[:200])
+    who = await passkeys.sign_in(
+        database,
+        settings,
+        _place(request, settings),
+        data.credential,
+        clock.now(),
+        session_token(request.scope),
+    )
+    return begun(who, settings)
+
+
+router = Router(
+    path="/api",
+    route_handlers=[
+        Router(
+            path="",
+            route_handlers=[list_passkeys, begin_passkey, add_passkey, remove_passkey],
+            middleware=[admitting],
+            opt=BY_SESSION,
+            security=[A_SESSION],
+        ),
+        Router(
+            path="",
+            route_handlers=[begin_sign_in, sign_in_with_passkey],
+            middleware=[among_strangers],
+        ),
+    ],
+    request_max_body_size=limits.SIGN_IN_BYTES,
+    tags=["members"],
+)

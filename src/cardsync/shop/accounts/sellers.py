@@ -1,0 +1,418 @@
+"""Creates, changes, shows and deletes sellers, for `cardsync admin seller …`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import structlog
+from sqlalchemy import delete, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import keys, passwords, sealed
+from cardsync.access.activity import OPERATOR, Activity, note, note_by
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import SYNC_MODES, is_paid
+from cardsync.access.models import Account, Member, Seller
+from cardsync.agents.agentwork import price_tasks
+from cardsync.agents.seller_state.models import SyncState
+from cardsync.catalog.product_lines import NAMES
+from cardsync.network import exposure
+from cardsync.network.buyer_links import listing_url_template
+from cardsync.platform import clock
+from cardsync.platform.database.session import Database, enter_tenant
+from cardsync.platform.derived.kept_figures import Figure, mark
+from cardsync.platform.errors import CommandError
+from cardsync.platform.limits import PLANS, SHIP_WITHIN_MOST
+from cardsync.platform.money import read_amount
+from cardsync.platform.postage import postage_steps
+from cardsync.platform.work.jobs import ORDERS, SALES, mark_due
+from cardsync.platform.work.streams import hold_still
+from cardsync.prices.inputs.rule_rows import make_preset_rule
+from cardsync.sales.lots.profit_by_day import mark_days
+from cardsync.sales.lots.stale_cards import mark_all
+from cardsync.sales.orders import shipping_type
+from cardsync.shop.accounts import left_objects
+
+if TYPE_CHECKING:
+    from cardsync.platform.storage import Store
+
+
+log = structlog.get_logger(__name__)
+
+# How often a removal is tried that PostgreSQL breaks off for a lock, and the classes that say so.
+_TRIES: Final = 5
+_PAUSE_SECONDS: Final = 0.5
+_OF_LOCKS: Final = ("40", "55")
+
+
+class SellerError(CommandError):
+    """A seller can't be made, changed or found as asked."""
+
+
+@dataclass(frozen=True)
+class CreatedSeller:
+    seller_id: int
+    email: str
+    password: str
+    api_key: str
+
+
+def _flag(value: str) -> bool:
+    if value.lower() in ("true", "1", "yes", "on"):
+        return True
+    if value.lower() in ("false", "0", "no", "off"):
+        return False
+    raise ValueError("true or false")
+
+
+def _choice(*allowed: str) -> Any:
+    def read(value: str) -> str:
+        if value not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return value
+
+    return read
+
+
+def _moment(value: str) -> datetime | None:
+    if not value:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as e:
+        raise ValueError("a moment like 2027-01-31T12:00:00Z, or nothing") from e
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _minutes(value: str) -> int | None:
+    plain = value.isascii() and value.isdigit() and len(value) < 10
+    if value and not (plain and 30 <= int(value) <= 60 * 24 * 366):
+        raise ValueError("30 or more minutes, at most a year, or nothing for the default")
+    return int(value) if value else None
+
+
+def _quiet_hours(value: str) -> str | None:
+    if value and not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value):
+        raise ValueError("a span like 22:00-06:00, or nothing")
+    return value or None
+
+
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
+        raise ValueError("a time zone like America/New_York") from e
+    return value
+
+
+def _days(value: str) -> int:
+    plain = value.isascii() and value.isdigit() and len(value) < 10
+    if not (plain and 1 <= int(value) <= SHIP_WITHIN_MOST):
+        raise ValueError(f"working days, from 1 to {SHIP_WITHIN_MOST}")
+    return int(value)
+
+
+def _money(value: str) -> Decimal:
+    try:
+        amount = read_amount(value)
+    except ValueError as e:
+        raise ValueError("an amount like 50.00") from e
+    if amount < 0:
+        raise ValueError("an amount like 50.00")
+    return amount
+
+
+PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplies"})
+# The keys of `cardsync admin seller set` and how each reads its value.
+SETTABLE: Mapping[str, Any] = {
+    "plan": _choice(*PLANS),
+    "trial_ends_at": _moment,
+    "sync_mode": _choice(*SYNC_MODES),
+    "suspended": _flag,
+    "past_due": _flag,
+    "write_consent": _flag,
+    "upload_approved": _flag,
+    "auto_sync_paused": _flag,
+    "automatic_pricing_paused": _flag,
+    "sync_interval_minutes": _minutes,
+    "quiet_hours": _quiet_hours,
+    "time_zone": _time_zone,
+    "full_history_requested": _flag,
+    "planner_opt_in": _flag,
+    "credits_metering_enabled": _flag,
+    "object_store_pipeline_enabled": _flag,
+    "attribution_logging": _flag,
+    "ship_within_days": _days,
+    "tracking_threshold": _money,
+    "loss_budget": lambda value: _money(value) if value else None,
+    "direct_program": _flag,
+    "costing": _choice("fifo", "average"),
+    "letter_postage": _money,
+    "parcel_postage": _money,
+    "supplies": _money,
+    "staff_see_revenue": _flag,
+    "network_consent": _flag,
+    "network_published": _flag,
+    "store_name": lambda value: value or None,
+    "listing_url_template": lambda value: listing_url_template(value) if value else None,
+    "postage_steps": lambda value: postage_steps(value) if value else None,
+}
+
+
+def read_settings(pairs: list[str]) -> dict[str, Any]:
+    """`key=value` texts as columns; raises SellerError naming the key and what it takes."""
+    values = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in SETTABLE:
+            raise SellerError(
+                f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTABLE)}"
+            )
+        try:
+            values[key] = SETTABLE[key](value)
+        except ValueError as e:
+            raise SellerError(f"{key} must be {e}, not {value!r}") from e
+    return values
+
+
+async def create_seller(
+    session: AsyncSession,
+    *,
+    name: str,
+    email: str,
+    plan: str,
+    lines: list[str],
+    sync_mode: str,
+    password_hash: str | None = None,
+    with_key: bool = True,
+) -> CreatedSeller:
+    """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
+    line, magic first. With the hash of a password that the owner chose, none is made.
+    """
+    if await is_taken(session, email):
+        raise _taken(email)
+    seller = Seller(name=name, email=email)
+    session.add(seller)
+    await session.flush()
+    password = "" if password_hash else secrets.token_urlsafe(12)
+    hashed = password_hash or passwords.HASHER.hash(password)
+    if await sealed.put_member(session, seller.id, email, "owner", name, hashed) is None:
+        raise _taken(email)
+    await enter_tenant(session, seller.id)
+    account = Account(
+        seller_id=seller.id,
+        plan=plan,
+        sync_mode=sync_mode,
+        product_lines=_known_lines(lines),
+    )
+    session.add(account)
+    await session.flush()
+    await exposure.follow(session, account, clock.now())
+    session.add(SyncState(seller_id=seller.id))
+    await make_preset_rule(session, seller.id, "competitive")
+    key = (await keys.mint(session, seller.id, "first key")).api_key if with_key else ""
+    return CreatedSeller(seller.id, email, password, key)
+
+
+async def is_taken(session: AsyncSession, email: str) -> bool:
+    """Return whether a member signs in with this address already."""
+    member = select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
+    return await session.scalar(member) is not None
+
+
+def _taken(email: str) -> SellerError:
+    return SellerError(f"{email} belongs to another member; choose another address")
+
+
+def _known_lines(lines: list[str]) -> list[str]:
+    unknown = [line for line in lines if line not in NAMES]
+    if unknown:
+        raise SellerError(
+            f"{unknown[0]!r} is not a product line; known lines are {', '.join(NAMES)}"
+        )
+    return list(dict.fromkeys(lines)) or list(NAMES)
+
+
+async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, Any]:
+    """Minting needs a paid plan; keys that exist keep working after a downgrade."""
+    async with database.tenant(seller_id) as session:
+        account = await session.get(Account, seller_id)
+        if account is None:
+            raise SellerError(f"there is no seller {seller_id}")
+        if not is_paid(account.plan, account.trial_ends_at, clock.now()):
+            raise SellerError(
+                f"seller {seller_id} has plan {account.plan}: creating a key needs a paid plan"
+            )
+        minted = await keys.mint(session, seller_id, name)
+    return {"key_id": minted.key_id, "api_key": minted.api_key}
+
+
+async def change_seller(
+    session: AsyncSession,
+    seller_id: int,
+    values: Mapping[str, Any],
+    actor: str | None = OPERATOR,
+) -> Activity | None:
+    """Change what differs, and say so in the activity feed, if there is an actor; `session` is in
+    the seller's scope. Returns the feed's entry.
+
+    A change that holds the account read-only cancels the price tasks that wait.
+    """
+    now = clock.now()
+    account = await locked_account(session, seller_id)
+    changed = {name: value for name, value in values.items() if getattr(account, name) != value}
+    if "tracking_threshold" in changed:
+        # An upload that is being applied knows the old threshold.
+        await hold_still(session, seller_id, ORDERS)
+    was = {name: getattr(account, name) for name in changed}
+    for name, value in changed.items():
+        setattr(account, name, value)
+    await session.flush()
+    if "tracking_threshold" in changed:
+        await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
+    if exposure.SEEN & changed.keys():
+        await exposure.follow(session, account, now)
+    # In the order of an upload of orders, which holds the lots while it marks the days.
+    if "costing" in changed:
+        await mark_all(session, seller_id)
+    if PROFIT_SETTINGS & changed.keys():
+        await mark_days(session, seller_id)
+    if "time_zone" in changed:
+        await mark(session, seller_id, Figure.SALES_SUMS)
+    await price_tasks.cancel_lost(session, seller_id, now)
+    if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
+        # Sales may have started or ended meanwhile.
+        await mark_due(session, seller_id, SALES)
+    if not changed or actor is None:
+        return None
+    summary = ", ".join(f"{name}={_as_text(value)}" for name, value in changed.items())
+    entry = note_by(session, seller_id, actor, "account.changed", summary, now)
+    entry.before = {name: _as_text(value) for name, value in was.items()}
+    entry.after = {name: _as_text(value) for name, value in changed.items()}
+    return entry
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(value)
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+async def locked_account(session: AsyncSession, seller_id: int) -> Account:
+    """The account as it is once it is ours, after the state row, as everywhere.
+
+    Raises SellerError.
+    """
+    await session.get(SyncState, seller_id, with_for_update=True)
+    statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
+    account = await session.scalar(statement.execution_options(populate_existing=True))
+    if account is None:
+        raise SellerError(f"there is no seller {seller_id}")
+    return account
+
+
+async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
+    """The agent made the one upload that the seller had approved."""
+    statement = text("""
+        UPDATE account SET upload_approved = false
+         WHERE seller_id = :id AND upload_approved RETURNING seller_id
+    """)
+    if await session.scalar(statement, {"id": caller.seller_id}) is not None:
+        note(session, caller, "account.changed", "upload_approved=false", clock.now())
+
+
+async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+    """Everything settable and what the seller's state is; `session` is in the seller's scope."""
+    seller = await session.get(Seller, seller_id)
+    account = await session.get(Account, seller_id)
+    state = await session.get(SyncState, seller_id)
+    if seller is None or account is None or state is None:
+        raise SellerError(f"there is no seller {seller_id}")
+    settable = {key: getattr(account, key) for key in SETTABLE}
+    return {
+        "seller_id": seller.id,
+        "name": seller.name,
+        "email": seller.email,
+        "product_lines": account.product_lines,
+        **settable,
+        "credit_balance": account.credit_balance,
+        "last_sync_at": state.last_sync_at,
+    }
+
+
+async def delete_seller(
+    database: Database,
+    store: Store,
+    seller_id: int,
+    tables: list[str],
+) -> None:
+    """Erase everything of a seller from `tables`, referring tables first so that foreign keys
+    hold, then from the object store. Work that is under way may hold rows in another order: then
+    all of it is tried again. Raises SellerError.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            await _delete_rows(database, seller_id, tables)
+            break
+        except DBAPIError as refused:
+            state = getattr(refused.orig, "sqlstate", None) or ""
+            if not state.startswith(_OF_LOCKS):
+                raise
+            log.warning("seller_not_deleted", seller_id=seller_id, state=state, tries_left=left)
+            if not left:
+                raise SellerError(
+                    f"seller {seller_id} was not deleted: other work was using its rows each"
+                    " time; run the command again"
+                ) from refused
+            await asyncio.sleep(_PAUSE_SECONDS)
+    await left_objects.sweep(database, store, seller_id)
+
+
+async def _delete_rows(database: Database, seller_id: int, tables: list[str]) -> None:
+    async with database.tenant(seller_id) as session:
+        # A slab ends by renewing its lease: without the token, one that is under way rolls back
+        # instead of leaving cards behind.
+        await session.execute(
+            text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"),
+            {"id": seller_id},
+        )
+    async with database.tenant(seller_id) as session:
+        # Cards, and what refers to them, before that row is locked: such a slab holds cards while
+        # it asks for it.
+        first = [table for table in tables[: tables.index("card") + 1] if table != "sync_state"]
+        for table in first:
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        await session.execute(
+            text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
+        )
+        await hold_still(session, seller_id, ORDERS)
+        # A refresh of a kept figure ends by removing its mark: one that is under way rolls back.
+        await session.execute(
+            text("DELETE FROM work_due WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+        )
+        for table in tables:
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        for table in ("network_offer", "network_cell", "network_look", "network_seller"):
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        found = await session.scalar(
+            delete(Seller).where(Seller.id == seller_id).returning(Seller.id)
+        )
+        if found is None:
+            raise SellerError(f"there is no seller {seller_id}")
+        # If this process is killed from here on, a worker deletes the objects.
+        await left_objects.mark(session, seller_id)

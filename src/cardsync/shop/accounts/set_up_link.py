@@ -1,0 +1,23 @@
+"""Makes the link of the set-up page with its token. It is the same on every process and host that
+shares the installation's secret.
+"""
+
+from __future__ import annotations
+
+from secrets import compare_digest
+
+from cardsync.platform.secret import set_up_token
+from cardsync.platform.settings import Settings
+
+
+def link(settings: Settings) -> str:
+    return f"{settings.origin}/set-up?token={_token(settings)}"
+
+
+def opens(settings: Settings, token: str) -> bool:
+    return compare_digest(_token(settings).encode(), token.encode())
+
+
+def _token(settings: Settings) -> str:
+    """Return SET_UP_TOKEN, else a token that follows from the installation's secret."""
+    return settings.set_up_token or set_up_token(settings)

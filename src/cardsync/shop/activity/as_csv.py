@@ -1,0 +1,63 @@
+"""Streams the entries of the activity feed that a filter finds, as a CSV, with those that have
+moved to the object store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.platform.database.session import Database
+from cardsync.platform.old_data.read_back import Old
+from cardsync.platform.settings import Settings
+from cardsync.platform.storage import open_store
+from cardsync.shop.activity.feed import feed_before
+from cardsync.shop.activity.feed_filter import Wanted
+from cardsync.shop.activity.old_entries import older_entries
+from cardsync.shop.activity.shown import entry_body
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
+
+COLUMNS: Final = (
+    "id", "created_at", "actor", "action", "risk", "outcome", "summary", "request_id", "before",
+    "after", "undone_by",
+)  # fmt: skip
+
+
+async def activity_as_csv(heavy: HeavyWork, caller: Caller, wanted: Wanted) -> AsyncIterator[bytes]:
+    """Return the entries that a filter finds, newest first."""
+    return await streamed(heavy, caller, COLUMNS, part_of_activity, wanted)
+
+
+async def part_of_activity(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    after: int,
+    wanted: Wanted,
+) -> Part:
+    """Return the entries before one."""
+    before = after or None
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        page = await feed_before(session, caller, wanted, before, PART)
+    old = Old(database, open_store(settings), caller.seller_id)
+    rows = await older_entries(old, wanted, page, before, PART)
+    return await part_of(rows, partial(_line, caller), PART)
+
+
+def _line(caller: Caller, row: Activity) -> Sequence[Any]:
+    # The file keeps the actors by their ids alone.
+    body = entry_body(caller, row, {})
+    cells = {name: getattr(body, name) for name in COLUMNS}
+    return [_text(cells[name]) for name in COLUMNS]
+
+
+def _text(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value

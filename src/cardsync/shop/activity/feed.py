@@ -1,0 +1,125 @@
+"""Reads a page of the activity feed, newest first, and counts the entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthGrant
+from cardsync.access.models import AccessToken, ApiKey, Member
+from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.shop.activity.entry_words import WHO
+from cardsync.shop.activity.feed_filter import Wanted
+
+_Named = type[Member | ApiKey | AccessToken | OAuthGrant | BuyingCustomer]
+_NAMED: Final[Mapping[str, _Named]] = {
+    "member": Member,
+    "key": ApiKey,
+    "token": AccessToken,
+    "grant": OAuthGrant,
+    "buying customer": BuyingCustomer,
+}
+
+
+class Feed(NamedTuple):
+    """`undone_at` has the times of the entries that undid some of the page, by their ids."""
+
+    page: list[Activity]
+    total: int
+    names: Mapping[str, str] = {}
+    undone_at: Mapping[int, datetime] = {}
+
+
+async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
+    """Return a page of the seller's feed; a page past the end is empty."""
+    those = _conditions(caller.seller_id, wanted)
+    total = await session.scalar(select(func.count()).select_from(Activity).where(*those))
+    if wanted.offset >= (total or 0):
+        return Feed([], total or 0)
+    page = select(Activity).where(*those).order_by(Activity.id.desc())
+    rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
+    entries = list(rows)
+    texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
+    names = await names_in(session, caller, texts)
+    return Feed(entries, total or 0, names, await _undone_at(session, caller, entries))
+
+
+async def _undone_at(
+    session: AsyncSession, caller: Caller, entries: Iterable[Activity]
+) -> dict[int, datetime]:
+    ids = [row.undone_by for row in entries if row.undone_by is not None]
+    if not ids:
+        return {}
+    mine = (Activity.seller_id == caller.seller_id) & Activity.id.in_(ids)
+    rows = await session.execute(select(Activity.id, Activity.created_at).where(mine))
+    return {row.id: row.created_at for row in rows}
+
+
+async def newest_by_others(
+    session: AsyncSession, caller: Caller, since: datetime, most: int
+) -> Feed:
+    """Return the newest entries since a moment that are not the caller's own; `total` counts what
+    is returned.
+    """
+    those = (
+        Activity.seller_id == caller.seller_id,
+        Activity.created_at >= since,
+        Activity.actor != caller.actor,
+    )
+    page = select(Activity).where(*those).order_by(Activity.created_at.desc(), Activity.id.desc())
+    entries = list(await session.scalars(page.limit(most)))
+    texts = (f"{row.actor} {row.summary}" for row in entries)
+    return Feed(entries, len(entries), await names_in(session, caller, texts))
+
+
+async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
+    """Return the names of the seller's members, API keys, tokens, grants and buying customers that
+    texts name, such as `member 3`.
+    """
+    named = {found.groups() for text in texts for found in WHO.finditer(text)}
+    names: dict[str, str] = {}
+    for kind, table in _NAMED.items():
+        ids = [int(number) for of, number in named if of == kind]
+        if ids and (kind != "buying customer" or caller.sees_buyers):
+            mine = (table.seller_id == caller.seller_id) & table.id.in_(ids)
+            rows = await session.execute(select(table.id, table.name).where(mine))
+            names |= {f"{kind} {id}": name for id, name in rows if name}
+    return names
+
+
+async def feed_before(
+    session: AsyncSession,
+    caller: Caller,
+    wanted: Wanted,
+    before: int | None,
+    limit: int,
+) -> list[Activity]:
+    """Return the entries before one, newest first."""
+    those = _conditions(caller.seller_id, wanted)
+    if before is not None:
+        those.append(Activity.id < before)
+    page = select(Activity).where(*those).order_by(Activity.id.desc()).limit(limit)
+    return list(await session.scalars(page))
+
+
+def _conditions(seller_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
+    those: list[ColumnElement[bool]] = [Activity.seller_id == seller_id]
+    if wanted.actor is not None:
+        kind = func.split_part(Activity.actor, " ", 1)
+        those.append(or_(Activity.actor == wanted.actor, kind == wanted.actor))
+    if wanted.action is not None:
+        kind = func.split_part(Activity.action, ".", 1)
+        those.append(or_(Activity.action == wanted.action, kind == wanted.action))
+    if wanted.outcome is not None:
+        those.append(Activity.outcome == wanted.outcome)
+    if wanted.risk is not None:
+        those.append(Activity.risk == wanted.risk)
+    if wanted.since is not None:
+        those.append(Activity.created_at >= wanted.since)
+    return those

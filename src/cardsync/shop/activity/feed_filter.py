@@ -1,0 +1,88 @@
+"""Reads the activity feed's query into a filter. Pure.
+
+Numbers are clamped; any other wrong value is refused with 422, naming the parameter.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from cardsync.access.activity import OUTCOMES, RISKS
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import read_moment
+
+_NAME_CHARACTERS: Final = 100
+
+
+class Wanted(NamedTuple):
+    """`actor` and `action` are whole (`key`, `token 7`, `list.renamed`) or name a kind (`token`,
+    `list`).
+    """
+
+    page: int = 1
+    per_page: int = limits.ACTIVITY_PER_PAGE
+    actor: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    risk: str | None = None
+    since: datetime | None = None
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+
+def read_wanted(
+    page: str | None,
+    per_page: str | None,
+    actor: str | None,
+    action: str | None,
+    outcome: str | None,
+    risk: str | None,
+    since: str | None,
+) -> Wanted:
+    """Raises InvalidPayload."""
+    return Wanted(
+        _number(page, 1, limits.PAGE_MOST),
+        _number(per_page, limits.ACTIVITY_PER_PAGE, limits.ACTIVITY_PER_PAGE_MOST),
+        _name(actor),
+        _name(action),
+        _one_of("outcome", outcome, OUTCOMES),
+        _one_of("risk", risk, RISKS),
+        _moment("since", since),
+    )
+
+
+def _number(given: str | None, default: int, most: int) -> int:
+    text = (given or "").strip()
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return default
+    # No number of so many digits is wanted, and Python refuses to read very long ones.
+    value = int(digits[:19]) if text == digits else 0
+    return max(1, min(value, most))
+
+
+def _name(given: str | None) -> str | None:
+    text = (given or "").strip().replace("\0", "\ufffd")
+    return text[:_NAME_CHARACTERS] or None
+
+
+def _one_of(name: str, given: str | None, known: tuple[str, ...]) -> str | None:
+    text = (given or "").strip()
+    if text and text not in known:
+        raise errors.InvalidPayload(f"{name}: {text[:60]!r} is not one of {', '.join(known)}")
+    return text or None
+
+
+def _moment(name: str, given: str | None) -> datetime | None:
+    text = (given or "").strip()
+    if not text:
+        return None
+    moment = read_moment(text)
+    if moment is None:
+        raise errors.InvalidPayload(
+            f"{name}: {text[:60]!r} is not a time like 2026-11-21T08:00:00Z"
+        )
+    return moment

@@ -1,0 +1,50 @@
+"""Reads entries of the activity feed that have moved to the object store, as the feed has its own."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from typing import Any, Final
+
+import polars as pl
+
+from cardsync.access.activity import Activity
+from cardsync.platform.old_data.old_kinds import ACTIVITY
+from cardsync.platform.old_data.read_back import Old, rows_before
+from cardsync.shop.activity.feed_filter import Wanted
+
+_JSON: Final = ("before", "after", "undo")
+
+
+async def older_entries(
+    old: Old, wanted: Wanted, page: list[Activity], before: int | None, most: int
+) -> list[Activity]:
+    """Return a page with the old entries that belong into it; `page` is what the feed has before an
+    entry, newest first.
+    """
+    # Clocks of processes differ a little, so an old entry may have a greater id than a young one.
+    above = page[-1].id if len(page) == most else 0
+    rows = await rows_before(old, ACTIVITY, before, above, _which(wanted), most)
+    if not rows:
+        return page
+    entries = [*page, *(_entry(old.seller_id, row) for row in rows)]
+    return sorted(entries, key=lambda one: one.id, reverse=True)[:most]
+
+
+def _which(wanted: Wanted) -> pl.Expr:
+    """Return the feed's own conditions for a file."""
+    those = [pl.lit(value=True)]
+    for name in ("actor", "action"):
+        if (value := getattr(wanted, name)) is not None:
+            kind = pl.col(name).str.split(" " if name == "actor" else ".").list.first()
+            those.append((pl.col(name) == value) | (kind == value))
+    given = {"outcome": wanted.outcome, "risk": wanted.risk}
+    those += [pl.col(name) == value for name, value in given.items() if value is not None]
+    if wanted.since is not None:
+        those.append(pl.col("created_at") >= wanted.since)
+    return reduce(lambda one, other: one & other, those)
+
+
+def _entry(seller_id: int, row: dict[str, Any]) -> Activity:
+    read = {name: json.loads(row[name]) for name in _JSON if row[name] is not None}
+    return Activity(**{**row, **read}, seller_id=seller_id)

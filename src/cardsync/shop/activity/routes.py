@@ -1,0 +1,104 @@
+"""HTTP routes of the activity feed: read a page of it, download it, and undo an entry."""
+
+from __future__ import annotations
+
+from litestar import Response, Router, get, post
+
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.platform import errors
+from cardsync.platform.database.session import Database
+from cardsync.platform.settings import Settings
+from cardsync.prices.plans.request_writer import WRITING
+from cardsync.prices.plans.writer import Writer
+from cardsync.shop.activity import feed, undo
+from cardsync.shop.activity.as_csv import activity_as_csv
+from cardsync.shop.activity.feed_filter import read_wanted
+from cardsync.shop.activity.shown import ActivityPage, Entry, entry_body, page_body
+from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
+
+
+@get(
+    "/agent/activity",
+    **BY_ANYBODY,
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+)
+async def read_activity(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    page: str | None = None,
+    per_page: str | None = None,
+    actor: str | None = None,
+    action: str | None = None,
+    outcome: str | None = None,
+    risk: str | None = None,
+    since: str | None = None,
+) -> ActivityPage:
+    """The activity feed, newest first. `actor` and `action` are whole, or name a kind: `token`,
+    `list`. `since` is a time; `per_page` is 50 by default, and at most 200.
+    """
+    wanted = read_wanted(page, per_page, actor, action, outcome, risk, since)
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
+
+
+@get(
+    "/agent/activity/export.csv",
+    **BY_ANYBODY,
+    responses={
+        200: as_csv.answer("The entries, newest first; `before` and `after` are JSON"),
+        **problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    },
+)
+async def export_activity(
+    caller: Caller,
+    heavy: HeavyWork,
+    actor: str | None = None,
+    action: str | None = None,
+    outcome: str | None = None,
+    risk: str | None = None,
+    since: str | None = None,
+) -> Response[bytes]:
+    """The activity feed as a CSV that streams, with the filters of the feed, and with the entries
+    that are too old for the feed.
+    """
+    wanted = read_wanted(None, None, actor, action, outcome, risk, since)
+    return as_csv.file(await activity_as_csv(heavy, caller, wanted), "activity")
+
+
+@post(
+    "/agent/activity/{activity_id:int}/undo",
+    status_code=200,
+    opt=BY_ANY | WRITES,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(
+        *FOR_OWNERS,
+        errors.SessionRequired,
+        errors.NotFound,
+        errors.NotUndoable,
+        errors.ChangedSince,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+        errors.ConfirmationNeeded,
+    ),
+)
+async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> Entry:
+    """Undo what the entry did, if nothing has changed since; the answer is the entry of the undo.
+    Undoing twice changes nothing more.
+    """
+    undone = await undo.undo_entry(writer, activity_id)
+    return entry_body(caller, undone, await feed.names_in(writer.session, caller, [undone.actor]))
+
+
+router = Router(
+    path="",
+    route_handlers=[read_activity, export_activity, undo_activity],
+    # It waits for who else writes to the same thing.
+    dependencies=WRITING,
+    tags=["activity"],
+)

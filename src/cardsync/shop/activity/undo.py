@@ -1,0 +1,113 @@
+"""Undoes an entry of the activity feed, and returns the new entry of the undo. A second undo of the
+same entry returns the same one.
+
+The entry's row is locked first, so that of two undos at once the second finds the first one's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import Activity, note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.prices.inputs.cards_to_price import ON_SALE
+from cardsync.prices.plans.feed_entries import UNDO as PLAN
+from cardsync.prices.plans.price_effect import Reach
+from cardsync.prices.plans.writer import Waiting, Writer, write
+from cardsync.prices.rules.undo_sales import SALE
+from cardsync.shop.activity.undo_kinds import KINDS
+
+
+def is_undoable(entry: Activity) -> bool:
+    """Whether the entry did something that a kind of undo takes back, and was not undone yet."""
+    return (
+        entry.undo is not None
+        and entry.undo.get("kind") in (*KINDS, PLAN)
+        and entry.outcome == "applied"
+        and entry.undone_by is None
+    )
+
+
+async def undo_entry(writer: Writer, entry_id: int) -> Activity:
+    """Undo an entry within the loss limits. Raises what `_undo` raises, NeedsReview and
+    ConfirmationNeeded.
+    """
+    do = partial(_undo, writer.session, writer.caller, entry_id, writer.now)
+    reach = Reach(ON_SALE, {}, anew=True)
+    entry = await writer.session.get(Activity, (writer.caller.seller_id, entry_id))
+    kept = entry.undo if entry is not None and entry.undo is not None else {}
+    source = f"sale {kept['sale']}" if kept.get("kind") == SALE else ""
+    return await write(writer, Waiting(entry_id, "/activity", reach), do, lambda _: source)
+
+
+async def _undo(
+    session: AsyncSession,
+    caller: Caller,
+    entry_id: int,
+    now: datetime,
+) -> Activity:
+    """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, naming what was changed."""
+    caller.must_be_owner()
+    mine = Activity.seller_id == caller.seller_id
+    locked = select(Activity).where(mine, Activity.id == entry_id).with_for_update()
+    entry = await session.scalar(locked)
+    if entry is None:
+        raise errors.NotFound(f"there is no entry {entry_id}")
+    if caller.identity.grant_id is not None and entry.actor != caller.actor:
+        raise errors.RefusedByGrant("an assistant can undo only what it did itself")
+    if entry.undone_by is not None:
+        earlier = select(Activity).where(mine, Activity.id == entry.undone_by)
+        return (await session.scalars(earlier)).one()
+    if not is_undoable(entry) or entry.undo is None:
+        raise errors.NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
+    undone = await _take_back(session, caller, entry, now)
+    undo_note = note(
+        session,
+        caller,
+        "activity.undone",
+        f"entry {entry_id} undone: {entry.summary}",
+        now,
+        before=entry.after,
+        after=entry.before,
+    )
+    await session.flush()
+    for each in undone:
+        each.undone_by = undo_note.id
+    await session.flush()
+    return undo_note
+
+
+async def _take_back(
+    session: AsyncSession,
+    caller: Caller,
+    entry: Activity,
+    now: datetime,
+) -> list[Activity]:
+    """Undo the entry, or those of a plan's actions that are not undone, the last first. Returns the
+    undone entries.
+    """
+    assert entry.undo is not None
+    if entry.undo["kind"] != PLAN:
+        await KINDS[entry.undo["kind"]](session, caller, entry.undo, now)
+        return [entry]
+    parts = (
+        select(Activity)
+        .where(
+            Activity.seller_id == caller.seller_id,
+            Activity.id.in_(entry.undo["entries"]),
+            Activity.undone_by.is_(None),
+        )
+        .order_by(Activity.id.desc())
+        .with_for_update()
+    )
+    undone = [entry]
+    for part in (await session.scalars(parts)).all():
+        assert part.undo is not None
+        await KINDS[part.undo["kind"]](session, caller, part.undo, now)
+        undone.append(part)
+    return undone

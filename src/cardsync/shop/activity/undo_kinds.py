@@ -1,0 +1,79 @@
+"""The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
+entry. A kind raises ChangedSince if something has changed since the entry; the caller is an owner.
+Rows come back by their images (`platform/database/row_images.py`).
+
+To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.buying.buylist import buylist_settings
+from cardsync.buying.offers import offer_drafts
+from cardsync.buying.rules import undo_buy_rules
+from cardsync.buying.store_credit import buying_customers, credit_entries
+from cardsync.prices.decisions import accept_reviews as reviews
+from cardsync.prices.recommendations import accept_recommendation as recommendations
+from cardsync.prices.rule_tests import rule_tests
+from cardsync.prices.rules import pin_many
+from cardsync.prices.rules import sale_sets as pins
+from cardsync.prices.rules import undo_rules as rules
+from cardsync.prices.rules import undo_sales as sales
+from cardsync.sales.lots import write_lots as lots_of_cards
+from cardsync.sales.orders import one_customer, pull_sessions, returned_copies
+from cardsync.sales.orders import pull_marks as orders
+from cardsync.sales.pulling import missing_cards
+from cardsync.shop.accounts import account_settings as account
+from cardsync.stock.cards import chosen_match as cards
+from cardsync.stock.cards import saved_searches as searches
+from cardsync.stock.lists import undo_lists as lists
+from cardsync.stock.shelving import cycle_counts, rename_box
+from cardsync.stock.shelving import undo_placing as shelves
+
+Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
+
+KINDS: Final[Mapping[str, Undo]] = {
+    rules.KIND: rules.put_back,
+    searches.MADE: searches.put_back,
+    searches.CHANGED: searches.put_back,
+    searches.DELETED: searches.put_back,
+    cards.KIND: cards.put_match_back,
+    pins.PIN: pins.put_pin_back,
+    rule_tests.KIND: rule_tests.put_back,
+    sales.SALE: sales.put_sale_back,
+    sales.SETTINGS: sales.put_settings_back,
+    account.KIND: account.put_back,
+    pin_many.KIND: pin_many.put_pins_back,
+    reviews.KIND: reviews.put_back,
+    lists.MADE: lists.unmake,
+    lists.RENAMED: lists.unrename,
+    lists.DELETED: lists.undelete,
+    lists.ADDED: lists.take_off,
+    lists.REMOVED: lists.put_on,
+    lots_of_cards.KIND: lots_of_cards.put_back,
+    lots_of_cards.FILE: lots_of_cards.remove_file,
+    orders.DISMISSED: orders.undo_mark,
+    orders.SHIPPED: orders.undo_mark,
+    orders.MANY_SHIPPED: orders.undo_many_shipped,
+    pull_sessions.COMPLETED: pull_sessions.reopen,
+    pull_sessions.CANCELLED: pull_sessions.reopen,
+    missing_cards.KIND: missing_cards.unsettle,
+    buylist_settings.KIND: buylist_settings.put_back,
+    offer_drafts.DELETED: offer_drafts.undelete,
+    undo_buy_rules.KIND: undo_buy_rules.put_back,
+    buying_customers.KIND: buying_customers.put_back,
+    credit_entries.KIND: credit_entries.take_back,
+    cycle_counts.SETTLED: cycle_counts.put_back,
+    shelves.KIND: shelves.put_back,
+    rename_box.KIND: rename_box.unrename,
+    one_customer.KIND: one_customer.put_back,
+    returned_copies.KIND: returned_copies.take_back,
+    recommendations.ACCEPTED: recommendations.put_back,
+    recommendations.SETTLED: recommendations.put_back,
+}

@@ -1,0 +1,142 @@
+"""Appends every grant and charge of credits to the ledger. `account.credit_balance` moves in the
+same statement, so that balance and sum can't differ. Sessions are in the seller's scope.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.platform import limits
+from cardsync.platform.errors import CommandError
+from cardsync.shop.credits.models import CreditTransaction
+
+APPEND_SQL = text("""
+    WITH moved AS (
+        UPDATE account SET credit_balance = credit_balance + :amount
+         WHERE seller_id = :seller RETURNING credit_balance
+    )
+    INSERT INTO credit_transaction
+           (seller_id, kind, amount, balance_after, reason, idempotency_key, created_at)
+    SELECT :seller, :kind, :amount, credit_balance, :reason, :key, :now FROM moved
+    RETURNING id, balance_after
+""")
+LOOK_UP_SQL = text("""
+    SELECT a.credit_balance, t.id
+      FROM account a LEFT JOIN credit_transaction t
+        ON t.seller_id = a.seller_id AND t.idempotency_key = :key
+     WHERE a.seller_id = :seller
+""")
+
+
+class CreditError(CommandError):
+    """The requested credits can't be granted or shown."""
+
+
+async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
+    """Return today's balance, locked until the transaction ends, or None if there is no such
+    seller.
+    """
+    statement = (
+        select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
+    )
+    return await session.scalar(statement)
+
+
+async def _append(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    amount: int,
+    now: datetime,
+    *,
+    reason: str | None = None,
+    key: str | None = None,
+) -> tuple[int, int]:
+    """Append a row and return (transaction id, balance after it)."""
+    values = {
+        "seller": seller_id,
+        "kind": kind,
+        "amount": amount,
+        "reason": reason,
+        "key": key,
+        "now": now,
+    }
+    row = (await session.execute(APPEND_SQL, values)).one()
+    return row.id, row.balance_after
+
+
+async def grant(
+    session: AsyncSession,
+    seller_id: int,
+    amount: int,
+    reason: str,
+    now: datetime,
+) -> tuple[int, int]:
+    """Grant credits, on the operator's behalf. Returns (transaction id, balance after it)."""
+    balance = await locked_balance(session, seller_id)
+    if balance is None:
+        raise CreditError(f"there is no seller {seller_id}")
+    if not reason.strip():
+        raise CreditError("a grant needs a reason")
+    if amount < 1 or balance + amount > limits.CREDIT_BALANCE:
+        raise CreditError(
+            f"a grant must be 1 or more credits, and no balance may go over {limits.CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
+        )
+    return await _append(
+        session,
+        seller_id,
+        "grant",
+        amount,
+        now,
+        reason=reason.strip(),
+    )
+
+
+async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
+    """Charge one skipped wait, and store its idempotency key forever.
+
+    The caller has checked, under the sync row's lock, that the charge is due.
+    """
+    return await _append(
+        session,
+        seller_id,
+        "skip_wait",
+        -limits.SKIP_WAIT_CREDITS,
+        now,
+        key=key,
+    )
+
+
+async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:
+    """Return (today's balance, the transaction that this key paid for), as one statement reads
+    them.
+    """
+    row = (await session.execute(LOOK_UP_SQL, {"seller": seller_id, "key": key})).one()
+    return row.credit_balance, row.id
+
+
+async def history(
+    session: AsyncSession,
+    seller_id: int,
+    most: int | None = None,
+) -> tuple[int, list[CreditTransaction]]:
+    """Return (balance, every transaction or the newest `most`, newest first).
+
+    The session is a snapshot session, so that the two agree.
+    """
+    balance = await session.scalar(
+        select(Account.credit_balance).where(Account.seller_id == seller_id)
+    )
+    if balance is None:
+        raise CreditError(f"there is no seller {seller_id}")
+    rows = await session.scalars(
+        select(CreditTransaction)
+        .where(CreditTransaction.seller_id == seller_id)
+        .order_by(CreditTransaction.id.desc())
+        .limit(most)
+    )
+    return balance, list(rows)

@@ -1,0 +1,165 @@
+"""Hands a mail to the server of MAIL_URL. A password is never sent without encryption, but to this
+machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from cardsync.platform import clock
+from cardsync.shop.notices.mail_text import Mail
+
+if TYPE_CHECKING:
+    import aiosmtplib
+
+SECONDS: Final = 30.0
+_GOODBYE_SECONDS: Final = 2.0
+# So many mails are handed over at once by a process, which has more slots for what it sends.
+AT_ONCE: Final = 8
+_BUSY: Final = timedelta(seconds=1)
+_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_REFUSED: Final = 500
+# The sign-in, not the mail, is refused with these.
+_OF_SIGN_IN: Final = frozenset({530, 534, 535, 538})
+
+
+class NotSent(Exception):
+    """The server is away or refused for now: the mail may be sent later."""
+
+
+class Undeliverable(Exception):
+    """The server refuses this mail or its recipient for good."""
+
+
+class MailServer(NamedTuple):
+    """`tls` is from the first byte; `start_tls` asks for encryption before anything is said, and
+    None does where the server offers it.
+    """
+
+    host: str
+    port: int
+    user: str | None
+    password: str | None
+    tls: bool
+    start_tls: bool | None
+
+
+def read_mail_url(url: str) -> MailServer:
+    parts = urlsplit(url)
+    host, tls = parts.hostname or "", parts.scheme == "smtps"
+    user = unquote(parts.username) if parts.username else None
+    password = unquote(parts.password) if parts.password else None
+    start_tls = True if user and host not in _HERE else None
+    port = parts.port or (465 if tls else 587)
+    return MailServer(host, port, user, password, tls, False if tls else start_tls)
+
+
+@dataclass
+class _Relay:
+    """The state of a mail server, as this process knows it. All shops have the same one: where it
+    hangs, one mail at a time asks whether it answers again.
+    """
+
+    in_hand: int = 0
+    hangs: bool = False
+    rests_until: datetime | None = None
+
+
+_RELAYS: Final[dict[str, _Relay]] = {}
+
+
+@contextmanager
+def turn_at(url: str) -> Iterator[datetime | None]:
+    """Take a turn at the server of `url`, or yield when to ask for one again."""
+    relay, now = _RELAYS.setdefault(url, _Relay()), clock.now()
+    if relay.rests_until is not None and now < relay.rests_until:
+        yield relay.rests_until
+    elif relay.in_hand >= (1 if relay.hangs else AT_ONCE):
+        yield now + _BUSY
+    else:
+        relay.in_hand += 1
+        try:
+            yield None
+        finally:
+            relay.in_hand -= 1
+
+
+async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
+    """Hand a mail over within so many seconds. Raises NotSent, Undeliverable."""
+    # Few processes send mail.
+    import aiosmtplib
+
+    async def send(client: aiosmtplib.SMTP) -> None:
+        if not mail.to.isascii() and not client.supports_extension("smtputf8"):
+            raise Undeliverable("the mail server only accepts addresses without accents or symbols")
+        options = [] if mail.to.isascii() else ["SMTPUTF8"]
+        await client.sendmail(mail.sender, [mail.to], mail.content, mail_options=options)
+
+    try:
+        await _spoken(url, send, seconds)
+    except aiosmtplib.SMTPRecipientsRefused as e:
+        if all(each.code >= _REFUSED for each in e.recipients):
+            raise Undeliverable("the mail server refused the recipient") from None
+        raise NotSent("the mail server asks to try this recipient later") from None
+    except aiosmtplib.SMTPResponseException as e:
+        if e.code >= _REFUSED and e.code not in _OF_SIGN_IN:
+            raise Undeliverable(f"the mail server refused the mail with {e.code}") from None
+        raise NotSent(f"the mail server answered {e.code}") from None
+    except (aiosmtplib.SMTPException, OSError, ValueError) as e:
+        raise NotSent(f"the mail server can't be reached ({type(e).__name__})") from None
+
+
+async def check(url: str) -> None:
+    """Connect and sign in, and send nothing. Raises NotSent."""
+    import aiosmtplib
+
+    try:
+        await _spoken(url, aiosmtplib.SMTP.noop, SECONDS)
+    except aiosmtplib.SMTPResponseException as e:
+        raise NotSent(f"the mail server answered {e.code}") from None
+    except (aiosmtplib.SMTPException, OSError, ValueError) as e:
+        raise NotSent(f"the mail server can't be reached ({type(e).__name__})") from None
+
+
+async def _spoken(
+    url: str, say: Callable[[aiosmtplib.SMTP], Awaitable[object]], seconds: float
+) -> None:
+    """Connect, sign in and speak, all of it within so many seconds."""
+    import aiosmtplib
+
+    client, relay = _client(url, seconds), _RELAYS.setdefault(url, _Relay())
+    try:
+        async with asyncio.timeout(seconds):
+            await client.connect()
+            await say(client)
+    except TimeoutError:
+        relay.hangs, relay.rests_until = True, clock.now() + timedelta(seconds=2 * seconds)
+        raise
+    else:
+        relay.hangs, relay.rests_until = False, None
+        with suppress(aiosmtplib.SMTPException, OSError):
+            await client.quit(timeout=_GOODBYE_SECONDS)
+    finally:
+        client.close()
+
+
+def _client(url: str, seconds: float) -> aiosmtplib.SMTP:
+    """Return a client that signs in when it connects."""
+    import aiosmtplib
+
+    server = read_mail_url(url)
+    return aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        username=server.user,
+        password=server.password,
+        use_tls=server.tls,
+        start_tls=server.start_tls,
+        timeout=seconds,
+    )

@@ -1,0 +1,176 @@
+"""Tables of notices, all of them a seller's: `notice`, `notice_look`, `notice_reader` and
+`notice_mail`, `webhook` and `webhook_delivery`.
+
+`notice_mail` and `webhook_delivery` are what is still to be sent, written in the transaction that
+writes the notice.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, Base, Moment, Money
+
+Sending = Literal["waiting", "sent", "failed", "dropped"]
+
+
+class Notice(Base):
+    """One condition or event, as it was when it was found. `ended_at` is null while a condition
+    lasts; an event ends as it begins.
+    """
+
+    __tablename__ = "notice"
+    __table_args__ = (
+        Index(
+            "uq_notice_lasting",
+            "seller_id",
+            "key",
+            unique=True,
+            postgresql_where=text("ended_at IS NULL"),
+        ),
+        Index(
+            "uq_notice_event", "seller_id", "key", unique=True, postgresql_where=text("is_event")
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str] = mapped_column(Text)
+    key: Mapped[str] = mapped_column(Text)
+    severity: Mapped[str] = mapped_column(Text)
+    sentence: Mapped[str] = mapped_column(Text)
+    label: Mapped[str] = mapped_column(Text)
+    path: Mapped[str] = mapped_column(Text)
+    since: Mapped[datetime | None] = mapped_column(Moment)
+    money: Mapped[Decimal | None] = mapped_column(Money)
+    deadline: Mapped[datetime | None] = mapped_column(Moment)
+    count: Mapped[int]
+    subject: Mapped[int | None] = mapped_column(BigInteger)
+    owner_only: Mapped[bool]
+    is_event: Mapped[bool] = mapped_column(server_default=FALSE)
+    begun_at: Mapped[datetime] = mapped_column(Moment)
+    ended_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class NoticeLook(Base):
+    """When the seller's conditions were compared last, and the newest order that was seen then."""
+
+    __tablename__ = "notice_look"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    looked_at: Mapped[datetime] = mapped_column(Moment)
+    newest_order: Mapped[int] = mapped_column(BigInteger)
+
+
+class NoticeReader(Base):
+    """A member who chose something: the ways by kind (`notice_kinds.py`), and since when no mail is
+    wanted at all.
+    """
+
+    __tablename__ = "notice_reader"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ways: Mapped[dict[str, str]] = mapped_column(JSONB, server_default="{}")
+    stopped_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class NoticeMail(Base):
+    """A notice for a member. `letter` is the Message-ID of the mail that it was put into: sent
+    again after a kill, that mail keeps it. `sent_to` is an address that the member had before: that
+    mail goes there, whatever the member chose.
+    """
+
+    __tablename__ = "notice_mail"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "notice_id"], ["notice.seller_id", "notice.id"], ondelete="CASCADE"
+        ),
+        Index("uq_notice_mail_member", "seller_id", "notice_id", "member_id", unique=True),
+        Index(
+            "ix_notice_mail_waiting",
+            "seller_id",
+            "due_at",
+            postgresql_where=text("state = 'waiting'"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    notice_id: Mapped[int] = mapped_column(BigInteger)
+    member_id: Mapped[int] = mapped_column(BigInteger)
+    sent_to: Mapped[str | None] = mapped_column(Text)
+    state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
+    due_at: Mapped[datetime] = mapped_column(Moment)
+    letter: Mapped[str | None] = mapped_column(Text)
+    tries: Mapped[int] = mapped_column(server_default="0")
+    first_try_at: Mapped[datetime | None] = mapped_column(Moment)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class Webhook(Base):
+    """An address that gets notices. Without `kinds` it gets all. Its secrets are sealed; the former
+    one signs, too, until `former_until`.
+    """
+
+    __tablename__ = "webhook"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    url: Mapped[str] = mapped_column(Text)
+    kinds: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    secret: Mapped[bytes] = mapped_column(LargeBinary)
+    former_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
+    former_until: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    off_at: Mapped[datetime | None] = mapped_column(Moment)
+    # Why it was switched off: gone, failing, or by an owner.
+    off_why: Mapped[str | None] = mapped_column(Text)
+    last_sent_at: Mapped[datetime | None] = mapped_column(Moment)
+    # How often its receiver has failed since it took a message, and until when it is left alone.
+    failures: Mapped[int] = mapped_column(server_default="0")
+    rests_until: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class WebhookDelivery(Base):
+    """A message for a webhook; each try sends the same bytes with the same `message_id`. `error` is
+    our own sentence about the last try, and `answer` the status that came.
+    """
+
+    __tablename__ = "webhook_delivery"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "webhook_id"], ["webhook.seller_id", "webhook.id"], ondelete="CASCADE"
+        ),
+        Index("ix_webhook_delivery_webhook", "seller_id", "webhook_id", text("id DESC")),
+        Index(
+            "ix_webhook_delivery_waiting",
+            "seller_id",
+            "next_at",
+            postgresql_where=text("state = 'waiting'"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    webhook_id: Mapped[int] = mapped_column(BigInteger)
+    message_id: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(Text)
+    body: Mapped[str] = mapped_column(Text)
+    state: Mapped[Sending] = mapped_column(Text, server_default="waiting")
+    tries: Mapped[int] = mapped_column(server_default="0")
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    first_try_at: Mapped[datetime | None] = mapped_column(Moment)
+    next_at: Mapped[datetime] = mapped_column(Moment)
+    answer: Mapped[int | None]
+    error: Mapped[str | None] = mapped_column(Text)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -1,0 +1,98 @@
+"""Compares what lasts in a shop with what was reported of it: each condition is reported once while
+it lasts, once more when it becomes worse, and again only after it was gone. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync.shop.notices.notice_kinds import LEFT_OUT
+from cardsync.shop.today.shop_facts import Condition, Severity
+
+_RANK: Final[dict[str, int]] = {"info": 0, "warn": 1, "bad": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A condition or an event to report. Of all conditions with one key one lasts at a time; an
+    event's key is its own for ever.
+    """
+
+    kind: str
+    key: str
+    severity: Severity
+    sentence: str
+    label: str
+    path: str
+    since: datetime | None = None
+    money: Decimal | None = None
+    deadline: datetime | None = None
+    count: int = 1
+    subject: int | None = None
+    owner_only: bool = True
+    is_event: bool = False
+
+
+class Reported(NamedTuple):
+    """A condition that was reported and lasts, with the severity that was reported."""
+
+    id: int
+    key: str
+    severity: str
+
+
+class News(NamedTuple):
+    """`begun` is to be reported; the reports with the ids `ended` last no longer."""
+
+    begun: list[Found]
+    ended: list[int]
+
+
+def of_conditions(conditions: Iterable[Condition]) -> list[Found]:
+    """Return what there is to report of Today's conditions. New orders are events: orders wait in
+    most shops at all times, and their condition begins with a deadline that is near.
+    """
+    return [
+        Found(
+            one.kind,
+            f"{one.kind}:{_which(one)}",
+            one.severity,
+            one.sentence,
+            one.label,
+            one.path,
+            one.since,
+            one.money,
+            one.deadline,
+            one.count,
+            one.subject,
+            one.owner_only,
+        )
+        for one in conditions
+        if one.kind not in LEFT_OUT
+        and not (one.kind in ("orders_to_pull", "orders_to_ship") and one.severity == "info")
+    ]
+
+
+def _which(one: Condition) -> str:
+    """Return what keeps apart several conditions of a kind: a review is of one upload or run."""
+    if one.kind in ("upload_in_review", "run_in_review"):
+        return str(one.subject)
+    return one.variant
+
+
+def news(reported: Iterable[Reported], lasting: Iterable[Found]) -> News:
+    """Return what has begun or become worse, and what is over."""
+    before = {one.key: one for one in reported}
+    present = {one.key: one for one in lasting}
+    worse = {
+        key
+        for key, one in present.items()
+        if key in before and _RANK[one.severity] > _RANK[before[key].severity]
+    }
+    begun = [one for key, one in present.items() if key not in before or key in worse]
+    ended = [one.id for key, one in before.items() if key not in present or key in worse]
+    return News(begun, ended)

@@ -1,0 +1,127 @@
+"""Reads the state of the installation for its operators: product lines, queues with their age, slow
+statements, releases of the agent, and imports of the catalog.
+
+It shows no seller's row, and statements without their values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.product_lines import LINES
+from cardsync.platform import limits
+from cardsync.platform.backups.backup_reports import read_state
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.settings import Settings
+from cardsync.shop.operators.shown import (
+    CatalogImportShown,
+    InstallationShown,
+    JobsShown,
+    LineShown,
+    QueueShown,
+    ReleaseShown,
+    StatementShown,
+)
+
+_PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
+_QUEUES: Final = """
+    SELECT stream, count(*) FILTER (WHERE due_at <= :now), min(due_at)
+      FILTER (WHERE due_at <= :now),
+           count(*) FILTER (WHERE rests_until > :now), count(*) FILTER (WHERE put_back_times > 0)
+      FROM work_due GROUP BY stream ORDER BY 2 DESC, stream
+"""
+_JOBS: Final = """
+    SELECT count(*) FILTER (WHERE status = 'todo'), count(*) FILTER (WHERE status = 'doing'),
+           count(*) FILTER (WHERE status = 'failed')
+      FROM procrastinate_jobs
+"""
+_RUNNING: Final = """
+    SELECT extract(epoch FROM clock_timestamp() - query_start), state, query
+      FROM pg_stat_activity
+     WHERE usename = current_user AND state <> 'idle' AND pid <> pg_backend_pid()
+       AND query_start < clock_timestamp() - interval '1 second'
+     ORDER BY query_start LIMIT :most
+"""
+_KEPT: Final = """
+    SELECT mean_exec_time / 1000, calls, query FROM pg_stat_statements
+     WHERE userid = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND calls > 4
+     ORDER BY mean_exec_time DESC LIMIT :most
+"""
+_RELEASES: Final = """
+    SELECT r.product, r.version, r.platform, r.channel, r.percentage, r.published_at, r.expires_at,
+           EXISTS (SELECT FROM release_kill k
+                    WHERE k.product = r.product AND k.version = r.version)
+      FROM release r ORDER BY r.published_at DESC, r.id DESC LIMIT :most
+"""
+_IMPORTS: Final = """
+    SELECT source, rows, added, changed, vanished, skipped, finished_at FROM catalog_import
+     ORDER BY id DESC LIMIT :most
+"""
+# A text, a dollar-quoted text, or a number that is no part of a name.
+_VALUE: Final = re.compile(
+    r"[eE]?'(?:[^'\\]|''|\\.)*'?|\$(\w*)\$.*?(?:\$\1\$|$)|(?<![\w:$])-?\d+(?:\.\d+)?", re.DOTALL
+)
+_CHARACTERS: Final = 400
+
+
+def without_values(statement: str) -> str:
+    """Return a statement in one line with a question mark for each value. Pure."""
+    bare = " ".join(_VALUE.sub("?", statement).split())
+    return bare if len(bare) <= _CHARACTERS else bare[:_CHARACTERS] + "…"
+
+
+async def read_installation(
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
+    settings: Settings,
+) -> InstallationShown:
+    """Raises OperatorRequired."""
+    caller.must_be_operator()
+    most = {"most": limits.OPERATOR_ROWS}
+    counted = {row[0]: row[1] for row in await session.execute(text(_PRODUCTS))}
+    queues = await session.execute(text(_QUEUES), {"now": now})
+    jobs = (await session.execute(text(_JOBS))).one()
+    releases = await session.execute(text(_RELEASES), most)
+    imports = await session.execute(text(_IMPORTS), most)
+    return InstallationShown(
+        [LineShown(*line, int(counted.get(line.name, 0))) for line in LINES],
+        settings.allow_unknown_lines,
+        [
+            QueueShown(stream, waiting, _waited(oldest, now), resting, put_back)
+            for stream, waiting, oldest, resting, put_back in queues
+        ],
+        JobsShown(*jobs),
+        await _statements(session),
+        [ReleaseShown(*_with_moments(row)) for row in releases],
+        [CatalogImportShown(*_with_moments(row)) for row in imports],
+        await read_state(session, now, daily=bool(settings.daily_backups)),
+    )
+
+
+def _with_moments(row: Iterable[Any]) -> list[Any]:
+    return [rfc3339(value) if isinstance(value, datetime) else value for value in row]
+
+
+def _waited(oldest: datetime | None, now: datetime) -> int:
+    return max(0, round((now - oldest).total_seconds())) if oldest else 0
+
+
+async def _statements(session: AsyncSession) -> list[StatementShown]:
+    most = {"most": limits.OPERATOR_ROWS}
+    running = await session.execute(text(_RUNNING), most)
+    found = [(seconds, 0, state, query) for seconds, state, query in running]
+    if await session.scalar(text("SELECT to_regclass('pg_stat_statements')")) is not None:
+        kept = await session.execute(text(_KEPT), most)
+        found += [(seconds, calls, "finished", query) for seconds, calls, query in kept]
+    return [
+        StatementShown(round(float(seconds), 3), calls, state, without_values(query))
+        for seconds, calls, state, query in found
+    ]

@@ -1,0 +1,52 @@
+"""Shows the installation's backups to who decides about them, and asks for one: operators, and the
+owner of the only shop there is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform.backups import asked_backup
+from cardsync.platform.backups.backup_reports import BackupState, read_state
+from cardsync.platform.settings import Settings
+from cardsync.shop.operators.catalog_installs import may_install, need_installer
+
+
+class BackupsShown(msgspec.Struct):
+    """The state of backups; `waits` is true from when one is asked for until it ends."""
+
+    backups: BackupState
+    can_ask: bool
+    """A backup can be asked for here"""
+    waits: bool
+    """A backup is asked for, or under way"""
+
+
+async def shown(
+    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+) -> BackupsShown | None:
+    """Return the state; None where it is not the caller's to decide."""
+    if not await may_install(session, caller):
+        return None
+    state = asked_backup.read(settings.data_dir)
+    daily = bool(settings.daily_backups)
+    found = await read_state(session, now, daily=daily)
+    return BackupsShown(found, state is not None, state in ("asked", "running"))
+
+
+async def ask(
+    session: AsyncSession, caller: Caller, now: datetime, settings: Settings
+) -> BackupsShown:
+    """Ask for a backup now. Raises OperatorRequired, NotFound."""
+    await need_installer(session, caller)
+    if asked_backup.ask(settings.data_dir):
+        note(session, caller, "operator.backup_asked", "backup requested", now)
+        await session.flush()
+    found = await shown(session, caller, now, settings)
+    assert found is not None
+    return found

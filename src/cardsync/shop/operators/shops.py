@@ -1,0 +1,143 @@
+"""Finds the sellers of the installation for its operators: names, plans and switches, and never a
+card, an order or a buyer.
+
+Accounts are under row-level security, so each is read in its own seller's scope; a page of them is
+few. A change is noted in the feed of the seller whose account it is, and in the operator's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import OPERATOR, note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.session import enter_tenant
+from cardsync.shop.accounts import sellers
+from cardsync.shop.operators.shown import SellerShown, SellersShown
+
+CHANGEABLE: Final = ("plan", "trial_ends_at", "suspended", "past_due")
+_FOUND: Final = """
+    FROM seller s
+   WHERE :search = '' OR strpos(lower(s.name), lower(:search)) > 0
+      OR strpos(lower(s.email), lower(:search)) > 0
+"""
+_PAGE: Final = f"""
+    SELECT s.id, s.name, s.email, s.created_at,
+           (SELECT count(*) FROM member m WHERE m.seller_id = s.id),
+           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id)
+    {_FOUND} ORDER BY s.id DESC LIMIT :most OFFSET :skip
+"""
+_ONE: Final = """
+    SELECT s.id, s.name, s.email, s.created_at,
+           (SELECT count(*) FROM member m WHERE m.seller_id = s.id),
+           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id)
+      FROM seller s WHERE s.id = :seller
+"""
+_ACCOUNT: Final = """
+    SELECT a.plan, a.trial_ends_at, a.suspended, a.past_due, a.sync_mode, a.product_lines,
+           y.last_sync_at
+      FROM account a JOIN sync_state y ON y.seller_id = a.seller_id
+     WHERE a.seller_id = :seller AND y.seller_id = :seller
+"""
+
+
+async def shops(
+    session: AsyncSession,
+    caller: Caller,
+    search: str,
+    page: int,
+) -> SellersShown:
+    """Return a page of the sellers, the newest first.
+
+    Raises OperatorRequired.
+    """
+    caller.must_be_operator()
+    values = {
+        "search": search.replace("\0", "").strip(),
+        "most": limits.OPERATOR_SELLERS,
+        "skip": (page - 1) * limits.OPERATOR_SELLERS,
+    }
+    total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values) or 0
+    rows = (await session.execute(text(_PAGE), values)).all()
+    found = [shop for row in rows if (shop := await _with_account(session, row)) is not None]
+    await enter_tenant(session, caller.seller_id)
+    return SellersShown(found, total, page, -(-total // limits.OPERATOR_SELLERS))
+
+
+async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:
+    """Raises OperatorRequired, NotFound."""
+    caller.must_be_operator()
+    row = (await session.execute(text(_ONE), {"seller": seller_id})).first()
+    shop = None if row is None else await _with_account(session, row)
+    await enter_tenant(session, caller.seller_id)
+    if shop is None:
+        raise errors.NotFound(f"there is no seller {seller_id}")
+    return shop
+
+
+async def _with_account(session: AsyncSession, row: Any) -> SellerShown | None:
+    await enter_tenant(session, row[0])
+    account = (await session.execute(text(_ACCOUNT), {"seller": row[0]})).first()
+    if account is None:
+        return None
+    seller_id, name, email, created_at, members, leaves_at = row
+    return SellerShown(
+        seller_id,
+        name,
+        email,
+        rfc3339(created_at),
+        members,
+        account.plan,
+        _moment(account.trial_ends_at),
+        account.suspended,
+        account.past_due,
+        account.sync_mode,
+        account.product_lines,
+        _moment(account.last_sync_at),
+        _moment(leaves_at),
+    )
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339(moment)
+
+
+async def change_shop(
+    session: AsyncSession,
+    caller: Caller,
+    seller_id: int,
+    values: Mapping[str, Any],
+    now: datetime,
+) -> SellerShown:
+    """Change a seller's plan and switches. Raises OperatorRequired, NotFound, InvalidPayload."""
+    caller.must_be_operator()
+    if values.get("suspended") and seller_id == caller.seller_id:
+        raise errors.InvalidPayload(
+            "suspended: an operator cannot suspend the account they sign in with"
+        )
+    before = await one_shop(session, caller, seller_id)
+    await enter_tenant(session, seller_id)
+    changed = await sellers.change_seller(session, seller_id, values, OPERATOR)
+    # Each feed's entry is written in the scope of its own seller.
+    await session.flush()
+    await enter_tenant(session, caller.seller_id)
+    if changed is not None:
+        summary = f"seller {seller_id} changed: {changed.summary}"
+        note(
+            session,
+            caller,
+            "operator.seller_changed",
+            summary,
+            now,
+            before=changed.before,
+            after=changed.after,
+        )
+        await session.flush()
+    return await one_shop(session, caller, before.id)

@@ -1,0 +1,42 @@
+"""Remembers when a member looked at Today, and finds the end of the visit before."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.session import run
+from cardsync.shop.today.models import MemberVisit
+
+# A look after so long a pause begins another visit.
+PAUSE: Final = timedelta(minutes=30)
+# Looks are written at most so often.
+_WRITTEN: Final = timedelta(minutes=1)
+_LOOK: Final = """
+    INSERT INTO member_visit AS v (seller_id, member_id, seen_at)
+    VALUES (:seller, :member, :now)
+    ON CONFLICT (seller_id, member_id) DO UPDATE
+       SET before_at = CASE WHEN v.seen_at <= :paused THEN v.seen_at ELSE v.before_at END,
+           seen_at = greatest(v.seen_at, excluded.seen_at)
+"""
+
+
+async def look(
+    session: AsyncSession, caller: Caller, now: datetime, *, counts: bool = True
+) -> datetime | None:
+    """Return when the member's last visit ended, None in the first one; unless `counts` is false,
+    this look is part of a visit.
+    """
+    if caller.member_id is None:
+        return None
+    known = await session.get(MemberVisit, (caller.seller_id, caller.member_id))
+    before = None
+    if known is not None:
+        before = known.seen_at if now - known.seen_at >= PAUSE else known.before_at
+    if counts and (known is None or now - known.seen_at >= _WRITTEN):
+        values = {"seller": caller.seller_id, "member": caller.member_id}
+        await run(session, _LOOK, values | {"now": now, "paused": now - PAUSE})
+    return before

@@ -1,0 +1,469 @@
+"""Reads the facts of the work list and the shop's figures for Today.
+
+Every statement reads few rows: orders by their indexes and their tally, runs and tasks from the
+newest, and the figures that the workers keep (`platform/derived/stock.py`). No statement reads all cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.agentwork.task_kinds import ATTEMPTS
+from cardsync.agents.seller_state.exported import NOTHING
+from cardsync.agents.sync.last_seen import Agent
+from cardsync.catalog.catalog_age import INSTALLED, Dated, troubles
+from cardsync.catalog.install_state import ONE_SHOP
+from cardsync.platform import clock
+from cardsync.platform.backups.backup_reports import NEWEST, state_of
+from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.derived.sales_by_day import PERIODS
+from cardsync.prices.models import PricingRule
+from cardsync.prices.plans.decide_plan import WAITING
+from cardsync.prices.rules.rule_warnings import warnings_of
+from cardsync.sales.orders.pullable import (
+    IN_OPEN_SESSION,
+    PULLABLE,
+    PULLED,
+    READY,
+    TO_SHIP,
+    TO_SHIP_STATUSES,
+    UNSETTLED,
+    UNSHIPPED,
+)
+from cardsync.shop.today import account_conditions
+from cardsync.shop.today import conditions as rules
+from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
+from cardsync.shop.today.shown import (
+    FeedbackBody,
+    ListedNow,
+    RatingCount,
+    RunMoves,
+    SalesBody,
+    ShippingCount,
+    SoldBody,
+    SoldDay,
+    ToShip,
+    amount,
+)
+from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
+
+FEEDBACKS: Final = 100
+# Feedback is looked for among so many of the newest orders.
+_AMONG: Final = 2_000
+# The sales of so many days are drawn.
+_DAYS: Final = 30
+_TASKS_AMONG: Final = 500
+_FAILED_FOR: Final = timedelta(days=14)
+_TO_PULL = f"""
+    SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
+     WHERE orders.seller_id = :seller AND {PULLABLE}
+"""
+_TO_SHIP = f"""
+    SELECT count(*), sum(orders.total_amt), count(*) FILTER (WHERE {PULLED})
+      FROM orders WHERE orders.seller_id = :seller AND {UNSHIPPED}
+"""
+# The pulled orders of the open pull are still its work.
+_READY = f"""
+    SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
+     WHERE orders.seller_id = :seller AND {READY} AND NOT {IN_OPEN_SESSION}
+"""
+_MISSING = f"""
+    SELECT count(*), min(i.missing_at), sum(orders.total_amt), min({PLACED_AT})
+      FROM pull_session_item i
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
+      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+     WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled' AND {UNSHIPPED}
+"""
+# What was not pulled, is still to be shipped, and is not marked as shipped, is left.
+_UNSHIPPED = f"orders.shipped_marked_at IS NULL AND {TO_SHIP}"
+_LEFT = f"p.pulled_at IS NULL AND {_UNSHIPPED}"
+_PULL = f"""
+    SELECT s.id, s.opened_at, count(p.order_id), count(p.pulled_at),
+           count(orders.id) FILTER (WHERE {_LEFT}), min({PLACED_AT}) FILTER (WHERE {_LEFT}),
+           sum(orders.total_amt) FILTER (WHERE {_LEFT}),
+           count(orders.id) FILTER (WHERE {_UNSHIPPED})
+      FROM pull_session s
+      LEFT JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+      LEFT JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+     WHERE s.seller_id = :seller AND s.state = 'open' GROUP BY s.id, s.opened_at
+"""
+_SHIPPING = f"""
+    SELECT orders.shipping_type, count(*) FROM orders
+     WHERE orders.seller_id = :seller AND {PULLABLE}
+     GROUP BY orders.shipping_type ORDER BY 2 DESC, 1
+"""
+_FEEDBACK = """
+    SELECT rating, count(*) FROM (
+        SELECT feedback_rating AS rating FROM (
+            SELECT feedback_rating FROM orders WHERE seller_id = :seller
+             ORDER BY order_date DESC NULLS LAST, id DESC LIMIT :among) newest
+         WHERE feedback_rating IS NOT NULL LIMIT :feedbacks) last
+     GROUP BY rating ORDER BY rating DESC
+"""
+_IDLE = """
+    SELECT rule.name, run.finished_at
+      FROM (SELECT started_at, finished_at, summary -> 'rules' AS rules FROM price_run
+             WHERE seller_id = :seller AND state = 'completed'
+               AND summary -> 'rules' IS NOT NULL
+             ORDER BY id DESC LIMIT 1) run
+      JOIN pricing_rule rule ON rule.seller_id = :seller AND rule.state = 'published'
+       AND rule.enabled AND rule.updated_at < run.started_at
+       AND rule.settings -> 'guard' IS DISTINCT FROM 'true'::jsonb
+     WHERE NOT run.rules @> to_jsonb(rule.id) ORDER BY rule.priority, rule.id
+"""
+_TASKS = """
+    SELECT kind, since FROM (
+        SELECT DISTINCT ON (kind) kind, coalesce(finished_at, claim_expires_at) AS since,
+               status = 'failed' OR status = 'claimed' AS failed
+          FROM (SELECT * FROM agent_task WHERE seller_id = :seller
+                 ORDER BY id DESC LIMIT :tasks) newest
+         WHERE status IN ('completed', 'cancelled', 'failed')
+            OR status = 'claimed' AND claim_expires_at <= :now AND attempt + 1 >= :attempts
+         ORDER BY kind, id DESC) last
+     WHERE failed AND since > :failed_after ORDER BY kind
+"""
+_REJECTED = """
+    SELECT count(*), min(coalesce(settled_at, updated_at)), sum(price * quantity)
+      FROM quick_add WHERE seller_id = :seller AND status = 'rejected'
+"""
+_UNANSWERED = """
+    SELECT count(*), min(served_at), sum(price * quantity) FROM quick_add
+     WHERE seller_id = :seller AND status IN ('published', 'pending')
+       AND status = 'pending' AND served_at <= :lost
+"""
+_PLANS = """
+    SELECT count(*), min(created_at), min(expires_at), min(id) FROM agent_plan
+     WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
+"""
+_OFFERS = """
+    SELECT count(*), min(updated_at), NULL::numeric, NULL::timestamptz FROM buying_offer
+     WHERE seller_id = :seller AND (state IN ('accepted', 'received', 'paid')
+        OR (state = 'draft' AND source = 'buylist'))
+"""
+_OFFERS_EXPIRING = """
+    SELECT count(*), min(offered_at), NULL::numeric, min(expires_at) FROM buying_offer
+     WHERE seller_id = :seller AND state = 'offered' AND expires_at > :now
+       AND expires_at <= CAST(:now AS timestamptz) + interval '1 day'
+"""
+# The move of all copies is kept as a whole number of ten-thousandths.
+_REVIEWS = """
+    SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND state = 'pending' AND expires_at > :now
+"""
+_RECOMMENDED = """
+    SELECT count(*), min(revision), sum(expected_value) FROM proposal
+     WHERE seller_id = :seller AND state = 'pending' AND family = 'price' AND expires_at > :now
+"""
+_DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
+# Whoever runs the installation is shown what became of its backups.
+_BACKUPS = f"""
+    SELECT newest.* FROM ({NEWEST}) newest
+     WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
+                    WHERE m.seller_id = :seller)
+"""
+# And of its catalogs, which the owner of the only shop decides about, too.
+_CATALOGS = f"""
+    SELECT installed.* FROM ({INSTALLED}) installed
+     WHERE (EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id
+                     WHERE m.seller_id = :seller)
+            OR {ONE_SHOP})
+       AND NOT EXISTS (SELECT FROM catalog_updates WHERE NOT tells)
+     ORDER BY game, source
+"""
+_UPLOADED = "SELECT EXISTS (SELECT FROM upload WHERE seller_id = :seller)"
+_FIGURES = """
+    SELECT held, held_since, held_value, dropped, dropped_since, dropped_value,
+           asked, asked_since, asked_value, run_id, rises, rises_value, falls, falls_value, seen_at
+      FROM shop_figures WHERE seller_id = :seller
+"""
+_LISTED = """
+    SELECT sum(cards)::bigint, sum(copies)::bigint, sum(listed), sum(market), max(seen_at) FROM (
+        SELECT DISTINCT ON (product_line) cards, copies, listed, market, seen_at
+          FROM listed_value WHERE seller_id = :seller ORDER BY product_line, day DESC) newest
+"""
+
+
+class Sold(NamedTuple):
+    """The orders of a day, and their sum."""
+
+    day: date
+    orders: int
+    gross: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    facts: Facts
+    sales: SalesBody
+    to_ship: ToShip
+    shipping: list[ShippingCount]
+    feedback: FeedbackBody
+    listed: ListedNow | None
+    moves: RunMoves | None
+
+
+# The statements of the conditions, and those of the figures beside them.
+_OF_FACTS: Final = (
+    _TO_PULL,
+    _PULL,
+    _READY,
+    _MISSING,
+    UPLOAD,
+    RUN,
+    _IDLE,
+    _TASKS,
+    _REJECTED,
+    _UNANSWERED,
+    _OFFERS,
+    _OFFERS_EXPIRING,
+    _PLANS,
+    _FIGURES,
+    _DELETION,
+    _UPLOADED,
+    _REVIEWS,
+    _RECOMMENDED,
+    _BACKUPS,
+    _CATALOGS,
+)
+_OF_FIGURES: Final = (_TO_SHIP, _SHIPPING, PERIODS, _FEEDBACK, _LISTED)
+
+
+async def read_facts(
+    session: AsyncSession,
+    caller: Caller,
+    reading: Reading,
+    agent: Agent | None,
+    now: datetime,
+    renewal_days: int,
+) -> Facts:
+    """Read what the conditions follow from, without the figures of the page."""
+    found = await _found(_OF_FACTS, caller, reading, now)
+    return await _facts_of(session, caller, found, agent, now, renewal_days)
+
+
+async def read_shop(
+    session: AsyncSession,
+    caller: Caller,
+    reading: Reading,
+    agent: Agent | None,
+    now: datetime,
+    renewal_days: int,
+) -> Shop:
+    """Read the statuses of orders to ship, then all figures in one message, and what is known of
+    the rules.
+    """
+    found = await _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now)
+    [listed] = found[_LISTED]
+    figures = found[_FIGURES][0] if found[_FIGURES] else None
+    return Shop(
+        await _facts_of(session, caller, found, agent, now, renewal_days),
+        _sales([Sold(*row[:3]) for row in found[PERIODS]], _day(caller, now)),
+        _to_ship(caller, found),
+        [ShippingCount(*row) for row in found[_SHIPPING]],
+        _feedback([RatingCount(*row) for row in found[_FEEDBACK]]),
+        _listed(*listed) if listed[0] is not None else None,
+        _moves(*figures[9:14]) if figures and figures[9] is not None else None,
+    )
+
+
+async def _found(
+    statements: Sequence[str], caller: Caller, reading: Reading, now: datetime
+) -> dict[str, list[Any]]:
+    today = _day(caller, now)
+    before_from, _ = rules.same_days_before(today)
+    first = min(before_from, today - timedelta(days=_DAYS - 1))
+    to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
+    values = {
+        "seller": caller.seller_id,
+        "to_ship_statuses": [status for (status,) in to_ship],
+        "now": now,
+        "today": today,
+        "zone": caller.account.time_zone,
+        "first": first,
+        "last": today,
+        "first_read": first - timedelta(days=1),
+        "last_read": today + timedelta(days=1),
+        "among": _AMONG,
+        "feedbacks": FEEDBACKS,
+        "upload": caller.state.review_upload_id,
+        "tasks": _TASKS_AMONG,
+        "attempts": ATTEMPTS,
+        "failed_after": now - _FAILED_FOR,
+        "lost": now - rules.UNANSWERED,
+        "waiting": list(WAITING),
+    }
+    rows = await reading.together(statements, values)
+    return dict(zip(statements, rows, strict=True))
+
+
+def _day(caller: Caller, now: datetime) -> date:
+    """Return the day of the account's zone, by which Sales counts, too."""
+    return now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+
+
+async def _facts_of(
+    session: AsyncSession,
+    caller: Caller,
+    found: dict[str, list[Any]],
+    agent: Agent | None,
+    now: datetime,
+    renewal_days: int,
+) -> Facts:
+    figures = found[_FIGURES][0] if found[_FIGURES] else None
+    broken = await _broken(session, caller) if caller.role == "owner" else ()
+    return _facts(caller, found, figures, broken, agent, now, renewal_days)
+
+
+def _sales(sold: Sequence[Sold], today: date) -> SalesBody:
+    """Sum up the days of both months; a day without an order after the first one has none."""
+    before_from, before_to = rules.same_days_before(today)
+    by_day = {one.day: one for one in sold}
+    begin = today - timedelta(days=_DAYS - 1)
+    begin = max(begin, min(by_day, default=today + timedelta(days=1)))
+    days = [begin + timedelta(days=n) for n in range((today - begin).days + 1)]
+    none = Sold(today, 0, Decimal())
+    return SalesBody(
+        today,
+        _sum(sold, today, today),
+        _sum(sold, today.replace(day=1), today),
+        before_from,
+        before_to,
+        _sum(sold, before_from, before_to),
+        [
+            SoldDay(day, one.orders, amount(one.gross))
+            for day in days
+            for one in [by_day.get(day, none)]
+        ],
+    )
+
+
+def _sum(sold: Sequence[Sold], first: date, last: date) -> SoldBody:
+    those = [one for one in sold if first <= one.day <= last]
+    gross = sum((one.gross for one in those), Decimal())
+    return SoldBody(sum(one.orders for one in those), amount(gross))
+
+
+def _to_ship(caller: Caller, found: dict[str, list[Any]]) -> ToShip:
+    to_pull = found[_TO_PULL][0][0]
+    pull_id, in_pull = None, 0
+    if found[_PULL]:
+        pull_id, *_, in_pull = found[_PULL][0]
+    orders, money, pulled = found[_TO_SHIP][0]
+    total = caller.revenue(money or Decimal())
+    missing = found[_MISSING][0][0]
+    worth = None if total is None else amount(total)
+    return ToShip(orders, to_pull, in_pull, pulled, missing, pull_id, worth)
+
+
+def _feedback(ratings: list[RatingCount]) -> FeedbackBody:
+    count = sum(one.count for one in ratings)
+    total = sum(one.rating * one.count for one in ratings)
+    return FeedbackBody(count, round(total / count, 2) if count else None, ratings)
+
+
+def _listed(
+    cards: int, copies: int, listed: Decimal, market: Decimal, seen_at: datetime
+) -> ListedNow:
+    return ListedNow(cards, copies, amount(listed), amount(market), clock.rfc3339(seen_at))
+
+
+def _moves(
+    run_id: int, rises: int, rises_value: Decimal, falls: int, falls_value: Decimal
+) -> RunMoves:
+    return RunMoves(run_id, rises, amount(rises_value), falls, amount(falls_value))
+
+
+def _facts(
+    caller: Caller,
+    found: dict[str, list[Any]],
+    figures: Sequence[Any] | None,
+    broken: tuple[str, ...],
+    agent: Agent | None,
+    now: datetime,
+    renewal_days: int,
+) -> Facts:
+    account, state, allowed = caller.account, caller.state, caller.entitlements(now)
+    lost, lost_since, of_lost, lost_of = found[_MISSING][0]
+    plans, plans_since, expires_at, plan_id = found[_PLANS][0]
+    kept = figures or (0, None, None) * 3
+    return Facts(
+        now,
+        to_pull=_some(caller, *found[_TO_PULL][0]),
+        pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
+        to_ship=_some(caller, *found[_READY][0]),
+        missing=Some(lost, lost_since, of_lost, _due(caller, lost_of)),
+        upload_in_review=Waiting(*found[UPLOAD][0]) if found[UPLOAD] else None,
+        run_in_review=run_in_review(caller, found[RUN], now),
+        held=Some(*kept[:3]),
+        reviews=Some(*found[_REVIEWS][0]),
+        recommended=Some(*found[_RECOMMENDED][0]),
+        price_file=Some(*kept[6:9]) if kept[6] and _waits_for_approval(caller, now) else None,
+        failed_tasks=tuple(FailedTask(*row) for row in found[_TASKS]),
+        agent_seen_at=agent.last_seen_at if agent else None,
+        turn=agent.turn if agent else None,
+        failed_cycles=Some(state.scheduled_failures, state.last_failure_at),
+        rejected_listings=Some(*found[_REJECTED][0]),
+        unanswered_listings=Some(*found[_UNANSWERED][0]),
+        plans=Some(plans, plans_since, None, expires_at),
+        offers=Some(*found[_OFFERS][0]),
+        offers_expiring=Some(*found[_OFFERS_EXPIRING][0]),
+        plan_id=plan_id if plans == 1 else None,
+        broken_rules=broken,
+        idle_rules=tuple(name for name, _ in found[_IDLE]),
+        idle_since=found[_IDLE][0][1] if found[_IDLE] else None,
+        dropped=Some(*kept[3:6]),
+        unpaid=not allowed.paid,
+        unpaid_since=account.trial_ends_at if account.plan == "trial" else None,
+        past_due=account.past_due,
+        no_consent=not account.write_consent,
+        pauses=tuple(name for name in account_conditions.PAUSES if getattr(account, name)),
+        fresh=agent is None and not found[_UPLOADED][0][0],
+        deletion=(asked[0][0], asked[0][1]) if (asked := found[_DELETION]) else None,
+        backup=state_of(found[_BACKUPS], now).wrong,
+        catalogs=tuple(troubles([Dated(*row) for row in found[_CATALOGS]], now, renewal_days)),
+    )
+
+
+def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
+    return rules.ship_by(oldest, caller.account.ship_within_days) if oldest else None
+
+
+def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Some:
+    """Return orders, with the deadline of the oldest."""
+    return Some(number, oldest, money, _due(caller, oldest))
+
+
+def _pull(caller: Caller, row: Sequence[Any]) -> Pull:
+    id, opened_at, orders, pulled, left, oldest, money, *_ = row
+    return Pull(id, orders, pulled, Some(left, opened_at, money, _due(caller, oldest)))
+
+
+def _waits_for_approval(caller: Caller, now: datetime) -> bool:
+    allowed = caller.entitlements(now)
+    in_review_mode = allowed.paid and allowed.sync_mode == "read_only"
+    known = caller.state.export_fingerprint
+    return in_review_mode and not allowed.upload_approved and known not in (None, NOTHING)
+
+
+async def _broken(session: AsyncSession, caller: Caller) -> tuple[str, ...]:
+    """Return the names of the live rules that cannot do all that they say."""
+    live = (PricingRule.state == "published") & PricingRule.enabled
+    rows = (
+        await session.scalars(
+            select(PricingRule)
+            .where(PricingRule.seller_id == caller.seller_id, live)
+            .order_by(PricingRule.priority, PricingRule.id)
+        )
+    ).all()
+    rule_findings = await warnings_of(session, rows)
+    return tuple(row.name for row, warnings in zip(rows, rule_findings, strict=True) if warnings)

@@ -1,0 +1,92 @@
+"""HTTP routes of Today: the work list with the sync and the sales, the listed value by day, and the
+cards that moved most.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import Request, Router, get
+from litestar.datastructures import State
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.sync.last_seen import LastSeen
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.settings import Settings
+from cardsync.shop.today import sync_result, work_list
+from cardsync.shop.today.listed_value import DAYS_MOST, read_listed_value
+from cardsync.shop.today.movers import read_movers
+from cardsync.shop.today.shown import ListedValueBody, MoversBody, SyncResultBody, TodayBody
+from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
+
+READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
+
+
+@get("/today", responses=problems(*BEHIND_A_KEY))
+async def today(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> TodayBody:
+    """Show what waits for somebody: each condition with its next step, by urgency; the state of the
+    sync; sales, orders to ship, listed value, the last run, orders to pull by shipping, and
+    feedback. Staff get the conditions whose next step they may take; sales and listed value only if
+    the account lets them see revenue.
+    """
+    seen: LastSeen = request.app.state.last_seen
+    async with reading(request) as reads:
+        return await work_list.today_of(session, caller, reads, seen, clock.now(), settings)
+
+
+@get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))
+async def listed_value(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    days: Annotated[
+        int,
+        Parameter(required=False, description=f"1 to {DAYS_MOST}, today included"),
+    ] = 90,
+) -> ListedValueBody:
+    """Show what the stock was listed for on each day on which it was seen, oldest first, as the
+    workers keep it after each import and pricing run. Staff see it if the account lets them see
+    revenue.
+    """
+    async with reading(request) as reads:
+        return await read_listed_value(reads, caller, days, clock.now())
+
+
+@get("/movers", responses=READING)
+async def movers(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    days: Annotated[int, Parameter(required=False, description="7 or 30")] = 7,
+) -> MoversBody:
+    """The own cards whose price changed most in 7 or 30 days, by the change times the copies; 20
+    of each direction at most.
+    """
+    async with reading(request) as reads:
+        return await read_movers(reads, caller, days)
+
+
+@get("/sync_result", responses=problems(*READ_BY_OWNERS, errors.NotFound, errors.InvalidPayload))
+async def read_sync_result(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    cycle: Annotated[
+        int | None,
+        Parameter(required=False, ge=1, le=limits.LARGEST_ID, description="By default the last"),
+    ] = None,
+) -> SyncResultBody:
+    """Show what a sync brought: the prices that it raised and lowered, by rule and by card, what
+    was not sent and why, what raised prices captured this month, and its orders.
+    """
+    async with reading(request) as reads:
+        return SyncResultBody(await sync_result.sync_result(reads, caller, cycle, clock.now()))
+
+
+router = Router(
+    path="", route_handlers=[today, listed_value, movers, read_sync_result], tags=["today"]
+)

@@ -1,0 +1,266 @@
+"""Reads what a sync brought: the prices that it raised and lowered, by rule and by card; what was
+not sent, and why; what raised prices captured this month; and the orders that came with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock, errors
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
+from cardsync.prices.rollback.brought import added, largest_of
+from cardsync.shop.today.shown import (
+    Captured,
+    LargestMove,
+    RefusedPrice,
+    RuleBrought,
+    SyncBrought,
+    SyncResult,
+    amount,
+)
+
+_CYCLE: Final = """
+    SELECT c.id, c.sync_cycle_id, c.status, c.started_at, c.logged_at, c.duration_ms,
+           (SELECT min(n.started_at) FROM sync_cycle n
+             WHERE n.seller_id = :seller AND NOT n.placeholder AND n.id > c.id)
+      FROM sync_cycle c
+     WHERE c.seller_id = :seller AND NOT c.placeholder
+       AND (CAST(:cycle AS bigint) IS NULL OR c.id = :cycle)
+     ORDER BY c.id DESC LIMIT 1
+"""
+# An event that names no known cycle, as one of a task after it, is of the last one that began.
+EVENTS: Final = """
+    SELECT e.outcome, e.row_count, e.moved, e.brought, e.rejected FROM repricing_event e
+     WHERE e.seller_id = :seller
+       AND (e.sync_cycle_id = CAST(:name AS text)
+            OR e.imported_at >= :started
+               AND (CAST(:next AS timestamptz) IS NULL OR e.imported_at < :next)
+               AND NOT EXISTS (SELECT FROM sync_cycle o
+                                WHERE o.seller_id = :seller AND NOT o.placeholder
+                                  AND o.sync_cycle_id = e.sync_cycle_id))
+     ORDER BY e.id
+"""
+_FILES: Final = """
+    SELECT e.imported_at, e.outcome, e.row_count, e.brought, e.rejected,
+           (SELECT c.id FROM sync_cycle c
+             WHERE c.seller_id = :seller AND c.sync_cycle_id = e.sync_cycle_id
+               AND NOT c.placeholder)
+      FROM repricing_event e WHERE e.seller_id = :seller ORDER BY e.id DESC LIMIT :most
+"""
+_ORDERS: Final = f"""
+    SELECT count(*), coalesce(sum({TOTAL}), 0) FROM orders
+     WHERE {SOLD} AND orders.created_at BETWEEN :started AND :logged
+"""
+_GONE: Final = """
+    SELECT coalesce(sum(CAST(report ->> 'gone' AS bigint)), 0)::bigint FROM upload
+     WHERE seller_id = :seller AND kind = 'inventory' AND sync_cycle_id = :name
+"""
+_NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller AND id = ANY (:rules)"
+_CARDS: Final = """
+    SELECT id, product_name, set_name, condition FROM card
+     WHERE seller_id = :seller AND id = ANY (CAST(:cards AS bigint[]))
+"""
+_REFUSED: Final = """
+    SELECT marketplace_id, id, product_name, set_name, condition FROM card
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:skus AS bigint[]))
+"""
+_REVIEWS: Final = """
+    SELECT count(*) FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND state = 'pending' AND expires_at > :now
+"""
+_LIMITED: Final = "SELECT held FROM shop_figures WHERE seller_id = :seller"
+_LISTED: Final = """
+    SELECT sum(cards)::bigint, sum(listed) FROM (
+        SELECT DISTINCT ON (product_line) cards, listed
+          FROM listed_value WHERE seller_id = :seller ORDER BY product_line, day DESC) newest
+"""
+# The copies that sold this month at a higher price than the one before their last raise.
+_CAPTURED: Final = f"""
+    WITH sold AS (
+        SELECT i.sku_id, i.unit_price, coalesce(i.quantity, 1) AS copies,
+               coalesce(orders.placed_at_given,
+                        timezone(:zone, CAST(orders.order_date + 1 AS timestamp))) AS at
+          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+         WHERE {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
+           AND {DAY} BETWEEN :first AND :last
+           AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
+           AND i.unit_price IS NOT NULL AND i.sku_id IS NOT NULL
+    )
+    SELECT coalesce(sum(s.copies), 0)::bigint,
+           coalesce(sum((s.unit_price - before.price) * s.copies), 0)
+      FROM sold s
+      JOIN LATERAL (SELECT c.id FROM card c
+                     WHERE c.seller_id = :seller AND c.marketplace_id = s.sku_id
+                     ORDER BY c.gone, c.id LIMIT 1) c ON true
+      JOIN LATERAL (
+           SELECT o.price FROM price_observation o
+            WHERE o.seller_id = :seller AND o.card_id = c.id AND o.observed_at < s.at
+              AND o.observed_at > s.at - interval '90 days'
+              AND o.price IS DISTINCT FROM s.unit_price
+            ORDER BY o.observed_at DESC LIMIT 1) before ON true
+     WHERE before.price < s.unit_price
+"""
+
+
+async def sync_result(
+    reading: Reading, caller: Caller, cycle_id: int | None, now: datetime
+) -> SyncResult | None:
+    """Return what a sync brought, by default the last one; None before the first. Raises
+    OwnerRequired, NotFound.
+    """
+    caller.must_see_revenue()
+    values: dict[str, Any] = {"seller": caller.seller_id, "cycle": cycle_id, "now": now}
+    [*found] = await reading.rows(_CYCLE, values)
+    if not found:
+        if cycle_id is not None:
+            raise errors.NotFound(f"there is no sync {cycle_id}")
+        return None
+    id, name, status, started, logged, duration, following = found[0]
+    values |= {"name": name, "started": started, "logged": logged, "next": following}
+    values |= _month(caller, now)
+    statements = (EVENTS, _ORDERS, _GONE, _REVIEWS, _LIMITED, _LISTED, _CAPTURED)
+    events, orders, gone, reviews, limited, listed, captured = await reading.together(
+        statements, values
+    )
+    rules, raised, up, lowered, down = moves_of(events)
+    largest = largest_of(move for event in events for move in (event[3] or {}).get("largest", ()))
+    refused = [one for event in events for one in event[4] or ()]
+    cards, value = listed[0]
+    return SyncResult(
+        id=id,
+        status=status,
+        started_at=clock.rfc3339(started),
+        ended_at=clock.rfc3339(logged),
+        duration_ms=duration,
+        sent=sum(event[1] for event in events if event[0] == "imported"),
+        raised=raised,
+        raised_value=amount(up),
+        lowered=lowered,
+        lowered_value=amount(down),
+        listed_before=None if value is None else amount(value - up + down),
+        listed_now=None if value is None else amount(value),
+        listed_cards=cards,
+        rules=await _by_rule(reading, caller, rules),
+        largest=await _largest(reading, caller, largest),
+        in_review=reviews[0][0],
+        limited=limited[0][0] if limited else 0,
+        refused=await _refused(reading, caller, refused),
+        captured=Captured(captured[0][0], amount(captured[0][1])),
+        orders=orders[0][0],
+        orders_value=amount(orders[0][1]),
+        sold_out=gone[0][0],
+    )
+
+
+async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
+    """Return what the last sync brought in short; None before the first, and for those who may not
+    see revenue.
+    """
+    if not caller.sees_revenue:
+        return None
+    found = await reading.rows(_CYCLE, {"seller": caller.seller_id, "cycle": None})
+    if not found:
+        return None
+    id, name, _, started, *_, following = found[0]
+    values = {"seller": caller.seller_id, "name": name, "started": started, "next": following}
+    _, raised, up, lowered, down = moves_of(await reading.rows(EVENTS, values))
+    return SyncBrought(id, raised, amount(up), lowered, amount(down))
+
+
+class PriceFile(NamedTuple):
+    """A file of prices that the sync app sent, or could not: `worth` is what it added to the listed
+    value, `refused` how many of its prices were refused.
+    """
+
+    sent_at: datetime
+    outcome: str
+    prices: int
+    raised: int
+    lowered: int
+    worth: Decimal
+    refused: int
+    cycle_id: int | None
+
+
+async def price_files(reading: Reading, caller: Caller, most: int) -> list[PriceFile]:
+    """Return the last files of prices, the newest first. Raises OwnerRequired."""
+    caller.must_see_revenue()
+    found = await reading.rows(_FILES, {"seller": caller.seller_id, "most": most})
+    files = []
+    for at, outcome, prices, brought, rejected, cycle in found:
+        _, raised, up, lowered, down = moves_of([(outcome, prices, 0, brought, rejected)])
+        refused = len(rejected or ())
+        files.append(PriceFile(at, outcome, prices, raised, lowered, up - down, refused, cycle))
+    return files
+
+
+def moves_of(events: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], int, Decimal, int, Decimal]:
+    """Return the sums of each rule, then those of all: raised, their value, lowered, theirs."""
+    rules = added(row for event in events for row in (event[3] or {}).get("rules", ()))
+    raised, lowered = (sum(int(row[at]) for row in rules) for at in (1, 3))
+    up, down = (sum((Decimal(row[at]) for row in rules), Decimal(0)) for at in (2, 4))
+    return rules, raised, up, lowered, down
+
+
+def _month(caller: Caller, now: datetime) -> dict[str, Any]:
+    zone = caller.account.time_zone
+    today = now.astimezone(ZoneInfo(zone)).date()
+    first = today.replace(day=1)
+    return {
+        "zone": zone,
+        "first": first,
+        "last": today,
+        "first_read": first - timedelta(days=1),
+        "last_read": today + timedelta(days=1),
+    }
+
+
+async def _by_rule(
+    reading: Reading, caller: Caller, rules: Sequence[Sequence[Any]]
+) -> list[RuleBrought]:
+    values = {"seller": caller.seller_id, "rules": [row[0] for row in rules if row[0] is not None]}
+    found = await reading.rows(_NAMES, values) if values["rules"] else []
+    names: dict[int, str] = dict(found)
+    told = [
+        RuleBrought(
+            rule, names.get(rule), raised, amount(Decimal(up)), lowered, amount(Decimal(down))
+        )
+        for rule, raised, up, lowered, down in rules
+    ]
+    return sorted(told, key=lambda one: (one.rule_id is None, one.name or "", one.rule_id or 0))
+
+
+async def _largest(
+    reading: Reading, caller: Caller, moves: Sequence[Sequence[Any]]
+) -> list[LargestMove]:
+    values = {"seller": caller.seller_id, "cards": [move[0] for move in moves]}
+    named = {row[0]: row[1:] for row in await reading.rows(_CARDS, values)} if moves else {}
+    told = []
+    for card, was, price, copies in moves:
+        if card in named:
+            name, set_name, condition = named[card]
+            before = None if was is None else amount(Decimal(was))
+            after = amount(Decimal(price))
+            told.append(LargestMove(card, name, set_name, condition, copies, before, after))
+    return told
+
+
+async def _refused(
+    reading: Reading, caller: Caller, rejected: Sequence[dict[str, Any]]
+) -> list[RefusedPrice]:
+    """Return the refused prices by their reason; a new listing that was refused has no card."""
+    skus = [one["id"] for one in rejected if one.get("id") is not None]
+    values = {"seller": caller.seller_id, "skus": skus}
+    named = {row[0]: row[1:] for row in await reading.rows(_REFUSED, values)} if skus else {}
+    told = []
+    for one in rejected:
+        sku = one.get("id")
+        card, name, set_name, condition = named.get(sku, (None, None, None, None))
+        told.append(RefusedPrice(sku, card, name, set_name, condition, one["message"]))
+    return told

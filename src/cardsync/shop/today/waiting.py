@@ -1,0 +1,100 @@
+"""Counts what waits for the people of a shop, for the frame of every page.
+
+One message reads all of it, and each process keeps the counts of a seller for a few seconds: a
+person who opens page after page asks the database once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from cardsync.platform.database.session import Database
+from cardsync.prices.plans.decide_plan import WAITING
+from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
+from cardsync.sales.orders.returned_copies import NUMBERS
+from cardsync.shop.today.to_decide import RUN
+
+KEPT_FOR: Final = timedelta(seconds=5)
+# So many sellers are remembered by a process; then it begins anew.
+_SELLERS: Final = 5_000
+_COUNTS: Final = f"""
+    SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),
+           (SELECT count(*) FROM pull_session
+             WHERE seller_id = :seller AND state = 'open'),
+           (SELECT count(*) FROM proposal
+             WHERE seller_id = :seller AND family = 'review' AND state = 'pending'
+               AND expires_at > :now),
+           (SELECT count(*) FROM proposal
+             WHERE seller_id = :seller AND state = 'pending' AND family = 'price'
+               AND expires_at > :now),
+           (SELECT count(*) FROM sync_state s
+              JOIN upload u ON u.seller_id = s.seller_id AND u.id = s.review_upload_id
+             WHERE s.seller_id = :seller AND u.state = 'awaiting_review')
+           + (SELECT count(*) FROM agent_plan
+               WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[]))
+                 AND expires_at > :now),
+           (SELECT count(*) FROM ({RUN}) newest
+             WHERE state = 'awaiting_review' AND upload_id IS NULL),
+           (SELECT last_seen_at FROM agent_seen WHERE seller_id = :seller)
+"""
+
+
+class WaitingCounts(NamedTuple):
+    """Orders to pull, open pulls, refunded orders that are not back in stock, prices that need
+    review and suggested prices; uploads and plans, and pricing runs, that the owner must decide;
+    and when the agent called last.
+    """
+
+    to_pull: int = 0
+    pulls: int = 0
+    returns: int = 0
+    reviews: int = 0
+    suggestions: int = 0
+    decisions: int = 0
+    runs: int = 0
+    agent_seen_at: datetime | None = None
+
+
+class KeptCounts:
+    """The counts of the sellers whose pages this process showed last."""
+
+    def __init__(self, database: Database, seconds: float) -> None:
+        self._database = database
+        self._seconds = seconds
+        self._kept: dict[int, tuple[datetime, WaitingCounts]] = {}
+
+    async def of(self, seller_id: int, now: datetime) -> WaitingCounts:
+        kept = self._kept.get(seller_id)
+        if kept is not None and kept[0] > now:
+            return kept[1]
+        counts = await self._read(seller_id, now)
+        if len(self._kept) >= _SELLERS:
+            self._kept.clear()
+        self._kept[seller_id] = (now + KEPT_FOR, counts)
+        return counts
+
+    def last(self, seller_id: int) -> WaitingCounts:
+        """Return what the seller's last page showed, without a read; zeros if there was none."""
+        kept = self._kept.get(seller_id)
+        return kept[1] if kept is not None else WaitingCounts()
+
+    def forget(self, seller_id: int) -> None:
+        """Read a seller's counts anew with the next page: a form has changed something."""
+        if seller_id in self._kept:
+            self._kept[seller_id] = (datetime.min.replace(tzinfo=UTC), self._kept[seller_id][1])
+
+    async def _read(self, seller_id: int, now: datetime) -> WaitingCounts:
+        async with self._database.readings.of(seller_id, self._seconds) as reading:
+            to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": seller_id})
+            values = {
+                "seller": seller_id,
+                "now": now,
+                "to_ship_statuses": [status for (status,) in to_ship],
+                "waiting": list(WAITING),
+            }
+            [[counts], [[returns, *_]]] = await reading.together(
+                [_COUNTS, NUMBERS], values, last=True
+            )
+        to_pull, pulls, *others = counts
+        return WaitingCounts(to_pull, pulls, returns, *others)

@@ -1,0 +1,129 @@
+"""Reads the query of GET /api/cards into a typed filter. Pure.
+
+Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is
+empty or holds anything else selects nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from cardsync.platform import errors, limits
+from cardsync.stock.search.fields import LINE_NAMES
+from cardsync.stock.search.folding import folded
+
+Status = Literal["active", "gone", "all"]
+Sort = Literal["name", "set", "number", "price", "target", "quantity", "updated", "location"]
+Direction = Literal["asc", "desc"]
+
+Given = Mapping[str, Sequence[str]]
+
+_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class CardFilter:
+    """The filter selects cards. `ids` narrow every other part; None means that none were given."""
+
+    search: str = ""
+    game: str = ""
+    status: Status = "active"
+    ids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CardPage:
+    page: int = 1
+    per_page: int = limits.CARDS_PER_PAGE
+    sort: Sort = "name"
+    direction: Direction = "asc"
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+
+def read_filter(given: Given) -> CardFilter:
+    """Read the filter of a query. Raises InvalidPayload."""
+    return CardFilter(
+        search=_last(given, "search"),
+        game=line_of(_last(given, "game"), _last(given, "product_line")),
+        status=cast(Status, _one_of(given, "status", get_args(Status)) or "active"),
+        ids=None if (ids := selected_ids(given)) is None else ids_of(ids),
+    )
+
+
+def read_page(given: Given) -> CardPage:
+    """Read the page of a query. Raises InvalidPayload."""
+    return CardPage(
+        page=_number(given, "page", 1, limits.PAGE_MOST),
+        per_page=_number(given, "per_page", limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST),
+        sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "name"),
+        direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "asc"),
+    )
+
+
+def page_of(number: str | None, size: str | None) -> CardPage:
+    """Read the page of a query; a number that is none counts as not given."""
+    given = {"page": number, "per_page": size}
+    return read_page({name: [said] for name, said in given.items() if said is not None})
+
+
+def line_of(game: str, product_line: str) -> str:
+    """Return the product line that the two names, which mean the same parameter, give. Raises
+    InvalidPayload if they give two.
+    """
+    named = [line for text in (game, product_line) if (line := game_of(text))]
+    if len(set(named)) > 1:
+        raise errors.InvalidPayload(
+            "game and product_line are the same thing: they name two product lines"
+        )
+    return named[0] if named else ""
+
+
+def game_of(text: str) -> str:
+    return LINE_NAMES.get(folded(text).strip(), text.strip().casefold())
+
+
+def selected_ids(given: Given) -> str | None:
+    """Return the ids that narrow a selection, however often they are given, with commas."""
+    return ",".join(given["selected_ids"]) if "selected_ids" in given else None
+
+
+def ids_of(given: Any) -> tuple[int, ...]:
+    """Read inventory row ids from an array or from a text with commas; the result is empty if any
+    part is malformed.
+    """
+    parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    read = [_id(part) for part in parts]
+    return () if None in read else tuple(dict.fromkeys(cast("list[int]", read)))
+
+
+def _id(part: Any) -> int | None:
+    if isinstance(part, str):
+        return int(part) if _ID.fullmatch(part.strip()) else None
+    return (
+        part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part < 2**63 else None
+    )
+
+
+def _last(given: Given, name: str) -> str:
+    """Return the last value of a name, without NUL, which PostgreSQL does not accept."""
+    return (given.get(name) or [""])[-1].replace("\0", "\ufffd")
+
+
+def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
+    value = _last(given, name).strip().lower()
+    if value and value not in words:
+        raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not one of {', '.join(words)}")
+    return value or None
+
+
+def _number(given: Given, name: str, default: int, most: int) -> int:
+    try:
+        return max(1, min(most, int(_last(given, name))))
+    except ValueError:
+        return default

@@ -1,0 +1,38 @@
+"""Reads what columns of the cards' table show from beside the cards: what the copies cost, and the
+last sale. One read for all cards of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.stock.search.flags import COST, LAST_SOLD
+
+COLUMNS: Final = frozenset({"cost", "margin", "last_sold"})
+_BESIDE: Final = f"""
+    SELECT c.id, {COST} AS cost, {LAST_SOLD} AS sold_at FROM card c
+     WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+class Beside(NamedTuple):
+    """None is unknown, and a card that never sold has no last sale."""
+
+    cost: Decimal | None
+    sold_at: datetime | None
+
+    def margin(self, price: str | None) -> Decimal | None:
+        """Return how far the price is above the cost, in percent of the price. Pure."""
+        asked = Decimal(price or 0)
+        return None if self.cost is None or not asked else (asked - self.cost) * 100 / asked
+
+
+async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dict[int, Beside]:
+    """Return the values by the cards' ids."""
+    rows = await reading.rows(_BESIDE, {"seller": caller.seller_id, "ids": list(ids)})
+    return {card_id: Beside(cost, sold_at) for card_id, cost, sold_at in rows}

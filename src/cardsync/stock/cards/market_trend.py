@@ -1,0 +1,93 @@
+"""Draws the market prices of a page's cards over 30 days, one line each: one read for all of them.
+
+An observation holds until the next one, so a day without any has the price of the day before. A
+line begins with the first price that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.platform.database.snapshot_reads import Reading
+
+DAYS: Final = 30
+# The box of a drawn line, in its own units; it keeps a distance from the upper and the lower edge.
+WIDTH: Final = 84
+HEIGHT: Final = 20
+_EDGE: Final = 2
+# The newest prices are on the card itself.
+_OBSERVED: Final = """
+    SELECT DISTINCT ON (card_id, day) card_id, day, market FROM (
+        SELECT card_id, observed_at, market,
+               CAST(floor(extract(epoch FROM CAST(:now AS timestamptz) - observed_at) / 86400)
+                    AS int) AS day
+          FROM (SELECT card_id, observed_at, market FROM price_observation
+                 WHERE seller_id = :seller AND card_id = ANY (CAST(:ids AS bigint[]))
+                   AND observed_at > :since
+                 UNION ALL
+                SELECT id, observed_at, market FROM card
+                 WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))) AS known
+    ) AS aged
+     ORDER BY card_id, day DESC, observed_at DESC
+"""
+
+
+class Trend(NamedTuple):
+    """`points` are those of one polyline in a box of 84 by 20, from the oldest day to today."""
+
+    points: str
+    first: Decimal
+    last: Decimal
+
+
+async def market_trends(
+    reading: Reading, caller: Caller, ids: Sequence[int], now: datetime
+) -> dict[int, Trend]:
+    """Return the lines by the cards' ids; a card whose price is known for no two days has none."""
+    if not ids:
+        return {}
+    values = {
+        "seller": caller.seller_id,
+        "ids": list(ids),
+        "now": now,
+        "since": now - timedelta(days=DAYS),
+    }
+    by_card: dict[int, list[tuple[int, Decimal | None]]] = {}
+    for card_id, day, market in await reading.rows(_OBSERVED, values):
+        by_card.setdefault(card_id, []).append((day, market))
+    drawn = ((card_id, trend_of(days)) for card_id, days in by_card.items())
+    return {card_id: trend for card_id, trend in drawn if trend is not None}
+
+
+def trend_of(observed: Iterable[tuple[int, Decimal | None]]) -> Trend | None:
+    """Draw the last price of each day; `observed` has days ago, the oldest first. Pure."""
+    known = [(min(max(ago, 0), DAYS - 1), price) for ago, price in observed if price is not None]
+    if not known:
+        return None
+    at = dict(known)
+    days = range(known[0][0], -1, -1)
+    prices, held = list[Decimal](), known[0][1]
+    for ago in days:
+        held = at.get(ago, held)
+        prices.append(held)
+    if len(prices) < 2:
+        return None
+    low, high = min(prices), max(prices)
+    points = (
+        f"{_across(ago)},{_down(price, low, high)}" for ago, price in zip(days, prices, strict=True)
+    )
+    return Trend(" ".join(points), prices[0], prices[-1])
+
+
+def _across(ago: int) -> int:
+    return (DAYS - 1 - ago) * WIDTH // (DAYS - 1)
+
+
+def _down(price: Decimal, low: Decimal, high: Decimal) -> int:
+    if low == high:
+        return HEIGHT // 2
+    return _EDGE + round((high - price) / (high - low) * (HEIGHT - 2 * _EDGE))

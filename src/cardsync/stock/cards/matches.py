@@ -1,0 +1,164 @@
+"""Reads the match of a card: how its product was found, how certain that is and why, which parts of
+the card and of the product agree, and what else the card could be.
+
+A provisional product is made of a seller's own line, so it is no evidence and is not shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.certainty import Certainty, weigh
+from cardsync.catalog.match import ANY_LANGUAGE
+from cardsync.catalog.products import ROW_COLUMNS, printings
+from cardsync.platform import clock, errors
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.stock.cards.names_in_search import Rows
+from cardsync.stock.cards.visible import VISIBLE
+
+# The parts of an identity: what they are called, the text on a card and in the catalog, the key.
+PARTS: Final = (
+    ("Set", "set_name", "set_name", "set_key"),
+    ("Name", "product_name", "product_name", "name_key"),
+    ("Number", "number", "number", "number_key"),
+    ("Finish", "printing", "finish", "finish_key"),
+    ("Language", "language", "language", "language_key"),
+)
+_OF_CARD = (*ROW_COLUMNS, "title")
+_WEIGHED: Final = ("number_total", "back_key", "variant_key")
+_OF_PRODUCT = tuple(dict.fromkeys([*(name for _, _, *both in PARTS for name in both), *_WEIGHED]))
+_MATCH = f"""
+    SELECT {", ".join(f"c.{name}" for name in _OF_CARD)}, c.match, c.contribution, p.id,
+           {", ".join(f"p.{name}" for name in _OF_PRODUCT)}, s.settled_by, s.settled_at
+      FROM card c LEFT JOIN product p ON p.id = c.product_id AND NOT p.provisional
+           LEFT JOIN settled_match s ON s.seller_id = :seller AND s.card_id = c.id
+     WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}
+"""
+# Printings with the listing's name, the nearest first.
+_CANDIDATES = """
+    SELECT id, product_name, set_name, number, finish, language FROM product
+     WHERE game = :game AND name_key = :name_key AND NOT provisional
+     ORDER BY set_key IS NOT DISTINCT FROM :set_key DESC, number_key = :number_key DESC, set_name,
+              number_key, finish_key, id
+     LIMIT 10
+"""
+
+
+class PartBody(msgspec.Struct):
+    """`agrees` is null where the catalog does not have the part, and for the language of a copy
+    in another one: the product is the same.
+    """
+
+    name: str
+    """The part, such as the set or the number"""
+    card: str
+    """The card's text for the part"""
+    product: str | None
+    """The catalog's text for the part"""
+    agrees: bool | None
+    """Whether both say the same; null where the catalog lacks the part, or any language is right"""
+
+
+class CandidateBody(msgspec.Struct):
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str | None
+    finish: str | None
+    language: str
+
+
+class MatchBody(msgspec.Struct):
+    """`found` is settled (by a member), matched (by the catalog), ambiguous, provisional (the
+    catalog lacks the card) or contributed. `certainty` is certain, probable, possible (several
+    products fit, and a tie is never decided) or null; `reasons` say why. A card without a product
+    has `candidates`: up to 10 printings with its name, the nearest first.
+    """
+
+    found: str
+    """How the product was found: settled, matched, ambiguous, provisional or contributed"""
+    certainty: Certainty | None
+    reasons: list[str]
+    product_id: int | None
+    parts: list[PartBody]
+    """The texts of the card and the product for each part of a name"""
+    candidates: list[CandidateBody]
+    settled_by: str | None
+    settled_at: str | None
+
+
+async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBody:
+    """Raises NotFound."""
+    return await _read(reading.rows, caller, card_id)
+
+
+async def match_in(session: AsyncSession, caller: Caller, card_id: int) -> MatchBody:
+    """Read the match within the transaction that changes it. Raises NotFound."""
+
+    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        return (await session.execute(text(statement), dict(values))).all()
+
+    return await _read(rows, caller, card_id)
+
+
+async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
+    values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
+    found = await rows(_MATCH, values)
+    if not found:
+        raise errors.NotFound(f"there is no card {card_id}")
+    row = list(found[0])
+    card = dict(zip(_OF_CARD, row, strict=False))
+    match, contribution, product_id, *more = row[len(_OF_CARD) :]
+    product = dict(zip(_OF_PRODUCT, more, strict=False))
+    settled_by, settled_at = more[len(_OF_PRODUCT) :]
+    keys = await asyncio.to_thread(_keys, card)
+    how = "settled" if settled_by else "contributed" if contribution else match
+    parts = [
+        PartBody(name, card[on_card], *_compared(product, keys, in_catalog, key, product_id))
+        for name, on_card, in_catalog, key in PARTS
+    ]
+    evidence = weigh(how, keys, None if product_id is None else product)
+    candidates = []
+    if product_id is None and keys["name_key"]:
+        names = ("game", "name_key", "set_key", "number_key")
+        near = await rows(_CANDIDATES, {name: keys[name] for name in names})
+        candidates = [CandidateBody(*one) for one in near]
+    return MatchBody(
+        how,
+        evidence.certainty,
+        evidence.reasons,
+        product_id,
+        parts,
+        candidates,
+        settled_by,
+        clock.rfc3339_or_none(settled_at),
+    )
+
+
+def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = dict.fromkeys(_OF_CARD, pl.String)
+    rows = pl.DataFrame([card], schema=kinds).with_row_index("row")
+    return printings(rows).keyed.row(0, named=True)
+
+
+def _compared(
+    product: Mapping[str, Any],
+    keys: Mapping[str, Any],
+    name: str,
+    key: str,
+    product_id: int | None,
+) -> tuple[str | None, bool | None]:
+    if product_id is None:
+        return None, None
+    theirs = product[key]
+    same = theirs == keys[key]
+    spoken = key == "language_key" and theirs in ANY_LANGUAGE
+    return product[name], None if theirs is None or (spoken and not same) else same

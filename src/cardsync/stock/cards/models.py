@@ -1,0 +1,181 @@
+"""Tables of cards: `card`, `custom_listing` and `price_observation`; and those of the cards' pages:
+`saved_search`, `card_columns`, `seller_set` and `settled_match`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ARRAY, BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import FALSE, NOW, Base, Moment, Money
+
+
+class Card(Base):
+    """A card is one inventory row of a seller, with the marketplace's newest observation of it
+    and our target.
+
+    The columns have the order of the table: those that searches compare are before those that
+    are only shown, because PostgreSQL reads a row from its beginning.
+    """
+
+    __tablename__ = "card"
+    __table_args__ = (
+        Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
+        Index(
+            "ix_card_contribution",
+            "seller_id",
+            "contribution",
+            postgresql_where=text("contribution IS NOT NULL"),
+        ),
+        Index("ix_card_product", "seller_id", "product_id"),
+        Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
+        # The index says where in the table a seller's cards are: searches read all of them, and
+        # no other seller's.
+        Index(
+            "ix_card_seller",
+            "seller_id",
+            postgresql_using="brin",
+            postgresql_ops={"seller_id": "int8_minmax_multi_ops"},
+            postgresql_with={"pages_per_range": "16"},
+        ),
+        {"postgresql_with": {"fillfactor": "85", "autovacuum_vacuum_insert_scale_factor": "0.02"}},
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    # The marketplace's own file has this id: it equals marketplace_id except for custom listings.
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    identity_hash: Mapped[int] = mapped_column(BigInteger)
+    # The hash covers the newest observation's amounts and quantity: an upload that brings the
+    # same values writes nothing.
+    values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    observed_at: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+    quantity: Mapped[int] = mapped_column(Integer)
+    gone: Mapped[bool] = mapped_column(server_default=FALSE)
+    custom: Mapped[bool] = mapped_column(server_default=FALSE)
+    # Searches compare this text (search/folding.py), made of name, set, rarity and number, and the
+    # number at the beginning of the collector number.
+    search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
+    condition: Mapped[str | None] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str] = mapped_column(Text)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    target_price: Mapped[Decimal | None] = mapped_column(Money)
+    number_leading: Mapped[int | None] = mapped_column(Integer)
+    priced_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The value is matched, provisional or ambiguous.
+    match: Mapped[str] = mapped_column(Text)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+    product_line_label: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    rarity: Mapped[str] = mapped_column(Text)
+    condition_label: Mapped[str] = mapped_column(Text)
+    photo_url: Mapped[str] = mapped_column(Text)
+    # The value is private, published or retired, in rows that a member added; no file of the
+    # marketplace holds such a row.
+    contribution: Mapped[str | None] = mapped_column(Text)
+    contributed_by: Mapped[int | None] = mapped_column(BigInteger)
+    # The price is My Store Price, because the marketplace has none.
+    my_store_priced: Mapped[bool] = mapped_column(server_default=FALSE)
+
+
+class CustomListing(Base):
+    """A custom listing has a negative marketplace_id, which is kept forever once minted."""
+
+    __tablename__ = "custom_listing"
+    __table_args__ = (
+        # Titles are as long as cells: their MD5 fits any index.
+        Index(
+            "uq_custom_listing_title",
+            "seller_id",
+            "listing_id",
+            text("md5(title)"),
+            unique=True,
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    title: Mapped[str] = mapped_column(Text)
+
+
+class PriceObservation(Base):
+    """An observation holds a card's prices from `observed_at` until the next observation. The
+    newest one is on the card itself.
+
+    The table is partitioned by month, so that retention drops a table instead of deleting rows.
+    """
+
+    __tablename__ = "price_observation"
+    __table_args__ = {"postgresql_partition_by": "RANGE (observed_at)"}  # noqa: RUF012
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    quantity: Mapped[int] = mapped_column(Integer)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+
+
+class SavedSearch(Base):
+    """A search that a shop keeps under a name; `name_key` is the form of the name that is
+    compared.
+    """
+
+    __tablename__ = "saved_search"
+    __table_args__ = (Index("uq_saved_search_name", "seller_id", "name_key", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text)
+    query: Mapped[str] = mapped_column(Text)
+    position: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class CardColumns(Base):
+    """The columns of the cards' table that a member sees by default; member 0 is the shop."""
+
+    __tablename__ = "card_columns"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    columns: Mapped[list[str]] = mapped_column(ARRAY(Text))
+
+
+class SellerSet(Base):
+    """A set of which an import brought a card: completing a search would else read all cards."""
+
+    __tablename__ = "seller_set"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    set_name: Mapped[str] = mapped_column(Text, primary_key=True)
+
+
+class SettledMatch(Base):
+    """The product that a seller chose for a card, and what the card was matched to before."""
+
+    __tablename__ = "settled_match"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    was_product_id: Mapped[int] = mapped_column(BigInteger)
+    was_match: Mapped[str] = mapped_column(Text)
+    settled_by: Mapped[str] = mapped_column(Text)
+    settled_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+CARD_ID_BLOCK = 1000

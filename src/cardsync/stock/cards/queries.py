@@ -1,0 +1,232 @@
+"""Reads a page of a seller's cards with their lists and places, and the total.
+
+One pass over the cards finds them, for every search: counting and ordering read its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from psycopg.errors import QueryCanceled
+from psycopg.rows import TupleRow
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.database.transaction_settings import searched_by_all_processes
+from cardsync.platform.shelf_place import BOX, NAMED, WAY
+from cardsync.stock.cards import paging
+from cardsync.stock.cards.card_filter import CardFilter, CardPage
+from cardsync.stock.cards.names_in_search import own_names
+from cardsync.stock.cards.selection import Selected, select_cards
+from cardsync.stock.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
+from cardsync.stock.cards.sort_order import page_order
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.search.completion import Completion, OwnNames, complete, field_at_end
+from cardsync.stock.search.fields import QueryError
+
+_LISTS = """(SELECT coalesce(
+         json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
+  FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id
+ WHERE e.seller_id = :seller AND t.seller_id = :seller AND e.card_id = c.id)"""
+_PLACES = f"""(SELECT coalesce(
+         json_agg(json_build_array({BOX}, l.slot, l.quantity) ORDER BY {WAY}, l.slot), '[]')
+  FROM card_location l {NAMED} WHERE l.seller_id = :seller AND l.card_id = c.id)"""
+_GATE = """(SELECT g.verdict FROM gate_hold g
+ WHERE g.seller_id = :seller AND g.marketplace_id = c.marketplace_id AND NOT c.gone)"""
+_PINNED = """(SELECT n.price FROM price_decision n
+ WHERE n.seller_id = :seller AND n.kind = 'pin' AND n.marketplace_id = c.marketplace_id
+   AND (n.until IS NULL OR n.until > CAST(:now AS timestamptz)))"""
+_BESIDE = {
+    "marketplace_product_id": "p.marketplace_product_id",
+    "gate": _GATE,
+    "pinned_price": _PINNED,
+    "lists": _LISTS,
+    "places": _PLACES,
+}
+_COLUMNS = ", ".join(_BESIDE.get(name, f"c.{name}") for name in CardRow._fields)
+_FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
+
+
+# The listed value of one row.
+_LISTED = "c.price * c.quantity"
+
+
+async def find_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
+) -> Found:
+    """Find a page of cards; with `worth`, also what all that match are listed at. Raises
+    QueryError.
+    """
+    selected = await select_cards(
+        reading.rows,
+        caller,
+        wanted,
+        clock.now(),
+    )
+    order = page_order(page)
+    values = selected.values | {"limit": page.per_page, "offset": page.offset}
+    listed = _LISTED if worth else ""
+    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
+    _, rows = await reading.together(
+        [searched_by_all_processes(), statement],
+        values,
+        last=True,
+    )
+    # A page beyond the last one has one row without a card.
+    total, value = rows[0][:2]
+    return Found([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
+
+
+async def order_of_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage
+) -> str:
+    """Return the ids of the cards that a search finds, in its order and with commas, as one text:
+    at most `limits.CARDS_SCROLLED`. Raises InvalidPayload.
+    """
+    selected = await _selected(reading, caller, wanted)
+    statement = paging.order_of(selected.where, page_order(page))
+    _, rows = await _in_time(
+        reading,
+        [searched_by_all_processes(), statement],
+        selected.values | {"limit": limits.CARDS_SCROLLED},
+    )
+    return rows[0][0] or ""
+
+
+async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) -> list[CardRow]:
+    """Return the cards with these ids in their order, without those that the caller cannot see."""
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "ids": list(card_ids),
+        "now": clock.now(),
+    }
+    [rows] = await reading.together([_CARDS], values, last=True)
+    place = {card_id: number for number, card_id in enumerate(card_ids)}
+    return sorted(map(CardRow._make, rows), key=lambda row: place[row.id])
+
+
+async def cards_behind(
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    card_id: int,
+) -> list[CardRow]:
+    """Return the cards that follow one in the order of a search, as many as a page has. Raises
+    NotFound, InvalidPayload.
+    """
+    selected = await _selected(reading, caller, wanted)
+    seen = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
+    if not await reading.rows(_SEEN, seen):
+        raise errors.NotFound(f"there is no card {card_id}")
+    order = page_order(page)
+    statement = paging.following(selected.where, order, page.direction, _COLUMNS, _FROM)
+    values = selected.values | {"behind": card_id, "limit": page.per_page}
+    _, rows = await _in_time(reading, [searched_by_all_processes(), statement], values)
+    return [CardRow._make(row) for row in rows]
+
+
+async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Selected:
+    """Select the cards of a search. Raises InvalidPayload."""
+    try:
+        return await select_cards(reading.rows, caller, wanted, clock.now())
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+
+
+async def _in_time(
+    reading: Reading, statements: list[str], values: Mapping[str, Any]
+) -> list[list[TupleRow]]:
+    """Return the rows of statements. Raises InvalidPayload if the search takes too long."""
+    try:
+        return await reading.together(statements, values)
+    except QueryCanceled as e:
+        raise errors.InvalidPayload("search: it takes too long; narrow the search") from e
+
+
+async def search_cards(
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    seconds: float,
+    *,
+    worth: bool = False,
+) -> SearchAnswer:
+    """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
+    longer than `seconds`, finds nothing and says why.
+    """
+    try:
+        found = await find_cards(reading, caller, wanted, page, worth=worth)
+    except QueryError as e:
+        return SearchAnswer(Found([], 0), [(str(e), e.offset)])
+    except QueryCanceled:
+        why = f"this search takes longer than {seconds:g} s: narrow the search"
+        return SearchAnswer(Found([], 0), [(why, 0)])
+    return SearchAnswer(found, [])
+
+
+async def cards_after(
+    reading: Reading, caller: Caller, wanted: CardFilter, after: int, limit: int
+) -> list[CardRow]:
+    """Return the selected cards with ids greater than `after`, by id. Raises QueryError."""
+    selected = await select_cards(reading.rows, caller, wanted, clock.now())
+    statement = (
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE {selected.where} AND c.id > :after"
+        " ORDER BY c.id LIMIT :limit"
+    )
+    values = selected.values | {"after": after, "limit": limit}
+    [rows] = await reading.together([statement], values, last=True)
+    return [CardRow._make(row) for row in rows]
+
+
+_SEEN = f"SELECT 1 FROM card c WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
+_CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
+_CARDS = f"""SELECT {_COLUMNS} FROM {_FROM}
+ WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND {VISIBLE}"""
+_OBSERVED = ", ".join(ObservationRow._fields)
+_HISTORY = f"""
+    SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id
+    UNION ALL (
+        SELECT {_OBSERVED} FROM price_observation WHERE seller_id = :seller AND card_id = :id
+         ORDER BY observed_at DESC LIMIT :limit
+    ) ORDER BY observed_at DESC LIMIT :limit
+"""
+
+
+async def read_card(
+    reading: Reading,
+    caller: Caller,
+    card_id: int,
+    most: int = limits.CARD_HISTORY_SHOWN,
+) -> tuple[CardRow, list[ObservationRow]]:
+    """Return the card, and its observations, newest first; those that have moved to the object
+    store are in `stock/cards/old_history.py`. Raises NotFound.
+    """
+    values = {
+        "seller": caller.seller_id,
+        "id": card_id,
+        "member": caller.member_id,
+        "limit": most,
+        "now": clock.now(),
+    }
+    cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
+    if not cards:
+        raise errors.NotFound(f"there is no card {card_id}")
+    return CardRow._make(cards[0]), [ObservationRow._make(row) for row in history]
+
+
+OWN_FIELDS = ("set", "game", "list", "rule")
+
+
+async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
+    """Complete the end of a search. Nothing is read unless the seller's own names may be written
+    there.
+    """
+    if (field := field_at_end(text)) not in OWN_FIELDS:
+        return complete(text, OwnNames())
+    own = await own_names(reading.rows, caller.seller_id, caller.member_id, field)
+    return complete(text, own)

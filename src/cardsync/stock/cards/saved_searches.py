@@ -1,0 +1,212 @@
+"""Saves, changes and deletes the searches that a shop keeps.
+
+Writes of a seller go one at a time, so that names, number and order hold.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.row_images import RowImages
+from cardsync.stock.cards.models import SavedSearch
+from cardsync.stock.cards.names_in_search import known_names, with_names
+from cardsync.stock.search.compile import compile_query
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.known_names import name_key, seen_name
+from cardsync.stock.search.parser import parse
+
+MADE: Final = "search.saved"
+CHANGED: Final = "search.changed"
+DELETED: Final = "search.deleted"
+_IMAGES: Final = RowImages(SavedSearch, "name", "query", unseen=("name_key", "position"))
+
+
+async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSearch]:
+    """Return the shop's saved searches in their order."""
+    mine = select(SavedSearch).where(SavedSearch.seller_id == caller.seller_id)
+    return list(await session.scalars(mine.order_by(SavedSearch.position, SavedSearch.id)))
+
+
+async def save_search(
+    session: AsyncSession,
+    caller: Caller,
+    name: Any,
+    query: Any,
+    now: datetime,
+) -> SavedSearch:
+    """Save a search at the end. Raises InvalidName, InvalidQuery, NameTaken,
+    SavedSearchLimitReached.
+    """
+    kept, asked = _readable_name(name), await _readable_query(session, caller, query)
+    await one_at_a_time(session, caller.seller_id)
+    known = await saved_searches(session, caller)
+    _need_free(kept, known)
+    _need_room(known)
+    row = SavedSearch(
+        seller_id=caller.seller_id,
+        name=kept,
+        name_key=name_key(kept),
+        query=asked,
+        position=max((one.position for one in known), default=0) + 1,
+        created_at=now,
+    )
+    session.add(row)
+    await session.flush()
+    search_fields = {"name": kept, "query": asked}
+    undo = {"kind": MADE, "id": row.id, "became": search_fields}
+    note(session, caller, MADE, f"search {kept!r} saved", now, after=search_fields, undo=undo)
+    return row
+
+
+async def change_search(
+    session: AsyncSession,
+    caller: Caller,
+    search_id: int,
+    given: Mapping[str, Any],
+    now: datetime,
+) -> SavedSearch:
+    """Change name, query or place; `position` counts from 1. Raises NotFound, InvalidName,
+    InvalidQuery, InvalidPayload, NameTaken.
+    """
+    place = _place(given["position"]) if "position" in given else None
+    kept = _readable_name(given["name"]) if "name" in given else None
+    asked = await _readable_query(session, caller, given["query"]) if "query" in given else None
+    await one_at_a_time(session, caller.seller_id)
+    known = await saved_searches(session, caller)
+    row = _one_of(known, search_id)
+    if kept is not None:
+        _need_free(kept, [one for one in known if one is not row])
+    was = _search_json(row, known)
+    row.name = row.name if kept is None else kept
+    row.name_key = name_key(row.name)
+    row.query = row.query if asked is None else asked
+    if place is not None:
+        known = _moved(known, row, place)
+    await session.flush()
+    became = _search_json(row, known)
+    if became != was:
+        summary = f"search {row.name!r} changed"
+        undo = {"kind": CHANGED, "id": row.id, "was": was, "became": became}
+        note(session, caller, CHANGED, summary, now, before=was, after=became, undo=undo)
+    return row
+
+
+async def delete_search(
+    session: AsyncSession,
+    caller: Caller,
+    search_id: int,
+    now: datetime,
+) -> None:
+    """Delete a saved search. Raises NotFound."""
+    await one_at_a_time(session, caller.seller_id)
+    known = await saved_searches(session, caller)
+    row = _one_of(known, search_id)
+    was = _search_json(row, known)
+    undo = {"kind": DELETED, "id": row.id, "was": was}
+    await session.delete(row)
+    await session.flush()
+    note(session, caller, DELETED, f"search {row.name!r} deleted", now, before=was, undo=undo)
+
+
+def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, Any]:
+    return {"name": row.name, "query": row.query, "position": 1 + known.index(row)}
+
+
+def _moved(known: list[SavedSearch], row: SavedSearch, place: int) -> list[SavedSearch]:
+    """Put one search at a place, and renumber all of them."""
+    others = [one for one in known if one is not row]
+    moved = [*others[: place - 1], row, *others[place - 1 :]]
+    for position, one in enumerate(moved, 1):
+        one.position = position
+    return moved
+
+
+def _one_of(known: Sequence[SavedSearch], search_id: int) -> SavedSearch:
+    found = next((one for one in known if one.id == search_id), None)
+    if found is None:
+        raise errors.NotFound(f"there is no saved search {search_id}")
+    return found
+
+
+def _need_free(name: str, known: Sequence[SavedSearch]) -> None:
+    if name_key(name) in {one.name_key for one in known}:
+        raise errors.NameTaken(f"name: there is already a saved search {name!r}")
+
+
+def _need_room(known: Sequence[SavedSearch]) -> None:
+    if len(known) >= limits.SAVED_SEARCHES:
+        raise errors.SavedSearchLimitReached(
+            f"there are already {limits.SAVED_SEARCHES} saved searches: delete one first"
+        )
+
+
+def _readable_name(name: Any) -> str:
+    kept = seen_name(name) if isinstance(name, str) else ""
+    if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
+        raise errors.InvalidName(
+            f"name: a saved search's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
+        )
+    if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in kept):
+        raise errors.InvalidName("name: a saved search's name must be one line")
+    return kept
+
+
+async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> str:
+    if not isinstance(query, str) or not query.strip():
+        raise errors.InvalidQuery("query: a saved search needs something to search for")
+
+    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        return (await session.execute(text(statement), dict(values))).all()
+
+    try:
+        asked = await with_names(rows, caller.seller_id, query.strip())
+        tree = parse(asked, canonical=True)
+        compile_query(tree, await known_names(rows, caller.seller_id, tree))
+    except QueryError as e:
+        raise errors.InvalidQuery(f"query: {e} (at offset {e.offset})") from e
+    return asked
+
+
+def _place(given: Any) -> int:
+    if type(given) is not int or not 1 <= given <= limits.SAVED_SEARCHES:
+        raise errors.InvalidPayload(f"position: a number from 1 to {limits.SAVED_SEARCHES}")
+    return given
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring a search back to what it was, also to its place. Raises ChangedSince unless it stands
+    as it became.
+    """
+    id, was, became = undo["id"], undo.get("was"), undo.get("became")
+    await one_at_a_time(session, caller.seller_id)
+    if was is not None:
+        was = {**was, "name_key": name_key(was["name"])}
+        others = [one for one in await saved_searches(session, caller) if one.id != id]
+        if was["name_key"] in {one.name_key for one in others}:
+            raise errors.ChangedSince(f"there is now another search {was['name']!r}")
+        if len(others) >= limits.SAVED_SEARCHES:
+            raise errors.ChangedSince(f"there are now {limits.SAVED_SEARCHES} saved searches")
+    otherwise = await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
+    if otherwise is not None:
+        name = (otherwise.standing or became or {})["name"]
+        how = "changed" if otherwise.standing else "deleted"
+        raise errors.ChangedSince(f"search {name!r} was {how} in the meantime")
+    if was is not None:
+        known = await saved_searches(session, caller)
+        _moved(known, _one_of(known, id), was["position"])
+        await session.flush()

@@ -1,0 +1,63 @@
+"""Writes a filter's selection of a seller's cards as a condition of SQL over `card c`.
+
+All selections are made here: reads, lists, shelves and prices use this module, so that a search
+means the same in all of them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.stock.cards.card_filter import CardFilter
+from cardsync.stock.cards.names_in_search import Rows, known_names, read_search
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.search.compile import compile_query
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.tree import Tree, asks_for_gone, terms
+
+# What cards cost is for those who see revenue.
+COSTS: Final = frozenset({"cost", "margin"})
+
+
+class Selected(NamedTuple):
+    where: str
+    values: dict[str, Any]
+
+
+async def select_cards(
+    rows: Rows,
+    caller: Caller,
+    wanted: CardFilter,
+    now: datetime,
+) -> Selected:
+    """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
+    seller_id = caller.seller_id
+    tree = await read_search(rows, seller_id, wanted.search)
+    if not caller.sees_revenue:
+        _need_no_costs(tree)
+    found = compile_query(tree, await known_names(rows, seller_id, tree))
+    conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
+    values: dict[str, Any] = {"seller": seller_id, "now": now, **found.values}
+    values["member"] = caller.member_id
+    if wanted.game:
+        conditions.append("c.product_line = :game")
+        values["game"] = wanted.game
+    if wanted.ids is not None:
+        conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
+        values["ids"] = list(wanted.ids)
+    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values)
+
+
+def _need_no_costs(tree: Tree) -> None:
+    """Raises QueryError: a search would tell what cards cost."""
+    for term in terms(tree):
+        if term.field in COSTS:
+            raise QueryError(f"only members who can see sales can search by {term.field}", term.at)
+
+
+def _status(wanted: CardFilter, tree: Tree) -> list[str]:
+    if wanted.status == "gone":
+        return ["c.gone"]
+    return ["NOT c.gone"] if wanted.status == "active" and not asks_for_gone(tree) else []

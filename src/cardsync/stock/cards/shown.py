@@ -1,0 +1,281 @@
+"""The JSON structs of a card as GET /api/cards shows it, and the functions that fill them from
+rows. Pure.
+
+Amounts are text with at least two decimals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from cardsync.platform import clock
+from cardsync.platform.money import usd
+from cardsync.platform.shelf_place import Box, Place
+from cardsync.stock.cards.card_filter import CardPage
+from cardsync.stock.search.completion import Completion
+
+
+class CardRow(NamedTuple):
+    id: int
+    marketplace_id: int
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str
+    product_line: str
+    condition: str | None
+    condition_label: str
+    printing: str
+    language: str
+    rarity: str
+    quantity: int
+    price: Decimal | None
+    target_price: Decimal | None
+    market: Decimal | None
+    low: Decimal | None
+    low_with_shipping: Decimal | None
+    direct_low: Decimal | None
+    gone: bool
+    custom: bool
+    contribution: Literal["private", "published"] | None
+    updated_at: datetime
+    marketplace_product_id: int | None
+    gate: str | None
+    pinned_price: Decimal | None
+    lists: list[tuple[int, str, str]]
+    places: list[tuple[int, int, int]]
+
+
+class ObservationRow(NamedTuple):
+    observed_at: datetime
+    price: Decimal | None
+    market: Decimal | None
+    low: Decimal | None
+    low_with_shipping: Decimal | None
+    direct_low: Decimal | None
+    quantity: int
+
+
+class Found(NamedTuple):
+    """`worth` is what all that match are listed at, where it was asked for and a price is known."""
+
+    cards: list[CardRow]
+    total: int
+    worth: Decimal | None = None
+
+
+class SearchAnswer(NamedTuple):
+    """The result of a search, and the parts of it that cannot be answered: messages with places."""
+
+    found: Found
+    problems: list[tuple[str, int]]
+
+
+class OnList(msgspec.Struct, gc=False):
+    id: int
+    slug: str
+    name: str
+    """The name of the list"""
+
+
+class Location(msgspec.Struct, gc=False):
+    box: Box
+    slot: int
+    code: str
+    """The slot, as box-slot"""
+    quantity: int
+
+
+GateHold = Literal[
+    "market_stale",
+    "no_listing",
+    "listings_stale",
+    "too_few_listings",
+    "sales_stale",
+    "too_few_sales",
+    "buy_out",
+]
+
+
+class CardBody(msgspec.Struct):
+    """`gate_hold` is the verdict of the market gate that held the rule's price at the last pricing;
+    null if none did.
+    """
+
+    id: int
+    marketplace_id: int
+    product_id: int
+    marketplace_product_id: int | None
+    product_name: str
+    set_name: str
+    number: str
+    game: str
+    product_line: str
+    condition: str | None
+    """The code of the condition; condition_label is the marketplace's own text"""
+    condition_label: str
+    printing: str
+    language: str
+    rarity: str
+    quantity: int
+    price: str | None
+    target_price: str | None
+    gate_hold: GateHold | None
+    pinned_price: str | None
+    """The price that somebody pinned or a suggestion keeps, which no rule changes; null: none"""
+    market_price: str | None
+    low_price: str | None
+    low_price_with_shipping: str | None
+    direct_low: str | None
+    status: Literal["active", "gone"]
+    """active, or gone: sold out or no longer in the seller's file"""
+    custom: bool
+    contribution: Literal["private", "published"] | None
+    lists: list[OnList]
+    """The lists that it is on"""
+    locations: list[Location]
+    location_code: str | None
+    unshelved_quantity: int
+    updated_at: str
+
+
+class Observation(msgspec.Struct, gc=False):
+    observed_at: str
+    price: str | None
+    market_price: str | None
+    low_price: str | None
+    low_price_with_shipping: str | None
+    direct_low: str | None
+    quantity: int
+
+
+class CardWithHistory(CardBody):
+    """`history`: newest first; each observation held until the next."""
+
+    history: list[Observation]
+    """The observations of it, newest first, at most 365"""
+
+
+def card_body(row: CardRow) -> CardBody:
+    locations = [
+        Location(box, slot, Place(box, slot).code, quantity) for box, slot, quantity in row.places
+    ]
+    return CardBody(
+        id=row.id,
+        marketplace_id=row.marketplace_id,
+        product_id=row.product_id,
+        marketplace_product_id=row.marketplace_product_id,
+        product_name=row.product_name,
+        set_name=row.set_name,
+        number=row.number,
+        game=row.product_line,
+        product_line=row.product_line,
+        condition=row.condition,
+        condition_label=row.condition_label,
+        printing=row.printing,
+        language=row.language,
+        rarity=row.rarity,
+        quantity=row.quantity,
+        price=usd(row.price),
+        target_price=usd(row.target_price),
+        gate_hold=row.gate,  # type: ignore[arg-type]
+        pinned_price=usd(row.pinned_price),
+        market_price=usd(row.market),
+        low_price=usd(row.low),
+        low_price_with_shipping=usd(row.low_with_shipping),
+        direct_low=usd(row.direct_low),
+        status="gone" if row.gone else "active",
+        custom=row.custom,
+        contribution=row.contribution,
+        lists=[OnList(*entry) for entry in row.lists],
+        locations=locations,
+        location_code=locations[0].code if locations else None,
+        unshelved_quantity=max(0, row.quantity - sum(place.quantity for place in locations)),
+        updated_at=clock.rfc3339(row.updated_at),
+    )
+
+
+def observation(row: ObservationRow) -> Observation:
+    at, *amounts, quantity = row
+    price, market, low, low_with_shipping, direct_low = map(usd, amounts)
+    return Observation(
+        clock.rfc3339(at),
+        price,
+        market,
+        low,
+        low_with_shipping,
+        direct_low,
+        quantity,
+    )
+
+
+def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory:
+    return CardWithHistory(
+        **msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history]
+    )
+
+
+class QueryProblem(msgspec.Struct):
+    """The fault of a search text and its place: characters from 0, at the start of the term."""
+
+    message: str
+    offset: int
+
+
+class CardsPage(msgspec.Struct):
+    cards: list[CardBody]
+    """The cards of the page"""
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    query_errors: list[QueryProblem]
+
+
+def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
+    found = answer.found
+    return CardsPage(
+        cards=[card_body(row) for row in found.cards],
+        total=found.total,
+        page=page.page,
+        per_page=page.per_page,
+        total_pages=-(-found.total // page.per_page),
+        query_errors=[QueryProblem(*problem) for problem in answer.problems],
+    )
+
+
+class CardsBehind(msgspec.Struct):
+    """`behind` is the card with which the next part begins; it is null on the last part."""
+
+    cards: list[CardBody]
+    """The next cards of the selection"""
+    behind: int | None
+    """The card that the next part begins with; null on the last part"""
+
+
+def cards_behind_body(rows: Sequence[CardRow], page: CardPage) -> CardsBehind:
+    whole = len(rows) == page.per_page
+    return CardsBehind([card_body(row) for row in rows], rows[-1].id if whole else None)
+
+
+class CompletionBody(msgspec.Struct):
+    """The search reads `text` from the offset `at` on; `told` describes it, or is empty."""
+
+    at: int
+    """Where the search reads the text from"""
+    text: str
+    told: str
+    """The meaning of the text; empty: nothing to say"""
+
+
+class CompletionsBody(msgspec.Struct):
+    completions: list[CompletionBody]
+
+
+def completions_body(found: Sequence[Completion]) -> CompletionsBody:
+    return CompletionsBody([CompletionBody(one.at, one.text, one.detail) for one in found])

@@ -1,0 +1,410 @@
+"""Writes the changed rows of an import in slabs. A slab is one transaction that ends by renewing
+the lease.
+
+A slab commits only while the lease is ours and no cancel came, so a worker that seemed dead can't
+overwrite its successor's work. It also commits only after the slabs before it: commits that did not
+wait for the disk may be gone after the database crashed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.agents.seller_state.state import Lease, check_lease, hold_lease
+from cardsync.platform import clock
+from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.session import Database
+from cardsync.platform.database.transaction_settings import committed_before_the_disk
+from cardsync.platform.telemetry import spans
+from cardsync.platform.work.piece import LeaseLost
+from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
+from cardsync.stock.search.folding import search_columns
+
+WRITERS = 2
+# A slab's cards are between its first id and its last, and slabs follow one another: with
+# any statistics, all slabs together read a seller's cards once. A plain join may read all cards
+# for every slab, and PostgreSQL may search an array of the ids for each card: for a seller who is
+# newer than the statistics, the planner expects one row.
+_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
+MONEY = (*AMOUNTS, "target_price")
+_TEXTS = (*IDENTITY, "condition", "printing", "language")
+# These columns are made of the texts when a slab is encoded.
+_SEARCHED = ("search_text", "number_leading")
+_TYPES = {
+    "id": "bigint",
+    "marketplace_id": "bigint",
+    "listing_id": "bigint",
+    "product_id": "bigint",
+    "identity_hash": "bigint",
+    "values_hash": "bigint",
+    "rule_id": "bigint",
+    "quantity": "integer",
+    "observed": "boolean",
+    "asked": "boolean",
+    "my_store_priced": "boolean",
+    "match": "text",
+    "search_text": "text",
+    "number_leading": "integer",
+    **dict.fromkeys(MONEY, "numeric(12,4)"),
+    **dict.fromkeys(_TEXTS, "text"),
+}
+
+# A new card is copied in with these columns; `custom`, `gone` and the ids of all listings but
+# custom ones follow from them.
+_CARD = (
+    "id",
+    "marketplace_id",
+    "listing_id",
+    "product_id",
+    "match",
+    "identity_hash",
+    "values_hash",
+    "quantity",
+    "my_store_priced",
+    *MONEY,
+    *_TEXTS,
+    *_SEARCHED,
+)
+_VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
+_NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
+# New cards come in so many steps at least, if each has so many rows: a bar moves with each of them.
+_STEPS = 12
+_STEP_ROWS = 2_500
+# These columns have a fixed width and are never null: PostgreSQL finds them in a row without
+# reading the ones before, so they are first.
+_FIXED = (
+    "id",
+    "marketplace_id",
+    "product_id",
+    "identity_hash",
+    "values_hash",
+    "quantity",
+    "observed",
+    "asked",
+    "my_store_priced",
+)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The parts that every slab of one run needs."""
+
+    database: Database
+    lease: Lease
+    run_id: int
+    observed_at: datetime
+    kept_since: datetime
+    total: int
+    progress: list[int] = field(default_factory=lambda: [0])
+    counting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def seller_id(self) -> int:
+        return self.lease.seller_id
+
+
+def _list(columns: Sequence[str], prefix: str = "") -> str:
+    return ", ".join(prefix + column for column in columns)
+
+
+def _sets(columns: Sequence[str]) -> str:
+    return ", ".join(f"{column} = i.{column}" for column in columns)
+
+
+CHANGE_SQL = """
+    INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
+    SELECT :seller, :run, id, price, target_price, rule_id FROM incoming WHERE asked
+"""
+CHANGE_AGAIN_SQL = f"""{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO UPDATE
+    SET old_price = excluded.old_price, new_price = excluded.new_price, rule_id = excluded.rule_id
+"""
+INSERT_SQL = f"""
+    INSERT INTO card
+           (seller_id, observed_at, priced_at, created_at, updated_at, custom, gone, {_list(_CARD)})
+    SELECT :seller, :observed_at,
+           CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now,
+           marketplace_id < 0, quantity = 0,
+           {_list(_CARD).replace("listing_id", "coalesce(listing_id, marketplace_id)")}
+      FROM incoming
+"""
+HISTORY_SQL = f"""
+    INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_list(AMOUNTS)})
+    SELECT c.seller_id, c.id, c.observed_at, c.quantity, {_list(AMOUNTS, "c.")}
+      FROM card c, incoming i
+     WHERE {_JOINED} AND i.observed AND c.observed_at >= :kept_since
+    ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
+"""
+_UPDATE = f"""
+    UPDATE card c
+       SET {{sets}}, gone = i.quantity = 0,
+           priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price
+                            THEN :now ELSE c.priced_at END,
+           observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END,
+           updated_at = :now
+      FROM incoming i
+     WHERE {_JOINED}
+"""
+UPDATE_SQL = _UPDATE.format(sets=_sets(_VALUES))
+RENAME_SQL = _UPDATE.format(sets=_sets((*_VALUES, *_NAMES)))
+RETARGET_SQL = f"""
+    UPDATE card c SET target_price = i.target_price, priced_at = :now
+      FROM incoming i WHERE {_JOINED}
+"""
+GONE_SQL = f"""
+    UPDATE card c SET gone = true, quantity = 0, values_hash = 0, target_price = NULL,
+           observed_at = :observed_at, updated_at = :now
+      FROM incoming i WHERE {_JOINED} AND NOT c.gone
+"""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A part of the rows to write: the places in `rows`, the columns that are copied in, and the
+    statements that settle it.
+    """
+
+    phase: str
+    rows: pl.DataFrame
+    at: pl.Series
+    columns: tuple[str, ...]
+    statements: tuple[str, ...]
+    # A task finds the new cards' product, match and search columns while other slabs are written;
+    # `found` is that task, and the slab's own cards begin at an offset in its result.
+    found: asyncio.Task[pl.DataFrame] | None = None
+    found_from: int = 0
+
+    @property
+    def is_new(self) -> bool:
+        return INSERT_SQL in self.statements
+
+
+def _slabs(
+    phase: str,
+    rows: pl.DataFrame,
+    at: pl.Series,
+    columns: Sequence[str],
+    statements: Sequence[str],
+    size: int,
+) -> list[Slab]:
+    columns = sorted(columns, key=lambda name: name not in _FIXED)
+    rows = rows.select(name for name in columns if name not in _SEARCHED)
+    # Slabs have one size, and their number is a multiple of the writers': no writer waits for the
+    # other's last slab.
+    count = -(-at.len() // size)
+    if count > 1:
+        size = -(-at.len() // (-(-count // WRITERS) * WRITERS))
+    return [
+        Slab(
+            phase,
+            rows,
+            at.slice(start, size),
+            tuple(columns),
+            tuple(statements),
+        )
+        for start in range(0, at.len(), size)
+    ]
+
+
+def plan(changes: Changes, size: int) -> list[Slab]:
+    """Plan value changes first, then rows that only have a new target. Somebody watches how new
+    cards come in.
+    """
+    asked = ("rule_id", "asked")
+    values = ("id", *_VALUES, "observed", *asked)
+    new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
+    parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
+        (
+            "importing",
+            new,
+            changes.insert_at,
+            (*_CARD, *asked),
+            (INSERT_SQL, CHANGE_SQL),
+        ),
+        (
+            "importing",
+            changes.rows,
+            changes.update_at,
+            values,
+            (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL),
+        ),
+        (
+            "importing",
+            changes.rows,
+            changes.rename_at,
+            (*values, *_NAMES),
+            (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL),
+        ),
+        (
+            "repricing",
+            changes.rows,
+            changes.retarget_at,
+            ("id", "price", "target_price", *asked),
+            (RETARGET_SQL, CHANGE_AGAIN_SQL),
+        ),
+    ]
+    steps = max(_STEP_ROWS, changes.insert_at.len() // _STEPS)
+    return [
+        *_slabs(*parts[0], min(size, steps)),
+        *(slab for part in parts[1:] for slab in _slabs(*part, size)),
+    ]
+
+
+def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
+    """Plan slabs of stored cards, by id, that only get another target."""
+    everywhere = pl.int_range(rows.height, dtype=pl.UInt32, eager=True)
+    columns = ("id", "price", "target_price", "rule_id", "asked")
+    return _slabs("repricing", rows, everywhere, columns, (RETARGET_SQL, CHANGE_AGAIN_SQL), size)
+
+
+def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
+    """Plan slabs of cards that are gone, for the run's last transaction."""
+    gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
+    everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
+    return _slabs(
+        "importing",
+        gone,
+        everywhere,
+        ("id", "observed"),
+        (HISTORY_SQL, GONE_SQL),
+        size,
+    )
+
+
+def _encoded(slab: Slab) -> memoryview:
+    amounts = [name for name in MONEY if name in slab.columns]
+    rows = slab.rows[slab.at].with_columns(decimal(name) for name in amounts)
+    if slab.found is not None:
+        rows = rows.with_columns(slab.found.result().slice(slab.found_from, rows.height))
+    elif set(_SEARCHED) <= set(slab.columns):
+        rows = rows.hstack(search_columns(rows))
+    return encode(rows.select(slab.columns))
+
+
+_UNIT = pl.lit(Decimal("0.0001"))
+
+
+def decimal(name: str) -> pl.Expr:
+    """Write ten-thousandths as a decimal number with the four decimals of a numeric(12,4)."""
+    return (pl.col(name).cast(pl.Decimal(18, 0)) * _UNIT).alias(name)
+
+
+async def write(writer: Writer, waiting: deque[Slab]) -> None:
+    """Commit slab after slab, taken from `waiting`. Raises LeaseLost or CancelRequested at a
+    boundary; committed slabs stay.
+
+    Several slabs are in work at once, each on its own connection: while one is encoded or waits
+    for the disk, PostgreSQL works on another.
+    """
+    if not waiting:
+        return
+    async with writer.database.tenant(writer.seller_id) as session:
+        # From here on until the run's end the export can't answer 304 from the stored fingerprint.
+        await session.execute(
+            text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
+            {"seller": writer.seller_id},
+        )
+        writer.progress[0] = 0
+        await hold_lease(
+            session,
+            writer.lease,
+            clock.now(),
+            done=0,
+            total=writer.total,
+        )
+    ended = await asyncio.gather(
+        *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
+    )
+    if wrong := [error for error in ended if error is not None]:
+        # Where one writer's commit failed, the other finds another progress than it follows: its
+        # error is only a consequence.
+        raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
+    async with writer.database.tenant(writer.seller_id) as session:
+        # This commit waits for the disk, and so for the writers' commits.
+        await hold_lease(
+            session,
+            writer.lease,
+            clock.now(),
+            after=writer.progress[0],
+        )
+
+
+async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
+    try:
+        while waiting:
+            await _write_slab(writer, waiting.popleft())
+    except BaseException:
+        # The other writers end with their present slab, which the same lease or cancel stops.
+        waiting.clear()
+        raise
+
+
+async def _write_slab(writer: Writer, slab: Slab) -> None:
+    if slab.found is not None:
+        await slab.found
+    with spans.part("slab", phase=slab.phase, rows=slab.at.len()):
+        await _commit_slab(writer, slab)
+
+
+async def _commit_slab(writer: Writer, slab: Slab) -> None:
+    data = await asyncio.to_thread(_encoded, slab)
+    async with writer.database.tenant(writer.seller_id) as session:
+        # The last commit waits for the disk and for everything before it. A slab that a power cut
+        # takes is written again, because the progress that the next slab finds is then not the
+        # one that it follows.
+        await session.execute(text(committed_before_the_disk()))
+        await _settle(session, writer, slab, data)
+        # Slabs are counted in the order of the row's lock, which is the order of the commits.
+        async with writer.counting:
+            before = writer.progress[0]
+            after = writer.progress[0] + slab.at.len()
+            await hold_lease(
+                session,
+                writer.lease,
+                clock.now(),
+                phase=slab.phase,
+                done=after,
+                total=writer.total,
+                after=before,
+            )
+            writer.progress[0] = after
+
+
+async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
+    """Tombstone in the caller's transaction, so that a cancelled run takes nothing away.
+
+    Raises LeaseLost or CancelRequested.
+    """
+    for slab in gone:
+        await check_lease(session, writer.lease)
+        await _settle(session, writer, slab, await asyncio.to_thread(_encoded, slab))
+        await session.execute(text("DROP TABLE incoming"))
+
+
+async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
+    columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
+    if not slab.is_new:
+        columns += ", PRIMARY KEY (id)"
+    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
+    await copy_in(session, "incoming", slab.columns, data)
+    ids = slab.rows["id"][slab.at]
+    values = {
+        "seller": writer.seller_id,
+        "run": writer.run_id,
+        "observed_at": writer.observed_at,
+        "now": clock.now(),
+        "kept_since": writer.kept_since,
+        "first": ids.min(),
+        "last": ids.max(),
+    }
+    for statement in slab.statements:
+        names = {name for name in values if f":{name}" in statement}
+        await session.execute(text(statement), {name: values[name] for name in names})

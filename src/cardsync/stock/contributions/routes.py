@@ -1,0 +1,89 @@
+"""HTTP routes by which members who are signed in add contributions and publish them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import Router, post
+
+from cardsync.access.caller import Caller
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.platform.read_json import Amount
+from cardsync.platform.settings import Settings
+from cardsync.stock.cards.queries import read_card
+from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.contributions.add import Wanted, contribute, publish
+from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
+
+
+class Contribution(msgspec.Struct):
+    """`product_id`, or `name` and `set` with `number` and `game`. Without `game` it is the one of
+    the account's product lines whose catalog has the card; it is needed where several have it, or
+    none. Without `printing` it is that of the product. `shared`: published at once.
+    """
+
+    condition: Text
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+    printing: Text | None = None
+    language: Text = "English"
+    product_id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] | None = None
+    game: Text | None = None
+    name: Text | None = None
+    """The card's name"""
+    set_name: Text | None = msgspec.field(default=None, name="set")
+    number: Text | None = None
+    price: Amount | None = None
+    shared: bool = False
+
+
+@post("/contributions", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY))
+async def add_contribution(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: Contribution,
+) -> CardBody:
+    """Add cards that no marketplace lists yet.
+
+    Until they are published only their member sees them.
+    """
+    wanted = Wanted(**msgspec.structs.asdict(data))
+    card_id = await contribute(database, caller, wanted, clock.now())
+    return await _shown(database, caller, settings, card_id)
+
+
+@post(
+    "/contributions/{card_id:int}/publish",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, errors.ListFull, errors.NotFound, errors.StockPromotedReload),
+)
+async def publish_contribution(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> CardBody:
+    """Let everybody of the account see it.
+
+    Once the marketplace lists it, the live card takes its place.
+    """
+    async with database.tenant(caller.seller_id) as session:
+        await publish(session, caller, card_id, clock.now())
+    return await _shown(database, caller, settings, card_id)
+
+
+async def _shown(database: Database, caller: Caller, settings: Settings, card_id: int) -> CardBody:
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        row, _ = await read_card(reading, caller, card_id)
+    return card_body(row)
+
+
+router = Router(
+    path="",
+    route_handlers=[add_contribution, publish_contribution],
+    tags=["contributions"],
+)

@@ -1,0 +1,128 @@
+"""Adds a selection of cards to a list, or removes it, and counts the changes. Adding is idempotent
+and ends at the list's cap.
+
+The cap counts the cards that the caller may see: another member's private cards take no place,
+because the list would seem fuller than it shows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import activity
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.stock.cards.bulk_selection import Selection, run_picked
+from cardsync.stock.cards.promoted import refuse_picked_promoted
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.lists.seller_lists import locked_list
+
+
+class Added(NamedTuple):
+    """`requested` counts the selected cards, whether they were on the list or not."""
+
+    added: int
+    requested: int
+    truncated: bool
+
+
+_ADD = f"""
+    WITH picked AS MATERIALIZED ({{picked}}),
+    fresh AS MATERIALIZED (
+        SELECT p.id, p.place FROM picked p WHERE NOT EXISTS (
+             SELECT FROM card_list_entry e
+              WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
+    ),
+    room AS (
+        SELECT :cap - count(*) AS room
+          FROM card_list_entry e JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
+         WHERE e.seller_id = :seller AND e.list_id = :list AND c.seller_id = :seller AND {VISIBLE}
+    ),
+    added AS (
+        INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
+        SELECT :seller, :list, id, :now FROM fresh ORDER BY place
+         LIMIT (SELECT greatest(room, 0) FROM room)
+        RETURNING card_id
+    )
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh),
+           (SELECT coalesce(array_agg(card_id), CAST(ARRAY[] AS bigint[])) FROM added)
+"""
+_REMOVE = """
+    WITH picked AS MATERIALIZED ({picked})
+    DELETE FROM card_list_entry e USING picked p
+     WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id
+    RETURNING e.card_id
+"""
+
+
+async def add_cards(
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
+) -> Added:
+    """Add the selected cards. Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull
+    if there are new cards and no room for any of them.
+    """
+    await locked_list(session, caller.seller_id, list_id)
+    await refuse_picked_promoted(session, caller.seller_id, selection)
+    values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
+    [(requested, fresh, cards)] = await run_picked(
+        session,
+        caller,
+        selection,
+        _ADD,
+        values,
+        seconds,
+    )
+    added = len(cards)
+    if fresh and not added:
+        raise errors.ListFull(f"the list already has {limits.CARDS_PER_LIST:,} cards and is full")
+    if added:
+        activity.note(
+            session,
+            caller,
+            "list.cards_added",
+            f"{added} cards to list {list_id}",
+            now,
+            undo={"kind": "list.cards_added", "list": list_id, "cards": cards},
+        )
+    return Added(added, requested, added < fresh)
+
+
+async def remove_cards(
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
+) -> int:
+    """Return how many of the cards were on the list. Raises NotFound and InvalidPayload."""
+    caller.must_be_owner()
+    await locked_list(session, caller.seller_id, list_id)
+    rows = await run_picked(
+        session,
+        caller,
+        selection,
+        _REMOVE,
+        {"list": list_id, "now": now},
+        seconds,
+    )
+    cards = [row.card_id for row in rows]
+    removed = len(cards)
+    if removed:
+        activity.note(
+            session,
+            caller,
+            "list.cards_removed",
+            f"{removed} cards from list {list_id}",
+            now,
+            undo={"kind": "list.cards_removed", "list": list_id, "cards": cards},
+        )
+    return removed

@@ -1,0 +1,54 @@
+"""Tables of lists: `card_list` (a deleted one stays as a row, so that its slug is never used
+again) and `card_list_entry`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment
+
+
+class CardList(Base):
+    """`name_key` is the form of the name that is compared."""
+
+    __tablename__ = "card_list"
+    __table_args__ = (
+        Index("uq_card_list_slug", "seller_id", "slug", unique=True),
+        Index(
+            "uq_card_list_name",
+            "seller_id",
+            "name_key",
+            unique=True,
+            postgresql_where=text("deleted_at IS NULL"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text)
+    slug: Mapped[str] = mapped_column(Text)
+    position: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    deleted_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class CardListEntry(Base):
+    """A card is on a list, gone or not.
+
+    The table does not refer to `card`, whose rows are never deleted: every import would pay for
+    the reference.
+    """
+
+    __tablename__ = "card_list_entry"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "list_id"], ["card_list.seller_id", "card_list.id"]),
+        Index("ix_card_list_entry_card", "seller_id", "card_id"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    list_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    added_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

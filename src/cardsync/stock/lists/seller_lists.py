@@ -1,0 +1,282 @@
+"""Reads a seller's lists with their counts, and makes, renames and deletes them.
+
+Only one transaction at a time makes or renames lists of a seller, so that names, slugs and the
+number of lists hold; every change of a list locks its row.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Container
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import activity
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import run
+from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.lists.shown import CardListBody
+from cardsync.stock.search.folding import folded, words
+from cardsync.stock.search.known_names import name_key, seen_name
+
+_LISTS = f"""
+    SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count,
+           count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
+           count(c.id) FILTER (WHERE c.gone) AS gone_count,
+           coalesce(bool_or({{member}}), false) AS member
+      FROM card_list l LEFT JOIN (
+               card_list_entry e JOIN card c
+                 ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id
+                AND {VISIBLE}
+           ) ON e.seller_id = l.seller_id AND e.list_id = l.id
+     WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {{which}}
+     GROUP BY l.seller_id, l.id ORDER BY l.position, l.id
+"""
+
+
+async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
+    """Return all lists; `asked` is the card for which `member` is shown, given by `card_id` or
+    `marketplace_id`, or empty.
+    """
+    named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
+    member = " OR ".join(named[name] for name in asked) or "false"
+    found = await reading.rows(
+        _LISTS.format(member=member, which="true"),
+        {"seller": caller.seller_id, "member": caller.member_id, **asked},
+    )
+    return [_body(caller, *row, asked=bool(asked)) for row in found]
+
+
+def _body(
+    caller: Caller,
+    id: int,
+    name: str,
+    slug: str,
+    position: int,
+    cards: int,
+    active: int,
+    gone: int,
+    member: bool,
+    *,
+    asked: bool = False,
+) -> CardListBody:
+    """Return a row of _LISTS."""
+    return CardListBody(
+        id,
+        name,
+        slug,
+        position,
+        cards,
+        active,
+        gone,
+        query=f"list:{slug}",
+        member=member if asked else UNSET,
+        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{id}/cards",
+    )
+
+
+async def read_list(reading: Reading, caller: Caller, list_id: int) -> CardListBody:
+    """Return one list. Raises NotFound."""
+    found = await reading.rows(
+        _LISTS.format(member="false", which="l.id = :id"),
+        {"seller": caller.seller_id, "member": caller.member_id, "id": list_id},
+    )
+    if not found:
+        raise no_list(list_id)
+    return _body(caller, *found[0])
+
+
+async def names_of_lists(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
+    """Return the id and the name of each list, without counting its cards."""
+    found = await reading.rows(
+        "SELECT id, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
+        " ORDER BY position, id",
+        {"seller": caller.seller_id},
+    )
+    return [(id, name) for id, name in found]
+
+
+def no_list(list_id: int) -> errors.NotFound:
+    return errors.NotFound(f"there is no list {list_id}")
+
+
+async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> CardListBody:
+    statement = text(_LISTS.format(member="false", which="l.id = :id"))
+    named = {"seller": caller.seller_id, "member": caller.member_id, "id": list_id}
+    return _body(caller, *(await session.execute(statement, named)).one())
+
+
+async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
+    """Lock the list: until the transaction ends, no other one adds to it, renames or deletes it.
+    Raises NotFound.
+    """
+    found = await session.scalar(
+        text(
+            "SELECT id FROM card_list"
+            " WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"
+        ),
+        {"seller": seller_id, "id": list_id},
+    )
+    if found is None:
+        raise no_list(list_id)
+
+
+_ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
+_NAMES = """
+    SELECT id, name, slug, name_key, position, deleted_at IS NULL AS live
+      FROM card_list WHERE seller_id = :seller
+"""
+_MAKE = """
+    INSERT INTO card_list (seller_id, name, name_key, slug, position, created_at)
+    VALUES (:seller, :name, :key, :slug, :position, :now) RETURNING id
+"""
+
+
+async def create_list(
+    session: AsyncSession, caller: Caller, name: Any, now: datetime
+) -> CardListBody:
+    """Make a list. Raises InvalidName, NameTaken or ListLimitReached."""
+    name = readable_name(name)
+    known = await _alone_with_names(session, caller.seller_id)
+    live = [row for row in known if row.live]
+    _refuse_taken(name, [row.name_key for row in live])
+    if len(live) >= limits.LISTS_PER_SELLER:
+        raise errors.ListLimitReached(
+            f"there are already {limits.LISTS_PER_SELLER} lists: delete one first"
+        )
+    values = {
+        "seller": caller.seller_id,
+        "name": name,
+        "key": name_key(name),
+        "slug": free_slug(name, {row.slug for row in known}),
+        "position": max((row.position for row in known), default=0) + 1,
+        "now": now,
+    }
+    list_id = (await session.execute(text(_MAKE), values)).scalar_one()
+    activity.note(
+        session,
+        caller,
+        "list.created",
+        f"list {name!r}",
+        now,
+        after={"id": list_id, "name": name},
+        undo={"kind": "list.made", "list": list_id, "name": name},
+    )
+    return await one_list(session, caller, list_id)
+
+
+async def rename_list(
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    name: Any,
+    now: datetime,
+) -> CardListBody:
+    """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
+    caller.must_be_owner()
+    known = await _alone_with_names(session, caller.seller_id)
+    await locked_list(session, caller.seller_id, list_id)
+    name = readable_name(name)
+    _refuse_taken(name, [row.name_key for row in known if row.live and row.id != list_id])
+    former = next(row.name for row in known if row.id == list_id)
+    values = {"seller": caller.seller_id, "id": list_id, "name": name, "key": name_key(name)}
+    await run(
+        session,
+        "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id",
+        values,
+    )
+    activity.note(
+        session,
+        caller,
+        "list.renamed",
+        f"list {list_id} is {name!r}",
+        now,
+        before={"name": former},
+        after={"name": name},
+        undo={"kind": "list.renamed", "list": list_id, "was": former, "became": name},
+    )
+    return await one_list(session, caller, list_id)
+
+
+_EMPTY = """
+    DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id RETURNING card_id
+"""
+_DELETE = """
+    UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id RETURNING name
+"""
+
+
+async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
+    """Delete a list. Its cards stay as they are; its slug is never used again. Raises NotFound."""
+    caller.must_be_owner()
+    await locked_list(session, caller.seller_id, list_id)
+    values = {"seller": caller.seller_id, "id": list_id, "now": now}
+    cards = list(await session.scalars(text(_EMPTY), {"seller": caller.seller_id, "id": list_id}))
+    name = await session.scalar(text(_DELETE), values)
+    activity.note(
+        session,
+        caller,
+        "list.deleted",
+        f"list {list_id}",
+        now,
+        before={"id": list_id, "name": name, "cards": len(cards)},
+        undo={"kind": "list.deleted", "list": list_id, "name": name, "cards": cards},
+    )
+
+
+def readable_name(name: Any) -> str:
+    """Return the name in the form that is stored. Raises InvalidName."""
+    if not isinstance(name, str):
+        raise errors.InvalidName("name: a list's name must be text")
+    kept = seen_name(name)
+    if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
+        raise errors.InvalidName(
+            f"name: a list's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
+        )
+    if not is_one_line(kept):
+        raise errors.InvalidName("name: a list's name must be one line without control characters")
+    return kept
+
+
+def _refuse_taken(name: str, keys: list[str]) -> None:
+    if name_key(name) in keys:
+        raise errors.NameTaken(f"name: there is already a list {name!r}")
+
+
+async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
+    """Keep all other transactions from making or renaming lists until this one ends."""
+    await session.execute(text(_ALONE), {"seller": seller_id})
+
+
+async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
+    """Return every list that exists or existed, locked as by `alone_with_lists`."""
+    await alone_with_lists(session, seller_id)
+    return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())
+
+
+FALLBACK = "list"
+
+
+def is_one_line(name: str) -> bool:
+    """Return whether the name has no control character and no end of a line."""
+    return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
+
+
+def slug_of(name: str) -> str:
+    """Return the name's lower ASCII words, joined by `-`."""
+    return "-".join(word for word in words(folded(name)) if word.isascii()) or FALLBACK
+
+
+def free_slug(name: str, used: Container[str]) -> str:
+    """Return the name's slug, with a number from 2 on if the slug is used or ever was."""
+    slug = slug_of(name)
+    number = 2
+    while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:
+        number += 1
+    return found

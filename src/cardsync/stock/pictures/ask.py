@@ -1,0 +1,118 @@
+"""Notes the addresses of pictures that a seller's cards lack, after an import: one transaction of a
+stream of `platform/work/runner.py`, whose mark the import sets. Nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import procrastinate
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.platform import clock
+from cardsync.platform.database.session import run
+from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
+from cardsync.platform.work import runner
+from cardsync.platform.work.jobs import Work, WorkDue, jobs, mark_due, mark_due_by
+from cardsync.stock.pictures.objects import delete_photo
+from cardsync.stock.pictures.picture_addresses import (
+    LONGEST,
+    OF_MARKETPLACE,
+    OF_PRODUCT,
+    host,
+    read_hosts,
+)
+
+ASK: Final = "pictures"
+FILES: Final = "picture_files"
+
+# Two sellers who ask for the same addresses in another order would wait for each other.
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('cardsync pictures'))"
+_HOSTS: Final = """
+    INSERT INTO picture_host (host, next_at)
+    SELECT host, :now FROM unnest(CAST(:hosts AS text[])) AS host
+    ON CONFLICT (host) DO NOTHING
+"""
+# The dearest cards in stock are fetched first.
+_WORTH: Final = "coalesce(c.price, 0) * least(c.quantity, 1)"
+_OF_PRODUCTS: Final = f"""
+    WITH own AS (
+        SELECT c.product_id, max({_WORTH}) AS worth FROM card c
+         WHERE c.seller_id = :seller AND NOT c.gone GROUP BY c.product_id
+    ), found AS (
+        SELECT {OF_PRODUCT} AS address, own.worth
+          FROM own JOIN product p ON p.id = own.product_id
+          LEFT JOIN product q ON q.id = p.adopted_by
+        UNION ALL
+        SELECT {OF_MARKETPLACE}, {_WORTH} FROM card c
+         WHERE c.seller_id = :seller AND NOT c.gone AND c.photo_url <> ''
+    ), lacking AS (
+        SELECT address, max(worth) AS worth FROM found
+         WHERE {host("address")} = ANY(:hosts) AND length(address) <= {LONGEST}
+           AND NOT EXISTS (SELECT FROM picture known WHERE known.address = found.address)
+         GROUP BY address
+    )
+    INSERT INTO picture (address, host, next_at)
+    SELECT address, {host("address")},
+           CAST(:now AS timestamptz)
+           + row_number() OVER (ORDER BY worth DESC, address) * interval '1 microsecond'
+      FROM lacking
+    ON CONFLICT (address) DO NOTHING
+"""
+_PHOTOS: Final = f"""
+    INSERT INTO card_photo (seller_id, address, host, next_at)
+    SELECT DISTINCT c.seller_id, c.photo_url, {host("c.photo_url")}, CAST(:now AS timestamptz)
+      FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.photo_url <> ''
+       AND {OF_MARKETPLACE} IS NULL AND {host("c.photo_url")} = ANY(:hosts)
+       AND length(c.photo_url) <= {LONGEST}
+    ON CONFLICT (seller_id, address) DO NOTHING
+"""
+_UNUSED: Final = """
+    FROM card_photo k
+   WHERE k.seller_id = :seller AND NOT EXISTS (
+         SELECT FROM card c WHERE c.seller_id = :seller AND c.photo_url = k.address AND NOT c.gone)
+"""
+_UNUSED_FILES: Final = f"""
+    SELECT digest {_UNUSED} AND digest IS NOT NULL
+    EXCEPT
+    SELECT k.digest FROM card_photo k JOIN card c ON c.photo_url = k.address AND NOT c.gone
+     WHERE k.seller_id = :seller AND c.seller_id = :seller
+"""
+
+
+async def ask_for_pictures(session: AsyncSession, seller_id: int) -> None:
+    """Mark, in the transaction that ends an import, that cards may lack pictures."""
+    await mark_due(session, seller_id, ASK)
+
+
+async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
+    """Note the addresses of this seller's cards, and forget photos that no card has any more."""
+    hosts = list(read_hosts(work.settings.picture_hosts))
+    values: dict[str, Any] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
+    async with work.database.tenant(due.seller_id) as session:
+        unused = (await session.scalars(text(_UNUSED_FILES), values)).all()
+    # The rows go after the files: whoever is killed in between finds both again.
+    for digest in unused:
+        await delete_photo(work.store, due.seller_id, digest)
+    async with work.database.tenant(due.seller_id) as session:
+        await run(session, f"DELETE {_UNUSED}", values)
+        if hosts:
+            await run(session, _PHOTOS, values)
+            await session.execute(text(_LOCK))
+            await run(session, _HOSTS, values)
+            await run(session, _OF_PRODUCTS, values)
+            await mark_due_by(session, due.seller_id, FILES, clock.now())
+        await forget(session, due)
+
+
+STREAM: Final[runner.Stream[WorkDue, WorkDue]] = runner.Stream(
+    ASK, OneAtATime(), oldest=partial(mark_of, ASK), work=_note, fail=give_up
+)
+
+
+@jobs.task(name="pictures.ask", queue="housekeeping", pass_context=True)
+async def note_addresses(context: procrastinate.JobContext, seller_id: int) -> None:
+    await runner.take_turn(STREAM, note_addresses, context, seller_id)

@@ -1,0 +1,67 @@
+"""Tables of pictures: `picture` (shared), `card_photo` (a seller's own) and `picture_host`.
+
+A row is one address from which the server fetches. The bytes are in the object store, named by the
+digest of what was fetched.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Index, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import Base, Moment
+
+
+class Fetched:
+    """The columns of an address: `digest` names the picture that was made of it, and at `next_at`
+    it is fetched; it is null where nothing more is to be fetched.
+    """
+
+    address: Mapped[str] = mapped_column(Text, primary_key=True)
+    host: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str | None] = mapped_column(Text)
+    next_at: Mapped[datetime | None] = mapped_column(Moment)
+    # Starts that brought no picture, whatever ended them.
+    tries: Mapped[int] = mapped_column(server_default="0")
+
+
+class Picture(Fetched, Base):
+    """An address of the catalog or of the marketplace: the same for all sellers, and no seller's
+    file chooses which product it shows.
+    """
+
+    __tablename__ = "picture"
+    __table_args__ = (
+        Index("ix_picture_next", "host", "next_at", postgresql_where=text("next_at IS NOT NULL")),
+    )
+
+
+class CardPhoto(Fetched, Base):
+    """A seller's own photo, from the file's `Photo URL`. Only that seller's pages show it."""
+
+    __tablename__ = "card_photo"
+    __table_args__ = (
+        Index(
+            "ix_card_photo_next",
+            "seller_id",
+            "host",
+            "next_at",
+            postgresql_where=text("next_at IS NOT NULL"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False, sort_order=-1
+    )
+
+
+class PictureHost(Base):
+    """A host from which pictures are fetched: all workers together ask it no sooner than
+    `next_at`.
+    """
+
+    __tablename__ = "picture_host"
+    host: Mapped[str] = mapped_column(Text, primary_key=True)
+    next_at: Mapped[datetime] = mapped_column(Moment)
+    failures: Mapped[int] = mapped_column(server_default="0")

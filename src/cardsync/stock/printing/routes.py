@@ -1,0 +1,42 @@
+"""HTTP routes of label sheets: the known sheets, and the places of labels on one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Router, get
+from litestar.params import Parameter
+
+from cardsync.platform import errors, limits
+from cardsync.stock.printing.sheets import SHEETS, layout, sheet_of
+from cardsync.stock.printing.shown import (
+    LabelLayout,
+    LabelSheets,
+    label_layout,
+    label_sheet,
+)
+from cardsync.web.request import BEHIND_A_KEY, problems
+
+
+@get("/print/sheets", sync_to_thread=False, responses=problems(*BEHIND_A_KEY))
+def read_sheets() -> LabelSheets:
+    """The label sheets and roll printers that pages can be printed on."""
+    return LabelSheets([label_sheet(sheet) for sheet in SHEETS.values()])
+
+
+@get(
+    "/print/sheets/{key:str}",
+    sync_to_thread=False,
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
+def read_layout(
+    key: str,
+    count: Annotated[int, Parameter(ge=0, le=limits.LABELS_AT_ONCE)] = 0,
+    start: Annotated[int, Parameter(ge=1)] = 1,
+) -> LabelLayout:
+    """One sheet, and the places of `count` labels on it if the first is at label `start`."""
+    sheet = sheet_of(key)
+    return label_layout(sheet, layout(sheet, count, start))
+
+
+router = Router(path="", route_handlers=[read_sheets, read_layout], tags=["print"])

@@ -1,0 +1,124 @@
+"""`quick_add` (tenant): the cards that a seller wants to list, from the draft until the marketplace
+lists or rejects them. `quick_add_file` (tenant): the files of them that agents were given.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, LargeBinary, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import NOW, Base, Moment, Money
+
+Status = Literal["draft", "published", "pending", "listed", "rejected"]
+
+
+class QuickAdd(Base):
+    """`status` is draft, published, pending, listed or rejected.
+
+    The row holds the card's texts as the marketplace's file writes them, so that serving needs no
+    other table.
+    """
+
+    __tablename__ = "quick_add"
+    __table_args__ = (
+        Index(
+            "ix_quick_add_open",
+            "seller_id",
+            "id",
+            postgresql_where=text(
+                "status IN ('published', 'pending') OR (status = 'listed' AND card_id IS NULL)"
+            ),
+        ),
+        Index(
+            "ix_quick_add_listed",
+            "seller_id",
+            "product_id",
+            postgresql_where=text("status = 'listed'"),
+        ),
+        Index(
+            "ix_quick_add_rejected",
+            "seller_id",
+            postgresql_where=text("status = 'rejected'"),
+        ),
+        Index(
+            "uq_quick_add_contribution",
+            "seller_id",
+            "contribution_id",
+            unique=True,
+            postgresql_where=text("contribution_id IS NOT NULL AND status <> 'listed'"),
+        ),
+        CheckConstraint(
+            "status IN ('draft', 'published', 'pending', 'listed', 'rejected')",
+            name="status",
+        ),
+        CheckConstraint("quantity >= 1", name="quantity"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    status: Mapped[Status] = mapped_column(Text, server_default="draft")
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    # The marketplace's id of the card, where the seller or the inventory names it.
+    listing_id: Mapped[int | None] = mapped_column(BigInteger)
+    product_line: Mapped[str] = mapped_column(Text)
+    product_line_label: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    rarity: Mapped[str] = mapped_column(Text)
+    condition: Mapped[str] = mapped_column(Text)
+    condition_label: Mapped[str] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    # Only custom listings have these two; elsewhere they are empty.
+    title: Mapped[str] = mapped_column(Text, server_default="")
+    photo_url: Mapped[str] = mapped_column(Text, server_default="")
+    quantity: Mapped[int]
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    cost: Mapped[Decimal | None] = mapped_column(Money)
+    source: Mapped[str] = mapped_column(Text, server_default="")
+    box: Mapped[int | None]
+    # The box's label, where it has one.
+    box_label: Mapped[str | None] = mapped_column(Text)
+    slot: Mapped[int | None]
+    # The member's contribution that it lists.
+    contribution_id: Mapped[int | None] = mapped_column(BigInteger)
+    # How often a file has held it, since when the newest one has, that file's SHA-256, and how
+    # many of the card the marketplace listed before.
+    served: Mapped[int] = mapped_column(server_default="0")
+    served_at: Mapped[datetime | None] = mapped_column(Moment)
+    file_sha256: Mapped[str | None] = mapped_column(Text)
+    quantity_before: Mapped[int | None]
+    # Why it was rejected, or came back.
+    reason: Mapped[str | None] = mapped_column(Text)
+    # How it was settled: agent, import or a member.
+    settled_by: Mapped[str | None] = mapped_column(Text)
+    # The live card that the inventory shows of it.
+    card_id: Mapped[int | None] = mapped_column(BigInteger)
+    created_by: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    published_at: Mapped[datetime | None] = mapped_column(Moment)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class QuickAddFile(Base):
+    """A file whose entries are all pending; the first answer on one of them deletes it.
+
+    Its agent is given the same bytes again until it says that it has them.
+    """
+
+    __tablename__ = "quick_add_file"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    # The entries in the order of the rows.
+    entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    # The credential, and the agent's name for itself.
+    served_to: Mapped[str] = mapped_column(Text)
+    made_at: Mapped[datetime] = mapped_column(Moment)
+    received_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -1,0 +1,190 @@
+"""HTTP routes of quick-add: type-ahead, drafts, publishing, and the recovery of entries that were
+sent without an answer.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import Router, delete, get, patch, post
+from litestar.params import QueryParameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.printings import PRINTINGS
+from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
+from cardsync.prices.plans import writes
+from cardsync.prices.plans.request_writer import WRITING_SEEN
+from cardsync.prices.plans.writer import Writer
+from cardsync.stock.quick_add import drafts, settle
+from cardsync.stock.quick_add.checked_entry import Changes, Id, Quantity, Wanted
+from cardsync.stock.quick_add.models import Status
+from cardsync.stock.quick_add.shown import (
+    Entries,
+    Entry,
+    EntryPage,
+    PendingEntries,
+    Products,
+    Published,
+    entry_body,
+)
+from cardsync.stock.quick_add.type_ahead import products_like
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    FOR_MEMBERS,
+    FOR_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
+
+
+class Drafts(msgspec.Struct):
+    entries: Annotated[list[Wanted], msgspec.Meta(min_length=1, max_length=limits.QUICK_ADD_BATCH)]
+    """The drafts"""
+
+
+class ToPublish(msgspec.Struct):
+    ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=limits.QUICK_ADD_BATCH)]
+
+
+class Settlement(msgspec.Struct):
+    """`quantity`: how many of the entry are listed, all by default."""
+
+    listed: bool
+    """The marketplace lists it"""
+    quantity: Quantity | None = None
+
+
+@get("/quick_add/products", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def type_ahead(
+    caller: Caller,
+    session: AsyncSession,
+    typed: Annotated[str, QueryParameter(name="q", max_length=limits.SEARCHED_CHARACTERS)],
+    game: str | None = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.TYPE_AHEAD_MOST)] = limits.TYPE_AHEAD,
+) -> Products:
+    """Products of the catalog by the beginnings of words and numbers, the best first."""
+    found = await products_like(session, caller, typed, game, limit)
+    return Products(found)
+
+
+@post(
+    "/quick_add",
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.ListFull, errors.StockPromotedReload),
+)
+async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entries:
+    """Draft listings, all of the batch or none. The marketplace learns nothing of a draft."""
+    made = await drafts.draft(database, caller, data.entries, clock.now())
+    new = sum(entry.printing not in PRINTINGS for entry in made)
+    return Entries([entry_body(entry) for entry in made], new_printing=new)
+
+
+@get("/quick_add", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def list_entries(
+    caller: Caller,
+    session: AsyncSession,
+    status: Status | None = None,
+    page: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[int, QueryParameter(ge=1, le=limits.CARDS_PER_PAGE_MOST)] = (
+        limits.CARDS_PER_PAGE
+    ),
+) -> EntryPage:
+    """Entries of quick-add, newest first."""
+    rows, total = await drafts.entries(session, caller, status, page, per_page)
+    return EntryPage(
+        [entry_body(row) for row in rows], total, page, per_page, -(-total // per_page)
+    )
+
+
+@patch(
+    "/quick_add/{entry_id:int}",
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.NotADraft),
+)
+async def change_draft(
+    caller: Caller,
+    session: AsyncSession,
+    entry_id: int,
+    data: Changes,
+) -> Entry:
+    """Change a draft. A rejected entry becomes a draft by it."""
+    return entry_body(await drafts.change(session, caller, entry_id, data, clock.now()))
+
+
+@delete(
+    "/quick_add/{entry_id:int}",
+    status_code=200,
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotADraft),
+)
+async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> Deleted:
+    """Delete a draft or a rejected entry; the owner also what is published and in no file yet."""
+    await drafts.delete(session, caller, entry_id, clock.now())
+    return Deleted(deleted=True)
+
+
+@post(
+    "/quick_add/publish",
+    status_code=200,
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.NotADraft,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
+    dependencies=WRITING_SEEN,
+)
+async def publish_drafts(writer: Writer, data: ToPublish) -> Published:
+    """Publish drafts, all or none: the agent gets a task, and the export holds them."""
+    entries, task_id = await writes.publish_listings(writer, data.ids)
+    return Published([entry_body(entry) for entry in entries], task_id)
+
+
+@get("/quick_add/pending", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
+async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
+    """The entries that were sent and never answered, each beside what the marketplace listed when
+    it was seen last.
+    """
+    return PendingEntries(await settle.pending(session, caller, clock.now()))
+
+
+@post(
+    "/quick_add/{entry_id:int}/settle",
+    status_code=200,
+    responses=problems(
+        *FOR_MEMBERS,
+        *WITH_JSON_BODY,
+        errors.OwnerRequired,
+        errors.NotFound,
+        errors.NotPending,
+        errors.ListingInHand,
+    ),
+)
+async def settle_entry(
+    caller: Caller,
+    session: AsyncSession,
+    entry_id: int,
+    data: Settlement,
+) -> Entry:
+    """Say what the marketplace lists of a pending entry.
+
+    Listed in part, the others are a draft again; not listed, it is served again, 30 minutes after
+    the file at the earliest.
+    """
+    return entry_body(
+        await settle.settle(session, caller, entry_id, data.listed, data.quantity, clock.now()),
+    )
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        type_ahead, add_drafts, list_entries, change_draft, delete_entry, publish_drafts,
+    ],
+    tags=["quick-add"],
+)  # fmt: skip
+recovery = Router(path="", route_handlers=[list_pending, settle_entry], tags=["quick-add"])

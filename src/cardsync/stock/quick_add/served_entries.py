@@ -1,0 +1,264 @@
+"""Serves published entries as the marketplace's pricing CSV with a positive `Add to Quantity`. An
+entry that a file held is pending from then on, and in no further file.
+
+The file is committed before it is sent, so that one lost on its way is given again, the same bytes
+under the same number, to the same agent and to no other. An agent that names itself gets it until
+it says that it has it, or somebody answers for one of its entries; one without a name, that may not
+know what it has imported, for the 30 minutes after which the owner may compare.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import polars as pl
+from sqlalchemy import select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state.state import locked
+from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
+from cardsync.platform import limits
+from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.session import Database
+from cardsync.stock.quick_add.models import QuickAdd, QuickAddFile
+from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
+
+# The seller's own row of the same card, which names the marketplace's id and how many it lists.
+SAME_CARD = """
+    c.seller_id = :seller AND c.contribution IS NULL
+    AND ((q.title = '' AND NOT c.custom AND q.listing_id IS NOT NULL
+          AND c.marketplace_id = q.listing_id)
+      OR (c.condition = q.condition AND c.printing = q.printing AND c.language = q.language
+          AND c.product_id = coalesce(p.adopted_by, q.product_id)
+          AND ((q.title = '' AND NOT c.custom AND q.listing_id IS NULL)
+               OR (q.title <> '' AND c.custom AND c.title = q.title))))
+"""
+_CARDS = f"""
+    SELECT DISTINCT ON (q.id) q.id, c.listing_id,
+           CASE WHEN c.gone THEN 0 ELSE c.quantity END AS quantity, c.market, c.direct_low,
+           c.low_with_shipping, c.low, c.observed_at
+      FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
+     WHERE q.seller_id = :seller AND q.status = 'published'
+     ORDER BY q.id, c.gone, c.id
+"""
+_MOVES = f"""
+    SELECT DISTINCT ON (c.id) c.id, c.marketplace_id, CASE WHEN c.gone THEN 0 ELSE c.quantity END,
+           (c.market * 10000)::bigint, (coalesce(c.target_price, c.price) * 10000)::bigint,
+           (q.price * 10000)::bigint, q.id
+      FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
+     WHERE q.seller_id = :seller AND q.id = ANY (CAST(:ids AS bigint[])) AND q.status = 'draft'
+       AND q.price IS NOT NULL AND NOT c.gone
+     ORDER BY c.id, q.price
+"""
+
+# The copies listed of the same card since an import saw it. The marketplace has more than the
+# import said, and the next import must show these too.
+_ADDED_SINCE = """
+    SELECT q.id, l.quantity, l.settled_at
+      FROM quick_add q JOIN quick_add l
+        ON l.product_id = q.product_id AND l.condition = q.condition AND l.printing = q.printing
+       AND l.language = q.language AND l.title = q.title
+     WHERE q.seller_id = :seller AND q.status = 'published'
+       AND l.seller_id = :seller AND l.status = 'listed' AND l.settled_by <> 'import'
+"""
+
+
+class Row(NamedTuple):
+    entry: QuickAdd
+    card: Any | None
+
+
+class Asker(NamedTuple):
+    """An agent says of itself how its installation is called, and which file of listings it has
+    delivered last.
+    """
+
+    name: str | None = None
+    has: int | None = None
+
+
+class Served(NamedTuple):
+    """`number` is the file's own: another file of the same bytes has another."""
+
+    body: bytes
+    ids: list[int]
+    number: int
+
+
+def serves(caller: Caller, now: datetime) -> bool:
+    """Whether this account's quick-add is served: it waits, and the account is entitled. Pure."""
+    return caller.state.quick_add_waits and caller.entitlements(now).paid
+
+
+async def serve(
+    database: Database,
+    caller: Caller,
+    asker: Asker,
+    now: datetime,
+) -> Served | None:
+    """The file with the entries' ids in the order of its rows; None where nothing is published
+    that may be served now.
+    """
+    async with database.tenant(caller.seller_id) as session:
+        await locked(session, caller.seller_id)
+        served_to = f"{caller.actor} {asker.name or ''}"
+        file = await _unanswered(session, caller.seller_id, served_to, asker, now)
+        if file is None:
+            file = await _next_file(session, caller.seller_id, served_to, now)
+        return Served(file.body, file.entry_ids, file.id) if file else None
+
+
+async def _unanswered(
+    session: AsyncSession,
+    seller_id: int,
+    served_to: str,
+    asker: Asker,
+    now: datetime,
+) -> QuickAddFile | None:
+    """The oldest file that this agent was given and may not have; it is in hand from now on."""
+    query = (
+        select(QuickAddFile)
+        .where(
+            QuickAddFile.seller_id == seller_id,
+            QuickAddFile.served_to == served_to,
+            QuickAddFile.received_at.is_(None),
+        )
+        .order_by(QuickAddFile.id)
+    )
+    for file in await session.scalars(query):
+        if file.id == asker.has:
+            file.received_at = now
+        elif asker.name or file.made_at + IN_HAND > now:
+            await session.execute(
+                update(QuickAdd)
+                .where(QuickAdd.seller_id == seller_id, QuickAdd.id.in_(file.entry_ids))
+                .values(served_at=now)
+            )
+            return file
+    return None
+
+
+async def _next_file(
+    session: AsyncSession,
+    seller_id: int,
+    served_to: str,
+    now: datetime,
+) -> QuickAddFile | None:
+    rows = await _next_rows(session, seller_id)
+    if not rows:
+        return None
+    added = await _added_since(session, seller_id, rows)
+    for entry, card in rows:
+        entry.status, entry.served, entry.served_at = "pending", entry.served + 1, now
+        entry.listing_id = entry.listing_id or (card.listing_id if card else None)
+        entry.quantity_before = (card.quantity if card else 0) + added[entry.id]
+        entry.reason, entry.updated_at = None, now
+    body = file_of(rows)
+    sha256 = hashlib.sha256(body).hexdigest()
+    for entry, _ in rows:
+        entry.file_sha256 = sha256
+    file = QuickAddFile(
+        seller_id=seller_id,
+        body=body,
+        entry_ids=[row.entry.id for row in rows],
+        served_to=served_to,
+        made_at=now,
+    )
+    session.add(file)
+    await note_waiting(session, seller_id, now)
+    return file
+
+
+async def _next_rows(session: AsyncSession, seller_id: int) -> list[Row]:
+    query = (
+        select(QuickAdd)
+        .where(QuickAdd.seller_id == seller_id, QuickAdd.status.in_(("published", "pending")))
+        .order_by(QuickAdd.id)
+        .execution_options(populate_existing=True)
+    )
+    entries = list(await session.scalars(query))
+    if not any(entry.status == "published" for entry in entries):
+        return []
+    found = await session.execute(text(_CARDS), {"seller": seller_id})
+    cards = {card.id: card for card in found}
+    return chosen(entries, cards)
+
+
+async def _added_since(
+    session: AsyncSession,
+    seller_id: int,
+    rows: Iterable[Row],
+) -> dict[int, int]:
+    """How many the marketplace lists of each entry's card beyond what an import has seen."""
+    seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
+    added = dict.fromkeys(seen, 0)
+    for entry_id, quantity, at in await session.execute(text(_ADDED_SINCE), {"seller": seller_id}):
+        if entry_id in seen and (seen[entry_id] is None or at > seen[entry_id]):
+            added[entry_id] += quantity
+    return added
+
+
+def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
+    """The published entries that one file may hold: of a card one at a time, and none while an
+    earlier one of the same card is pending. Otherwise an inventory would not show which of them
+    is listed.
+    """
+    ordered = sorted(entries, key=lambda entry: (entry.status != "pending", entry.id))
+    busy: set[tuple[Any, ...]] = set()
+    rows: list[Row] = []
+    for entry in ordered:
+        card = cards.get(entry.id)
+        listing = entry.listing_id or (card.listing_id if card else None)
+        names: set[tuple[Any, ...]] = {
+            (entry.product_id, entry.condition, entry.printing, entry.language, entry.title)
+        }
+        if listing is not None:
+            names.add((listing,))
+        free = not (names & busy)
+        busy |= names
+        if entry.status == "published" and free and len(rows) < limits.QUICK_ADD_ROWS:
+            rows.append(Row(entry, card))
+    return rows
+
+
+def file_of(rows: Iterable[Row]) -> bytes:
+    """The CSV of the rows, every value quoted. Pure."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    for entry, card in rows:
+        cells: dict[str, Any] = {
+            name: getattr(entry, name, None)
+            for name in (
+                "listing_id", "product_line_label", "set_name", "title", "number", "rarity",
+                "condition_label", "price", "photo_url",
+            )
+        }  # fmt: skip
+        cells |= {name: getattr(card, name, None) for name in _OBSERVED}
+        cells["product_name"] = (
+            f"{entry.product_name}: {entry.title}" if entry.title else entry.product_name
+        )
+        cells["quantity"] = card.quantity if card else 0
+        cells["add_to_quantity"] = entry.quantity
+        writer.writerow("" if cells[name] is None else cells[name] for name in COLUMNS)
+    return HEADER_ONLY + out.getvalue().encode()
+
+
+_OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
+
+
+async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
+    """Return what publishing the drafts does to cards that are listed already: `id`,
+    `marketplace_id`, `quantity`, `market`, and `today`, from the price that is asked, to
+    `today_after`, in ten-thousandths, with the draft's id as `entry`. The file that the agent gets
+    holds a draft's own price.
+    """
+    values = {"seller": seller_id, "ids": list(ids)}
+    data = await copy_chunks(session, await with_values(session, _MOVES, values))
+    names = ("id", "marketplace_id", "quantity", "market", "today", "today_after", "entry")
+    return frame_of(data, dict.fromkeys(names, pl.Int64))

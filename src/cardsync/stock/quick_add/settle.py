@@ -1,0 +1,311 @@
+"""Ends pending entries: the agent acknowledges, rejects or gives back what a file held, row by row;
+after a lost answer the owner compares and settles.
+
+Each function may be called again with the same arguments: an entry that has ended so stays as it
+is. Only such an answer serves an entry a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note, note_by
+from cardsync.access.caller import Caller
+from cardsync.agents.seller_state.state import locked
+from cardsync.platform import errors, limits
+from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.money import usd
+from cardsync.stock.quick_add.drafts import held
+from cardsync.stock.quick_add.models import QuickAdd, Status
+from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
+from cardsync.stock.quick_add.served_entries import SAME_CARD
+from cardsync.stock.quick_add.shown import PendingEntry, entry_body
+
+_AGENT = "agent"
+# The quantity and price that the newest import brought for the cards of pending entries.
+_LISTED_NOW = f"""
+    SELECT DISTINCT ON (q.id) q.id, CASE WHEN c.gone THEN 0 ELSE c.quantity END AS quantity,
+           c.price, c.observed_at
+      FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
+     WHERE q.seller_id = :seller AND q.status = 'pending'
+     ORDER BY q.id, c.gone, c.id
+"""
+_LAST_SYNC = "SELECT last_sync_at FROM sync_state WHERE seller_id = :seller"
+_SPLIT = (
+    "product_id",
+    "listing_id",
+    "product_line",
+    "product_line_label",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "condition",
+    "condition_label",
+    "printing",
+    "language",
+    "title",
+    "photo_url",
+    "price",
+    "cost",
+    "source",
+    "box",
+    "box_label",
+    "slot",
+)
+
+
+def is_retryable(entry: QuickAdd, now: datetime) -> bool:
+    """Whether no agent has it in hand any more. Pure."""
+    return entry.served_at is not None and entry.served_at + IN_HAND <= now
+
+
+async def acknowledge(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    now: datetime,
+) -> list[int]:
+    """The agent says that the marketplace lists these; returns those that this ended. One that was
+    given back meanwhile ends too, so that it is not listed once more.
+    """
+    entries = await _held_all(session, seller_id, ids)
+    done = [entry for entry in entries if _was_served(entry)]
+    for entry in done:
+        end(entry, "listed", _AGENT, now)
+    return await _note_settled(session, seller_id, done, "listed", "listed by TCGplayer", now)
+
+
+async def reject(
+    session: AsyncSession,
+    seller_id: int,
+    reasons: Mapping[int, str],
+    now: datetime,
+) -> list[int]:
+    """The marketplace rejected these, each with its reason; returns those that this ended."""
+    entries = await _held_all(session, seller_id, list(reasons))
+    done = [entry for entry in entries if _was_served(entry)]
+    for entry in done:
+        end(entry, "rejected", _AGENT, now)
+        entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason given"
+    return await _note_settled(session, seller_id, done, "rejected", "rejected by TCGplayer", now)
+
+
+async def not_sent(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    why: str,
+    now: datetime,
+) -> list[int]:
+    """The agent knows that it brought none of these to the marketplace: the next file holds them
+    again. Returns those that came back.
+    """
+    entries = await _held_all(session, seller_id, ids)
+    done = [entry for entry in entries if entry.status == "pending"]
+    for entry in done:
+        entry.status, entry.updated_at = "published", now
+        entry.reason = why[: limits.QUICK_ADD_REASON]
+    return await _note_settled(
+        session, seller_id, done, "returned", "not sent, and queued again", now
+    )
+
+
+class FileReport(NamedTuple):
+    """An agent's report of a file: the marketplace took it except the cards in `rejected` and the
+    entries in `entries`, or `failure` says why it did not.
+    """
+
+    rejected: Mapping[int, str]
+    failure: str | None = None
+    entries: Mapping[int, str] = {}
+
+
+async def settle_file(
+    session: AsyncSession,
+    seller_id: int,
+    sha256: str | None,
+    report: FileReport,
+    now: datetime,
+) -> bool:
+    """End what that file held, by what the agent reports of it; False if it held no entries.
+
+    A card is named by the marketplace's id, or by its entry, as a new listing has no such id yet.
+    A report that names no entry of this file changes nothing.
+    """
+    if sha256 is None:
+        return False
+    await locked(session, seller_id)
+    held_by = (QuickAdd.seller_id == seller_id, QuickAdd.file_sha256 == sha256)
+    found = await session.execute(select(QuickAdd.id, QuickAdd.listing_id).where(*held_by))
+    listings: dict[int, int | None] = {row[0]: row[1] for row in found}
+    if report.failure is not None:
+        await not_sent(session, seller_id, list(listings), report.failure, now)
+        return bool(listings)
+    rejected = {
+        id: report.rejected[listing]
+        for id, listing in listings.items()
+        if listing is not None and listing in report.rejected
+    } | {id: why for id, why in report.entries.items() if id in listings}
+    await reject(session, seller_id, rejected, now)
+    await acknowledge(session, seller_id, [id for id in listings if id not in rejected], now)
+    return bool(listings)
+
+
+async def settle_result(
+    session: AsyncSession,
+    caller: Caller,
+    result: Mapping[str, Any] | None,
+    now: datetime,
+) -> None:
+    """End what a task's result names: `listed` are entries, `rejected` are {id, message}. An agent
+    that only placed the file names none, and they stay pending.
+    """
+    listed, rejected = (result or {}).get("listed"), (result or {}).get("rejected")
+    if isinstance(rejected, list):
+        reasons = {
+            row["id"]: str(row.get("message") or "")
+            for row in rejected
+            if isinstance(row, dict) and isinstance(row.get("id"), int)
+        }
+        await reject(session, caller.seller_id, reasons, now)
+    if isinstance(listed, list):
+        ids = [id for id in listed if isinstance(id, int) and not isinstance(id, bool)]
+        await acknowledge(session, caller.seller_id, ids, now)
+
+
+async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
+    """Read the entries that were sent and not answered, oldest first, each beside what the
+    marketplace listed when it was seen last.
+    """
+    query = (
+        select(QuickAdd)
+        .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
+        .order_by(QuickAdd.served_at, QuickAdd.id)
+    )
+    rows = (await session.scalars(query)).all()
+    if not rows:
+        # The cards are compared with nothing: that would read all of them.
+        return []
+    found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
+    cards = {card.id: card for card in found}
+    synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})
+    return [
+        PendingEntry(
+            entry_body(entry),
+            entry.quantity,
+            entry.quantity_before or 0,
+            card.quantity if card else None,
+            usd(card.price) if card else None,
+            rfc3339_or_none(card.observed_at) if card else None,
+            rfc3339_or_none(synced),
+            is_retryable(entry, now),
+        )
+        for entry, card in ((row, cards.get(row.id)) for row in rows)
+    ]
+
+
+async def settle(
+    session: AsyncSession,
+    caller: Caller,
+    entry_id: int,
+    listed: bool,
+    quantity: int | None,
+    now: datetime,
+) -> QuickAdd:
+    """The owner has compared: `quantity` of the entry are listed (all by default), or none is.
+    If a part is listed, the rest is a draft again; if nothing is listed, the entry is served again.
+
+    Raises OwnerRequired, NotFound, NotPending, ListingInHand, InvalidPayload.
+    """
+    caller.must_be_owner()
+    entry = await held(session, caller.seller_id, entry_id)
+    if entry.status != "pending":
+        if entry.settled_by == caller.actor and (entry.status == "listed") == listed:
+            return entry
+        raise errors.NotPending
+    if not listed:
+        if quantity is not None:
+            raise errors.InvalidPayload("quantity: leave it out when none are listed")
+        if not is_retryable(entry, now):
+            raise errors.ListingInHand
+        entry.status, entry.updated_at, entry.settled_by = "published", now, caller.actor
+        entry.reason = "a member found it not listed"
+    else:
+        _split(session, caller, entry, quantity, now)
+        end(entry, "listed", caller.actor, now)
+    what = f"{entry.quantity} listed" if listed else "not listed, queued again"
+    note(session, caller, "quick_add.settled", f"listing {entry.id}: {what}", now)
+    await note_waiting(session, caller.seller_id, now, at_once=True)
+    return entry
+
+
+def end(entry: QuickAdd, status: Status, by: str, now: datetime) -> None:
+    entry.status, entry.settled_by = status, by
+    entry.settled_at = entry.updated_at = now
+    entry.reason = None
+
+
+def _split(
+    session: AsyncSession,
+    caller: Caller,
+    entry: QuickAdd,
+    quantity: int | None,
+    now: datetime,
+) -> None:
+    """Leave `quantity` in the entry, and make a draft of the others."""
+    if quantity is None or quantity == entry.quantity:
+        return
+    if not 1 <= quantity < entry.quantity:
+        raise errors.InvalidPayload(
+            f"quantity: {entry.quantity} were sent, so 1 to {entry.quantity} of them can be listed"
+        )
+    rest = QuickAdd(
+        seller_id=caller.seller_id,
+        created_by=caller.actor,
+        status="draft",
+        served=0,
+        quantity=entry.quantity - quantity,
+        reason=f"split off from entry {entry.id}",
+        created_at=now,
+        updated_at=now,
+        **{name: getattr(entry, name) for name in _SPLIT},
+    )
+    session.add(rest)
+    entry.quantity = quantity
+
+
+def _was_served(entry: QuickAdd) -> bool:
+    return entry.status == "pending" or (entry.status == "published" and entry.served > 0)
+
+
+async def _held_all(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> list[QuickAdd]:
+    """The entries of this seller among the ids, under the lock of the state row."""
+    await locked(session, seller_id)
+    rows = await session.scalars(
+        select(QuickAdd)
+        .where(QuickAdd.seller_id == seller_id, QuickAdd.id.in_(ids))
+        .order_by(QuickAdd.id)
+        .execution_options(populate_existing=True)
+    )
+    return list(rows)
+
+
+async def _note_settled(
+    session: AsyncSession,
+    seller_id: int,
+    done: list[QuickAdd],
+    action: str,
+    what: str,
+    now: datetime,
+) -> list[int]:
+    if done:
+        summary = f"{len(done)} listings {what}"
+        note_by(session, seller_id, _AGENT, f"quick_add.{action}", summary, now)
+        await note_waiting(session, seller_id, now)
+    return [entry.id for entry in done]

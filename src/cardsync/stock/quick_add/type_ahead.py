@@ -1,0 +1,77 @@
+"""Suggests products of the catalog for what was typed so far.
+
+Each word is the beginning of a word of the name, the set's code or the number, with or without its
+leading zeros. An index over these words finds the products; the best of the first `_LOOKED_AT` of
+them are shown.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.stock.quick_add.shown import Product
+
+_LOOKED_AT = 2_000
+# The same splitting as in the function `catalog_words` of the database.
+_BETWEEN = re.compile(r"""[\s!"#$%&()*+,./:;<=>?@\\^_`{|}~\[\]-]+""")
+_FOLDED = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüñç", "aaaaaaeeeeiiiiooooouuuunc", "’'")
+# Names are pasted with these signs around and between their words.
+_PASTED = "–—“”„"
+_FOUND = f"""
+    WITH hits AS MATERIALIZED (
+        SELECT id, game, product_name, set_name, set_code, number, number_key, rarity, finish,
+               language, marketplace_product_id
+          FROM product
+         WHERE NOT provisional
+           AND catalog_words(product_name, set_code, number, number_key) @@ CAST(:words AS tsquery)
+           AND game = ANY (CAST(:games AS text[]))
+         LIMIT {_LOOKED_AT})
+    SELECT id, game, product_name, set_name, set_code, number, rarity, finish, language,
+           marketplace_product_id
+      FROM hits
+     ORDER BY coalesce(lower(number_key) = ANY (CAST(:numbers AS text[])), false) DESC,
+              lower(product_name) LIKE :beginning DESC, length(product_name), product_name,
+              set_name, number_key, id
+     LIMIT :most
+"""
+
+
+async def products_like(
+    session: AsyncSession,
+    caller: Caller,
+    typed: str,
+    game: str | None,
+    most: int,
+) -> list[Product]:
+    """Nothing is found for less than two characters that are no number."""
+    typed = typed.replace("\0", " ")
+    found = words(typed)
+    games = [line for line in caller.account.product_lines if game in (None, line)]
+    if not found or not games or (len("".join(found)) < 2 and not found[0].isdigit()):
+        return []
+    numbers = {read_collector_number(word).key.lower() for word in (*found, *typed.split())}
+    beginning = re.sub(r"([\\%_])", r"\\\1", " ".join(typed.lower().split())) + "%"
+    rows = await session.execute(
+        text(_FOUND),
+        {
+            "words": " & ".join(f"'{word}':*" for word in found),
+            "games": games,
+            "numbers": sorted(numbers),
+            "beginning": beginning,
+            "most": most,
+        },
+    )
+    return [Product(*row) for row in rows]
+
+
+def words(typed: str) -> list[str]:
+    """The words as the index has them. Pure."""
+    folded = unicodedata.normalize("NFC", typed).lower().translate(_FOLDED)
+    found = (word.strip(_PASTED) for word in _BETWEEN.split(folded))
+    return [word for word in found if word][:12]

@@ -1,0 +1,47 @@
+"""Splits a search into chips, the parts that must all hold, and joins them again. The text, the
+chips and the address that has either mean the same. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import And, Tree, all_of, print_query
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One part of a search, and the search without it."""
+
+    text: str
+    without: str
+
+
+def chips_of(search: str) -> list[Chip]:
+    """Return the parts of a search, none for a search that looks for everything. Raises
+    QueryError.
+    """
+    parts = _parts(search)
+    return [
+        Chip(print_query(part), print_query(all_of([*parts[:place], *parts[place + 1 :]])))
+        for place, part in enumerate(parts)
+    ]
+
+
+def query_of(texts: Sequence[str]) -> str:
+    """Return the search whose parts are these. Raises QueryError."""
+    return print_query(all_of([parse(text, canonical=True) for text in texts]))
+
+
+def with_part(search: str, part: str) -> str:
+    """Return the search with one more part, or without it if it is there. Raises QueryError."""
+    parts, more = _parts(search), parse(part, canonical=True)
+    kept = [one for one in parts if one != more]
+    return print_query(all_of(kept if len(kept) < len(parts) else [*parts, more]))
+
+
+def _parts(search: str) -> tuple[Tree, ...]:
+    tree = parse(search, canonical=True)
+    return tree.parts if isinstance(tree, And) else (tree,)

@@ -1,0 +1,235 @@
+"""Finds the parts of a search that may be names of cards although the language reads them
+otherwise: `Now or Never`, `Wooper -027/092`, `S:P Little Knight`, `Front // Back`; and writes those
+that are names so that they are read as names. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from cardsync.platform import limits
+from cardsync.stock.search.fields import QueryError
+from cardsync.stock.search.folding import folded, spellings
+from cardsync.stock.search.parser import OR, SPACE, parse, part_at
+from cardsync.stock.search.tree import And, Not, Or, Phrase, Term, Tree, print_query
+
+_LONGEST: Final = 200
+_MOST: Final = 24
+_PIECES: Final = 8
+# A search of more parts, or of more parts that cannot be read, is not taken for a name.
+_PARTS: Final = 60
+_BAD_PARTS: Final = 6
+_SHOWN: Final = 20
+# These fields take any text: `S:P` has one.
+_OF_TEXT: Final = frozenset({"name", "set", "rarity", "printing", "v"})
+# Both faces have letters: `027/092` is a number.
+_FACES: Final = re.compile(r"(?<=[^\s\d/])\s*//?\s*(?=[^\s\d/])")
+# Signs that may follow a name in the name of a printing.
+_MORE: Final = (" (", " [", " - ", " //", "//")
+
+Kind = Literal["word", "odd", "bad", "or", "(", ")", "field"]
+
+
+class _Part(NamedTuple):
+    kind: Kind
+    start: int
+    end: int
+
+
+class Span(NamedTuple):
+    """A part of a search that may be a name. `bad` cannot be read as anything else; `front` is the
+    name of the front face, if the text has two.
+    """
+
+    start: int
+    end: int
+    text: str
+    bad: bool
+    odd: bool
+    front: str
+
+    def is_name_of(self, name: str) -> bool:
+        """Return whether the name begins so; what cannot be read otherwise may have other spaces:
+        `Type:Null` is `Type: Null`.
+        """
+        same = self.bad and _plain(name).replace(" ", "") == _plain(self.text).replace(" ", "")
+        return same or _begins(name, self.text)
+
+    def has_front(self, name: str) -> bool:
+        """Return whether this is the name of the front face alone."""
+        return _begins(name, self.front) and "//" not in name
+
+    def as_name(self, names: Sequence[str]) -> str:
+        """Write the part so that it means the cards of these names, in which it is."""
+        ways = spellings(self.text)
+        if all(any(way in folded(name) for way in ways) for name in names):
+            return print_query(Phrase(self.text))
+        return _exactly(names)
+
+    def or_front(self, names: Sequence[str]) -> str:
+        """Write the part so that it also means the cards that have the front face's name."""
+        whole = print_query(Phrase(self.text)) if self.odd else self.text
+        return f"({whole} or {_exactly(names)})"
+
+
+def _plain(name: str) -> str:
+    return " ".join(spellings(name)[-1].split())
+
+
+def _begins(name: str, text: str) -> bool:
+    whole, begun = _plain(name), _plain(text)
+    return whole.startswith(begun) and (
+        len(whole) == len(begun) or whole[len(begun) :].startswith(_MORE)
+    )
+
+
+def _exactly(names: Sequence[str]) -> str:
+    return print_query(Term("name", "=", tuple(sorted(set(names))[:_SHOWN])))
+
+
+def readable(text: str) -> Tree | None:
+    try:
+        return parse(text, canonical=True)
+    except QueryError:
+        return None
+
+
+def is_doubtful(tree: Tree, text: str) -> bool:
+    """Return whether a part of a search that can be read may be a name that means something else."""
+    return _may_differ(tree) or ("/" in text and _FACES.search(text) is not None)
+
+
+def _may_differ(tree: Tree) -> bool:
+    match tree:
+        case And():
+            texts = any(map(_is_of_text, tree.parts)) and any(map(_has_words, tree.parts))
+            return texts or any(map(_may_differ, tree.parts))
+        case Or():
+            return any(map(_has_words, tree.parts))
+        case Not():
+            return _has_words(tree.part)
+    return False
+
+
+def _is_of_text(tree: Tree) -> bool:
+    return isinstance(tree, Term) and tree.field in _OF_TEXT and len(tree.values) == 1
+
+
+def _has_words(tree: Tree) -> bool:
+    match tree:
+        case And() | Or():
+            return any(map(_has_words, tree.parts))
+        case Not():
+            return _has_words(tree.part)
+    return not isinstance(tree, Term)
+
+
+def spans(text: str) -> list[Span]:
+    """Return the parts that may be names, the longest first."""
+    if len(text) > limits.SEARCH_CHARACTERS:
+        return []
+    parts = _parts(text)
+    if len(parts) > _PARTS or sum(part.kind == "bad" for part in parts) > _BAD_PARTS:
+        return []
+    found: dict[tuple[int, int], Span] = {}
+    broken = readable(text) is None
+    for stretch in _stretches(parts):
+        for group in _groups(stretch):
+            span = _span(text, group, broken and group is stretch)
+            if span is not None:
+                found[span.start, span.end] = span
+    ordered = sorted(found.values(), key=lambda span: span.start - span.end)
+    return ordered[:_MOST]
+
+
+def _span(text: str, parts: Sequence[_Part], broken: bool) -> Span | None:
+    start, end = parts[0].start, parts[-1].end
+    if end - start > _LONGEST or text[start:end] == "-":
+        return None
+    kinds = {part.kind for part in parts}
+    bad = broken or "bad" in kinds
+    odd = bad or not kinds.isdisjoint(("odd", "or"))
+    faces = _FACES.search(text, start, end)
+    if not (odd or faces):
+        return None
+    front = text[start : faces.start()] if faces else ""
+    return Span(start, end, " ".join(text[start:end].split()), bad, odd, front)
+
+
+def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+    """Yield what stands between fields."""
+    stretch: list[_Part] = []
+    for part in parts:
+        if part.kind != "field":
+            stretch.append(part)
+        elif stretch:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
+
+
+def _groups(stretch: list[_Part]) -> Iterator[list[_Part]]:
+    """Yield the stretch, what stands between its operators, alone and together, and each part that
+    cannot be read.
+    """
+    yield stretch
+    ends = [-1, *(at for at, part in enumerate(stretch) if part.kind in ("or", "(", ")"))]
+    ends.append(len(stretch))
+    for place, before in enumerate(ends[:-1]):
+        for behind in ends[place + 1 : place + 1 + _PIECES]:
+            group = stretch[before + 1 : behind]
+            if group and _is_balanced(group):
+                yield group
+    yield from ([part] for part in stretch if part.kind == "bad")
+
+
+def _is_balanced(group: list[_Part]) -> bool:
+    depth = 0
+    for part in group:
+        depth += (part.kind == "(") - (part.kind == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _parts(text: str) -> list[_Part]:
+    """Return the parts of a search, a few more than it may have at most."""
+    parts: list[_Part] = []
+    at = SPACE.match(text).end()  # type: ignore[union-attr]
+    while at < len(text) and len(parts) <= _PARTS:
+        if text[at] in "()":
+            kind: Kind = "(" if text[at] == "(" else ")"
+            end = at + 1
+        elif OR.match(text, at):
+            kind, end = "or", at + 2
+        elif text.startswith("-(", at):
+            kind, end = "odd", at + 1
+        else:
+            tree, end = part_at(text, at)
+            kind = _kind(tree)
+        parts.append(_Part(kind, at, end))
+        at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+    return parts
+
+
+def _kind(tree: Tree | None) -> Kind:
+    if tree is None:
+        return "bad"
+    if _is_of_text(tree):
+        return "odd"
+    inner = tree.part if isinstance(tree, Not) else tree
+    return "field" if isinstance(inner, Term) else "odd" if isinstance(tree, Not) else "word"
+
+
+def written(text: str, known: Mapping[Span, str]) -> str:
+    """Return the search with these parts written otherwise, the longer one of two that overlap."""
+    kept: list[Span] = []
+    for span in sorted(known, key=lambda span: span.start - span.end):
+        if all(span.end <= other.start or other.end <= span.start for other in kept):
+            kept.append(span)
+    for span in sorted(kept, reverse=True):
+        text = text[: span.start] + known[span] + text[span.end :]
+    return text

@@ -1,0 +1,52 @@
+"""The names that a search may use: those that the seller has given, in the form in which they are
+compared. Pure.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from cardsync.catalog.product_lines import NAMES
+from cardsync.stock.search.tree import Tree
+
+
+class GoverningRule(NamedTuple):
+    """A published base rule, in the order of the rules; `tree` is None if its query can't be read
+    any more.
+    """
+
+    id: int
+    name: str
+    tree: Tree | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The seller's own names that a search may use, and the time at which each product line was
+    last seen whole.
+    """
+
+    lists: Mapping[str, int] = field(default_factory=dict)
+    list_names: Mapping[str, int] = field(default_factory=dict)
+    rules: tuple[GoverningRule, ...] = ()
+    # Guards hold all cards that they select, in any order.
+    guards: tuple[GoverningRule, ...] = ()
+    # These rules govern nothing: they are drafts or switched off.
+    idle_rules: Mapping[int, str] = field(default_factory=dict)
+    lines: tuple[str, ...] = NAMES
+    seen: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def seen_name(name: str) -> str:
+    """Return the name without invisible parts: characters that only format, and outer spaces."""
+    seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFC", seen).strip()
+
+
+def name_key(name: str) -> str:
+    """Return the key of a name; two names with one key are the same name."""
+    return unicodedata.normalize("NFC", seen_name(name).casefold())

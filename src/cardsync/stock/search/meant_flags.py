@@ -1,0 +1,41 @@
+"""Finds what somebody meant who wrote a flag or a condition as a bare word, which looks for a name:
+`foil price>20` is a card called Foil. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cardsync.stock.search.fields import CONDITIONS, FLAGS, QueryError
+from cardsync.stock.search.folding import folded
+from cardsync.stock.search.parser import parse
+from cardsync.stock.search.tree import And, Not, Or, Tree, Word, print_query
+
+_MEANT: Final = {
+    **{folded(name): f"is:{name}" for name in FLAGS},
+    **{folded(name): f"cond:{name}" for name in CONDITIONS if name != "U"},
+    "foils": "is:foil",
+}
+
+
+def meant(search: str) -> str:
+    """Return the search with such words as fields; empty if it has none, or cannot be read."""
+    try:
+        was = parse(search, canonical=True)
+    except QueryError:
+        return ""
+    became = _meant(was)
+    return "" if became == was else print_query(became)
+
+
+def _meant(tree: Tree) -> Tree:
+    match tree:
+        case Word(text) if (name := _MEANT.get(folded(text))) is not None:
+            return parse(name, canonical=True)
+        case Not(part):
+            return Not(_meant(part))
+        case And(parts):
+            return And(tuple(map(_meant, parts)))
+        case Or(parts):
+            return Or(tuple(map(_meant, parts)))
+    return tree

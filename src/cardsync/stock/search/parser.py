@@ -1,0 +1,264 @@
+"""Parses the text of a search into its tree. Lexer and recursive descent are written by hand. Pure.
+
+query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
+phrase | word. Raises QueryError.
+
+A word of punctuation alone is passed over where a term stands beside it, and looked for as it is
+where none does. A word that ends in a colon and names no field is a word.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cardsync.platform import limits
+from cardsync.stock.search.fields import (
+    FIELD_NAMES,
+    FIELDS,
+    QueryError,
+    Refused,
+    Written,
+    field_of,
+    term_values,
+)
+from cardsync.stock.search.folding import folded, is_punctuation
+from cardsync.stock.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
+from cardsync.stock.search.variants import SELECTOR_BEGINNINGS, SELECTORS
+
+SPACE = re.compile(r"\s*")
+_RUN = re.compile(r'[^\s()"]+')
+_OP = re.compile(r"!=|<=|>=|[:=<>]")
+_VALUE = re.compile(r'[^\s()"|]+')
+_PHRASE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\])')
+OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
+_NUMBER = re.compile(r"(?=.*\d)[a-z\d]+(?:-[a-z\d]+)*[★*+]?[a-z]?", re.IGNORECASE | re.ASCII)
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+# People's keyboards make long dashes of short ones.
+DASHES = "-–—"
+
+
+def parse(text: str, *, canonical: bool = False) -> Tree:
+    """Parse `text`; a text of nothing but space selects everything. Raises QueryError.
+
+    A canonical text may be longer than the text that the seller wrote.
+    """
+    if len(text) > limits.SEARCH_CHARACTERS and not canonical:
+        raise QueryError(
+            f"a search can have at most {limits.SEARCH_CHARACTERS:,} characters",
+            limits.SEARCH_CHARACTERS,
+        )
+    return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
+
+
+_BAD = re.compile(r'[^\s()"]*(?:"(?:[^"\\]|\\.)*"[^\s()"]*)?', re.DOTALL)
+
+
+def part_at(text: str, at: int) -> tuple[Tree | None, int]:
+    """Read the part of a search that begins at a place, other than a parenthesis; return it with
+    its end, or None if it cannot be read.
+    """
+    parser = _Parser(text)
+    parser._at = at
+    try:
+        if signs := parser._punctuation():
+            return Phrase(signs, at), parser._at
+        return parser._unary(), parser._at
+    except QueryError:
+        end = _BAD.match(text, at).end()  # type: ignore[union-attr]
+        return None, end if end > at else len(text)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._terms = 0
+        self._depth = 0
+
+    def everything(self) -> Tree:
+        self._skip()
+        if self._at == len(self._text):
+            return EVERYTHING
+        tree = self._query()
+        if self._at < len(self._text):
+            raise QueryError("there is no ( for this )", self._at)
+        return tree
+
+    def _skip(self) -> None:
+        self._at = SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _query(self) -> Tree:
+        start = self._at
+        parts = [self._and()]
+        while OR.match(self._text, self._at):
+            self._at += 2
+            self._skip()
+            parts.append(self._and())
+        return any_of(parts, start) if len(parts) > 1 else parts[0]
+
+    def _and(self) -> Tree:
+        start = self._at
+        parts = []
+        passed = []
+        while self._peek() not in ("", ")") and not OR.match(self._text, self._at):
+            if signs := self._punctuation():
+                passed.append(Phrase(signs, self._at - len(signs)))
+                self._skip()
+                if signs in DASHES and (number := self._number()):
+                    parts.append(number)
+            else:
+                parts.append(self._unary())
+            self._skip()
+        if not parts and not passed:
+            raise QueryError("a search term is missing here", start)
+        return all_of(parts or passed, start) if len(parts or passed) > 1 else (parts or passed)[0]
+
+    def _punctuation(self) -> str:
+        """Read a word of nothing but punctuation; empty where none is here."""
+        if self._peek().isalnum():
+            return ""
+        run = _RUN.match(self._text, self._at)
+        if run is None or not is_punctuation(run.group()):
+            return ""
+        negates = run.group() in DASHES and self._text[run.end() : run.end() + 1] in ("(", '"')
+        if negates:
+            return ""
+        self._at = run.end()
+        return run.group()
+
+    def _number(self) -> Tree | None:
+        """Read a collector number behind a dash, as names end in it; None where none is."""
+        start = self._at
+        run = _RUN.match(self._text, start)
+        if run is None or not _NUMBER.fullmatch(run.group()):
+            return None
+        self._count(start)
+        self._at = run.end()
+        return Word(f"#{run.group()}", start)
+
+    def _unary(self) -> Tree:
+        if self._peek() not in DASHES:
+            return self._atom()
+        start = self._at
+        self._at += 1
+        nothing = self._peek() in ("", ")", *DASHES) or self._peek().isspace()
+        if nothing or OR.match(self._text, self._at):
+            raise QueryError('put a word after "-"', start)
+        return Not(self._atom(), start)
+
+    def _atom(self) -> Tree:
+        if self._peek() == "(":
+            return self._parenthesis()
+        start = self._at
+        self._count(start)
+        if self._peek() == '"':
+            text = self._phrase(start)
+            if not folded(text):
+                raise QueryError("put a word between the quotes", start)
+            return Phrase(text, start)
+        run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
+        op = _OP.search(run)
+        if op and not self._is_word(run, op):
+            self._at = start + op.end()
+            return self._term(
+                run[: op.start()],
+                op.group(),
+                start,
+            )
+        self._at = start + len(run)
+        if not folded(run):
+            raise QueryError("there are no letters or digits to search for", start)
+        return Word(run, start)
+
+    def _is_word(self, run: str, op: re.Match[str]) -> bool:
+        """Return whether a run is a word that ends in a colon: `Protection: Black` is a name."""
+        name, rest = run[: op.start()], run[op.end() :]
+        quoted = self._text[self._at + len(run) : self._at + len(run) + 1] == '"'
+        return (
+            op.group() == ":"
+            and bool(name)
+            and name.lower() not in FIELD_NAMES
+            and is_punctuation(rest)
+            and not quoted
+        )
+
+    def _parenthesis(self) -> Tree:
+        start = self._at
+        self._depth += 1
+        if self._depth > limits.SEARCH_DEPTH:
+            raise QueryError(f"parentheses can nest at most {limits.SEARCH_DEPTH} deep", start)
+        self._at += 1
+        self._skip()
+        tree = self._query()
+        if self._peek() != ")":
+            raise QueryError('this "(" has no ")"', start)
+        self._at += 1
+        self._depth -= 1
+        return tree
+
+    def _phrase(self, start: int) -> str:
+        """Read a phrase; `start` is the place at which its term begins."""
+        found = _PHRASE.match(self._text, self._at)
+        if found is None:
+            raise QueryError("these quotes are not closed", start)
+        self._at = found.end()
+        return _ESCAPED.sub(r"\1", found.group(1))
+
+    def _count(self, at: int) -> None:
+        self._terms += 1
+        if self._terms > limits.SEARCH_TERMS:
+            raise QueryError(f"a search can have at most {limits.SEARCH_TERMS} terms", at)
+
+    def _term(self, name: str, op: str, start: int) -> Tree:
+        if not name:
+            raise QueryError(f'put a field before "{op}", for example price{op}20', start)
+        negated = name.lower() == "not"
+        field = FIELDS["is"] if negated else field_of(name, start)
+        written = self._values(f"{name}{op}", field.name, start)
+        try:
+            op, values = term_values(field, op, written)
+        except Refused as e:
+            raise QueryError(f"{name}: {e}", start, e.nearest) from None
+        term = Term(field.name, op, values, start)
+        return Not(term, start) if negated else term
+
+    def _values(self, written_name: str, field: str, start: int) -> list[Written]:
+        values: list[Written] = []
+        while True:
+            if values:
+                self._count(start)
+            if self._peek() == '"':
+                values.append(Written(self._phrase(start), True))
+            else:
+                values.append(Written(self._bare_value(written_name, field, start), False))
+            if self._peek() != "|":
+                return values
+            self._at += 1
+
+    def _bare_value(self, written_name: str, field: str, start: int) -> str:
+        if field == "v" and (selector := self._selector()):
+            return selector
+        found = _VALUE.match(self._text, self._at)
+        if found is None:
+            raise QueryError(f'put a value after "{written_name}"', start)
+        self._at = found.end()
+        return found.group()
+
+    def _selector(self) -> str | None:
+        """Return the longest selector at this place, with any space between its words."""
+        longest = None
+        begun = ""
+        at = self._at
+        while word := _VALUE.match(self._text, at):
+            begun += folded(word.group())
+            if begun in SELECTORS:
+                longest, self._at = begun, word.end()
+            if begun not in SELECTOR_BEGINNINGS:
+                break
+            begun += " "
+            at = SPACE.match(self._text, word.end()).end()  # type: ignore[union-attr]
+        return longest

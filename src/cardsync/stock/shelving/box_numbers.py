@@ -1,0 +1,68 @@
+"""Finds the number by which the rows of a box are kept, and gives one to a label that is new.
+
+A box's own number is that number; a label's is beyond those that people write. Labels are made
+under the lock of the account, so two who write a new one at once get the same box, in the spelling
+of the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.platform import errors, limits
+from cardsync.platform.shelf_place import Box, way_of
+
+
+class KeptBox(NamedTuple):
+    """`box` is as the shop spells it."""
+
+    number: int
+    box: Box
+
+
+_FOUND: Final = "SELECT box, label FROM shelf_box WHERE seller_id = :seller AND way = :way"
+_LABELED: Final = "SELECT count(*), max(box) FROM shelf_box WHERE seller_id = :seller"
+_MADE: Final = """
+    INSERT INTO shelf_box (seller_id, box, label, way) VALUES (:seller, :number, :label, :way)
+"""
+
+
+async def kept_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox | None:
+    """Return a box; None if the shop has no such label."""
+    if isinstance(box, int):
+        return KeptBox(box, box)
+    named = {"seller": seller_id, "way": way_of(box)}
+    found = (await session.execute(text(_FOUND), named)).first()
+    return KeptBox(*found) if found else None
+
+
+async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
+    """Return a box; a new label gets a number. Raises InvalidPayload."""
+    if found := await kept_box(session, seller_id, box):
+        return found
+    await one_at_a_time(session, seller_id)
+    if found := await kept_box(session, seller_id, box):
+        return found
+    [(labels, most)] = await session.execute(text(_LABELED), {"seller": seller_id})
+    if labels >= limits.LABELED_BOXES:
+        raise errors.InvalidPayload(
+            f"box: a shop has at most {limits.LABELED_BOXES:,} boxes with a label of their own"
+        )
+    number = (most or limits.SHELF_NUMBER) + 1
+    named: dict[str, Any] = {"seller": seller_id, "number": number, "label": box}
+    await session.execute(text(_MADE), named | {"way": way_of(box)})
+    return KeptBox(number, box)
+
+
+async def columns_of_box(
+    session: AsyncSession, seller_id: int, box: Box | None
+) -> dict[str, int | str | None]:
+    """Return what a table that keeps the label beside the number keeps of a box."""
+    if box is None:
+        return {"box": None, "box_label": None}
+    number, called = await made_box(session, seller_id, box)
+    return {"box": number, "box_label": called if isinstance(called, str) else None}

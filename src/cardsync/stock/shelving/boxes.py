@@ -1,0 +1,116 @@
+"""Reads the shelves: all boxes, and the cards in one box in the order of the way."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.platform.shelf_place import BOX, NAMED, WAY, Box, Place
+from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.shelving.box_numbers import kept_box
+
+
+class BoxBody(msgspec.Struct):
+    """`slots` counts the slots that are not empty, `cards` the different cards in them, and
+    `quantity` all pieces.
+    """
+
+    box: Box
+    slots: int
+    cards: int
+    quantity: int
+
+
+class CardInSlot(msgspec.Struct):
+    """`drift` is true if more pieces of the card are on all shelves together than are on hand."""
+
+    slot: int
+    code: str
+    """The slot, as box-slot"""
+    quantity: int
+    card_id: int
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+    on_hand: int
+    drift: bool
+
+
+class Shelves(msgspec.Struct):
+    boxes: list[BoxBody]
+
+
+class BoxPage(msgspec.Struct):
+    box: Box
+    cards: list[CardInSlot]
+    """The cards in the box"""
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
+    """Return the boxes that hold something that the caller sees."""
+    rows = await session.execute(
+        text(f"""
+            SELECT {BOX}, count(DISTINCT l.slot), count(DISTINCT l.card_id),
+                   CAST(sum(l.quantity) AS bigint)
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+                   {NAMED}
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE}
+             GROUP BY l.box, b.label, b.way ORDER BY {WAY}
+        """),
+        {"seller": caller.seller_id, "member": caller.member_id},
+    )
+    return Shelves([BoxBody(*row) for row in rows])
+
+
+async def lying_in(
+    session: AsyncSession,
+    caller: Caller,
+    box: Box,
+    page: int,
+    per_page: int,
+) -> BoxPage:
+    """Return a page of the cards in a box. A box without cards is an empty box, whatever it is
+    called.
+    """
+    kept = await kept_box(session, caller.seller_id, box)
+    if kept is None:
+        return BoxPage(box, [], 0, page, per_page, 0)
+    number, box = kept
+    here = {
+        "seller": caller.seller_id,
+        "box": number,
+        "member": caller.member_id,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+    }
+    total: int = await session.scalar(
+        text(f"""
+            SELECT count(*)
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
+        """),
+        here,
+    )
+    rows = await session.execute(
+        text(f"""
+            SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name,
+                   c.number, c.condition, c.printing, c.quantity,
+                   (SELECT sum(e.quantity) FROM card_location e
+                     WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
+             ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
+        """),
+        here,
+    )
+    cards = [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows]
+    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))

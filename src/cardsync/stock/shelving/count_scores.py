@@ -1,0 +1,89 @@
+"""Scores the boxes that are worth counting, with the reasons for each. Pure.
+
+A score is the value of a box, times the days since somebody looked, times one more than the pieces
+that are gone without a sale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from msgspec import UNSET
+
+from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.money import dollars
+from cardsync.platform.shelf_place import Box, way_of
+from cardsync.stock.shelving.count_shown import SuggestedCount
+
+# A box that was never counted is as urgent as one that was counted a year ago.
+_NEVER: Final = 365
+
+
+class BoxFacts(NamedTuple):
+    """`value` is in ten-thousandths. `dropped` counts the pieces that are recorded here beyond what
+    is on hand, and that no recent sale explains.
+    """
+
+    box: Box
+    cards: int
+    quantity: int
+    value: int
+    dropped: int
+    counted_at: datetime | None
+
+
+def suggestions(
+    boxes: Iterable[BoxFacts],
+    now: datetime,
+    *,
+    with_value: bool,
+) -> list[SuggestedCount]:
+    """Return the boxes, the most urgent first; of equal ones the one that comes first. The value
+    is each one's first reason; it is left out for somebody who may not know what is in the box.
+    """
+    scored = [(_score(box, now), box) for box in boxes]
+    first = sorted(scored, key=lambda each: (-each[0], way_of(each[1].box)))
+    return [
+        SuggestedCount(
+            box=box.box,
+            cards=box.cards,
+            quantity=box.quantity,
+            value=dollars(box.value) if with_value else UNSET,
+            dropped=box.dropped,
+            counted_at=rfc3339_or_none(box.counted_at),
+            score=str(score.quantize(Decimal("0.01"))) if with_value else UNSET,
+            reasons=_reasons(box, now)[0 if with_value else 1 :],
+        )
+        for score, box in first
+    ]
+
+
+def _days(box: BoxFacts, now: datetime) -> int:
+    return _NEVER if box.counted_at is None else max((now - box.counted_at).days, 0)
+
+
+def _score(box: BoxFacts, now: datetime) -> Decimal:
+    return Decimal(box.value).scaleb(-4) * _days(box, now) * (1 + box.dropped)
+
+
+def _reasons(box: BoxFacts, now: datetime) -> list[str]:
+    reasons = [_worth(box), _seen(box, _days(box, now))]
+    if box.dropped:
+        gone = "1 copy is" if box.dropped == 1 else f"{box.dropped} copies are"
+        reasons.append(f"{gone} missing from TCGplayer without a sale.")
+    return reasons
+
+
+def _worth(box: BoxFacts) -> str:
+    return f"Holds ${dollars(box.value)} worth of cards." if box.value else "No known prices."
+
+
+def _seen(box: BoxFacts, days: int) -> str:
+    if box.counted_at is None:
+        return "The box has never been counted."
+    if not days:
+        return "The box was counted today."
+    return f"The box was counted {days} day{'' if days == 1 else 's'} ago."

@@ -1,0 +1,125 @@
+"""The JSON structs of cycle counts, and the functions that fill them from rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cardsync.platform import clock
+from cardsync.platform.described import Like
+from cardsync.platform.shelf_place import Box
+from cardsync.stock.shelving.models import CountState, ShelfCount
+
+
+class SuggestedCount(msgspec.Struct, kw_only=True):
+    """`dropped` counts the pieces that are gone from the marketplace without a sale. `value` and
+    `score` are absent for staff who may not see revenue.
+    """
+
+    box: Box
+    cards: int
+    quantity: int
+    value: str | UnsetType = UNSET
+    dropped: int
+    """Pieces that left the marketplace without a sale"""
+    counted_at: str | None
+    """When it was counted last; null: never"""
+    score: str | UnsetType = UNSET
+    """How much the box needs a count"""
+    reasons: list[str]
+
+
+class SuggestedCounts(msgspec.Struct):
+    boxes: list[SuggestedCount]
+
+
+class CountShown(msgspec.Struct):
+    """`trust` is the share of the lines that were seen and correct; null before the end."""
+
+    id: int
+    box: Box
+    slot: int | None
+    state: CountState
+    begun_by: str
+    begun_at: str
+    ended_at: str | None
+    lines: int
+    """The number of its lines"""
+    correct: int
+    wrong: int
+    moved: int
+    unseen: int
+    trust: float | None
+    """The share of the lines that were seen and correct; null before the end"""
+
+
+class CountLineShown(msgspec.Struct):
+    """`drift`: more pieces are on all shelves together than are on hand; `unshelved_quantity` are
+    on hand and on no shelf.
+    """
+
+    card_id: int
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    slot: int
+    code: str
+    """The slot, as box-slot"""
+    expected: int
+    """The copies that the shelf should hold"""
+    seen: int | None
+    """The copies that were seen; null: nobody looked"""
+    outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
+    """The finding of the count"""
+    on_hand: int
+    drift: bool
+    unshelved_quantity: int
+
+
+class CountInFull(CountShown):
+    cards: list[CountLineShown]
+    """The cards that were counted"""
+    page: int
+    per_page: int
+
+
+class CountHistory(msgspec.Struct):
+    """`next_before` asks for the next page; null on the last one."""
+
+    counts: list[CountShown]
+    """The counts, newest first"""
+    next_before: int | None
+    """Where the next page begins; null on the last one"""
+
+
+def box_of(row: ShelfCount) -> Box:
+    return row.box_label or row.box
+
+
+def count_body(row: ShelfCount) -> CountShown:
+    looked = row.correct + row.wrong
+    return CountShown(
+        id=row.id,
+        box=box_of(row),
+        slot=row.slot,
+        state=row.state,
+        begun_by=row.begun_by,
+        begun_at=clock.rfc3339(row.begun_at),
+        ended_at=clock.rfc3339_or_none(row.ended_at),
+        lines=row.lines,
+        correct=row.correct,
+        wrong=row.wrong,
+        moved=row.moved,
+        unseen=row.unseen,
+        trust=round(row.correct / looked, 4) if looked else None,
+    )
+
+
+def count_history(rows: Sequence[ShelfCount], per_page: int) -> CountHistory:
+    more = rows[-1].id if len(rows) == per_page else None
+    return CountHistory([count_body(row) for row in rows], more)

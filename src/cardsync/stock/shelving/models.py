@@ -1,0 +1,118 @@
+"""Tables of the shelves: a row of `card_location` says how many of a card are in a slot of a box;
+`shelf_box` names the boxes that have a label; `shelf_count` and its lines hold what a count of a
+box expected and saw.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.platform.database.columns import Base, Moment
+
+
+class CardLocation(Base):
+    """The table does not refer to `card`, whose rows are never deleted: every import would pay
+    for the reference.
+    """
+
+    __tablename__ = "card_location"
+    __table_args__ = (
+        Index("ix_card_location_slot", "seller_id", "box", "slot"),
+        CheckConstraint("box >= 1 AND slot >= 1", name="place"),
+        CheckConstraint("quantity >= 1", name="quantity"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    quantity: Mapped[int]
+
+
+class ShelfBox(Base):
+    """A box with a label of its own: `box` is its number in the other tables, beyond those that
+    people write, and `way` its rank (`shelf_place.way_of`).
+    """
+
+    __tablename__ = "shelf_box"
+    __table_args__ = (
+        UniqueConstraint("seller_id", "way", name="uq_shelf_box_way"),
+        CheckConstraint("box > 1000000", name="number"),
+        CheckConstraint("char_length(label) BETWEEN 1 AND 12", name="label"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    label: Mapped[str] = mapped_column(Text)
+    way: Mapped[str] = mapped_column(Text(collation="C"))
+
+
+CountState = Literal["open", "settled", "cancelled", "undone"]
+
+
+class ShelfCount(Base):
+    """A count of a box, or of one slot of it. `state` is open, settled, cancelled or undone; a box
+    has at most one open count.
+
+    The numbers are those of the lines at the end: `moved` lines changed between the beginning and
+    the end and are left alone, `unseen` ones were not looked at.
+    """
+
+    __tablename__ = "shelf_count"
+    __table_args__ = (
+        Index(
+            "uq_shelf_count_open",
+            "seller_id",
+            "box",
+            unique=True,
+            postgresql_where=text("state = 'open'"),
+        ),
+        Index("ix_shelf_count_box", "seller_id", "box", "ended_at"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    box: Mapped[int]
+    # The label, where the box has one.
+    box_label: Mapped[str | None] = mapped_column(Text)
+    slot: Mapped[int | None]
+    state: Mapped[CountState] = mapped_column(Text, server_default="open")
+    begun_by: Mapped[str] = mapped_column(Text)
+    begun_at: Mapped[datetime] = mapped_column(Moment)
+    ended_at: Mapped[datetime | None] = mapped_column(Moment)
+    lines: Mapped[int] = mapped_column(server_default="0")
+    correct: Mapped[int] = mapped_column(server_default="0")
+    wrong: Mapped[int] = mapped_column(server_default="0")
+    moved: Mapped[int] = mapped_column(server_default="0")
+    unseen: Mapped[int] = mapped_column(server_default="0")
+
+
+class ShelfCountLine(Base):
+    """A card in a slot of a count: `expected` pieces were there when it began; `seen` is null
+    until somebody looked.
+    """
+
+    __tablename__ = "shelf_count_line"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "count_id"], ["shelf_count.seller_id", "shelf_count.id"]
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    count_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    expected: Mapped[int]
+    seen: Mapped[int | None]
+    # The outcome is correct, wrong, moved or unseen, and null while the count is open.
+    outcome: Mapped[str | None] = mapped_column(Text)

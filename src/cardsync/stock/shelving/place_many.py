@@ -1,0 +1,124 @@
+"""Puts the cards of a selection into a row of slots.
+
+Only unassigned pieces are put, so that a repeated request puts nothing. Cards follow in the order
+of the selection (those of a search by id); a slot takes `per_slot` pieces, and a card that does not
+fit goes on in the next slot.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.plurals import counted
+from cardsync.platform.shelf_place import Place
+from cardsync.stock.cards.bulk_selection import Selection, run_picked
+from cardsync.stock.cards.promoted import refuse_picked_promoted
+from cardsync.stock.shelving.box_numbers import made_box
+from cardsync.stock.shelving.undo_placing import undo_of
+
+
+class PutCards(msgspec.Struct):
+    """How many cards, and of all of them how many; `first` and `last` are codes of slots.
+
+    `truncated`: the same again puts the next.
+    """
+
+    cards: int
+    quantity: int
+    requested: int
+    truncated: bool
+    first: str | None
+    """The first slot, as box-slot"""
+    last: str | None
+    """The last slot, as box-slot"""
+
+
+_PUT = """
+    WITH picked AS MATERIALIZED ({picked}),
+    lying AS (
+        SELECT card_id, sum(quantity) AS quantity
+          FROM card_location WHERE seller_id = :seller GROUP BY card_id
+    ),
+    waiting AS (
+        SELECT p.id, p.place, c.quantity - coalesce(l.quantity, 0) AS quantity
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               LEFT JOIN lying l ON l.card_id = c.id
+    ),
+    ranged AS (
+        SELECT id, quantity, CAST(sum(quantity) OVER (ORDER BY place, id) AS bigint) AS upto
+          FROM waiting WHERE quantity > 0
+    ),
+    fitting AS (
+        SELECT id, upto - quantity AS begins, upto AS ends FROM ranged WHERE upto <= :most
+    ),
+    split AS (
+        SELECT id, :start + turn AS slot,
+               least(ends, (turn + 1) * :per_slot) - greatest(begins, turn * :per_slot) AS quantity
+          FROM fitting, generate_series(begins / :per_slot, (ends - 1) / :per_slot) AS turn
+    ),
+    put AS (
+        INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
+        SELECT :seller, id, :box, slot, quantity FROM split
+        ON CONFLICT (seller_id, card_id, box, slot)
+           DO UPDATE SET quantity = l.quantity + excluded.quantity
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting),
+           (SELECT count(*) FROM picked),
+           (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting),
+           min(slot), max(slot), (SELECT count(*) FROM put), array_agg(id), array_agg(slot),
+           array_agg(quantity)
+      FROM split
+"""
+
+
+async def put_many(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    start: Place,
+    per_slot: int,
+    now: datetime,
+    seconds: float,
+) -> PutCards:
+    """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
+    await one_at_a_time(session, caller.seller_id)
+    await refuse_picked_promoted(session, caller.seller_id, selection)
+    number, box = await made_box(session, caller.seller_id, start.box)
+    room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot
+    values = {
+        "box": number,
+        "start": start.slot,
+        "per_slot": per_slot,
+        "most": min(limits.SHELVED_AT_ONCE, room),
+        "now": now,
+    }
+    found = await run_picked(session, caller, selection, _PUT, values, seconds)
+    [(cards, quantity, requested, truncated, first, last, _, ids, slots, pieces)] = found
+    if truncated and not cards:
+        raise errors.InvalidPayload(f"there is no room for the first card after {start.code}")
+    if not cards:
+        return PutCards(0, 0, requested, False, None, None)
+    ends = Place(box, first).code, Place(box, last).code
+    note(
+        session,
+        caller,
+        "shelf.put_many",
+        f"{counted(quantity, 'copy', 'copies')} of {counted(cards, 'card', 'cards')} put in"
+        f" {ends[0]} to {ends[1]}",
+        now,
+        undo=undo_of(
+            [
+                (card_id, number, slot, int(more))
+                for card_id, slot, more in zip(ids, slots, pieces, strict=True)
+            ]
+        ),
+    )
+    return PutCards(cards, quantity, requested, truncated, *ends)

@@ -1,0 +1,80 @@
+"""Undoes what was put, moved or taken out: each place holds again what it held before the changes
+of an entry of the feed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.caller import Caller
+from cardsync.platform import errors, limits
+from cardsync.platform.database.session import run
+
+KIND: Final = "shelf.places"
+
+_COUNTED: Final = """
+    unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
+           CAST(:more AS int[])) AS given (card_id, box, slot, more)
+"""
+_PLACE: Final = "l.card_id = given.card_id AND l.box = given.box AND l.slot = given.slot"
+_OTHERWISE: Final = f"""
+    SELECT count(*) FROM {_COUNTED}
+      LEFT JOIN card_location l ON l.seller_id = :seller AND {_PLACE}
+     WHERE coalesce(l.quantity, 0) - given.more NOT BETWEEN 0 AND :most
+"""
+_EMPTY: Final = f"""
+    DELETE FROM card_location l USING {_COUNTED}
+     WHERE l.seller_id = :seller AND {_PLACE} AND l.quantity = given.more
+"""
+_REST: Final = f"""
+    UPDATE card_location l SET quantity = l.quantity - given.more FROM {_COUNTED}
+     WHERE l.seller_id = :seller AND {_PLACE}
+"""
+_NEW: Final = f"""
+    INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
+    SELECT CAST(:seller AS bigint), given.card_id, given.box, given.slot, -given.more
+      FROM {_COUNTED}
+     WHERE given.more < 0
+       AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = :seller AND {_PLACE})
+"""
+
+
+def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | None:
+    """Return what an entry keeps of changes, each (card, box, slot, pieces more than before); None
+    if they are too many to be kept.
+    """
+    more: Counter[tuple[int, int, int]] = Counter()
+    for card_id, box, slot, pieces in changes:
+        more[card_id, box, slot] += pieces
+    places = [place for place, pieces in more.items() if pieces]
+    if not 0 < len(places) <= limits.PLACES_UNDONE:
+        return None
+    cards, boxes, slots = (list(column) for column in zip(*places, strict=True))
+    counted = {"cards": cards, "boxes": boxes, "slots": slots}
+    return {"kind": KIND, **counted, "more": [more[place] for place in places]}
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Take the changes back. Raises ChangedSince if a place lacks the pieces by now."""
+    await one_at_a_time(session, caller.seller_id)
+    changes = {name: undo[name] for name in ("cards", "boxes", "slots", "more")}
+    values = {"seller": caller.seller_id, "most": limits.SHELVED_QUANTITY} | changes
+    changed = await session.scalar(text(_OTHERWISE), values)
+    if changed:
+        places = "place has" if changed == 1 else "places have"
+        raise errors.ChangedSince(f"{changed} {places} different copies now")
+    # New places come last: the rows that are there already must not be counted twice.
+    for statement in (_EMPTY, _REST, _NEW):
+        await run(session, statement, values)

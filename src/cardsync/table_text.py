@@ -1,1 +1,0 @@
-../../agent/src/cardsync_agent/table_text.py

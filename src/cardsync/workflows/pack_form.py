@@ -1,1 +1,0 @@
-../../../agent/src/cardsync_agent/workflow/pack.py

@@ -1,0 +1,159 @@
+"""Runs `cardsync demo --public`: a demo shop that everybody may use, made anew each night.
+
+The next shop is made beside the present one, in a folder of its own, so that visitors wait for no
+more than a restart. A start makes a new shop, too: nothing of the last one is used again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import datetime, time, timedelta
+from pathlib import Path
+from typing import Final
+
+from cardsync.operations.processes import bind_address
+from cardsync.operations.processes.child import Child
+from cardsync.operations.processes.supervisor import (
+    Stopped,
+    database,
+    processes,
+    stop_on_signals,
+    supervise,
+    wait_until_ready,
+)
+from cardsync.platform import clock
+from cardsync.platform.errors import CommandError
+from cardsync.platform.settings import PREFIX, Settings
+from cardsync_demo.story import say
+
+# By UTC: the early morning of all the United States.
+NIGHT: Final = time(9, 0)
+# Making a shop takes about a minute.
+_AHEAD: Final = timedelta(minutes=10)
+_NO_LETTERS_OUT: Final = {"OUTWARD_REQUESTS": "false", "PICTURE_HOSTS": "", "OTLP_URL": ""}
+# Everybody has the same account; each address has its own limit.
+_ONE_ACCOUNT: Final = {"RATE_LIMIT_SIGN_IN_ACCOUNT": "0"}
+
+
+class _NightIsOver(Exception):
+    """The next shop is ready, and it is its time."""
+
+
+def run_public(settings: Settings, night: time) -> None:
+    """Serve a public demo until SIGTERM or Ctrl-C. Raises CommandError."""
+    if settings.database_url is not None:
+        raise CommandError("a public demo brings its own database; unset CARDSYNC_DATABASE_URL")
+    stop_on_signals()
+    os.environ.setdefault(f"{PREFIX}LOG_LEVEL", "warning")
+    for name, value in (_NO_LETTERS_OUT | _ONE_ACCOUNT).items():
+        os.environ[PREFIX + name] = value
+    shops = settings.data_dir / "public-demo"
+    try:
+        with bind_address.alone(settings):
+            bind_address.find_free(settings, say)
+            shutil.rmtree(shops, ignore_errors=True)
+            say("making the shop, about a minute")
+            next_shop = _Making(shops)
+            next_shop.wait()
+            while True:
+                shop, next_shop = next_shop, _Making(shops, begin=False)
+                _serve(settings, shop.folder, next_shop, _next(night))
+                shutil.rmtree(shop.folder, ignore_errors=True)
+    except Stopped:
+        say("stopped")
+    finally:
+        os.environ.pop(f"{PREFIX}PUBLIC_DEMO", None)
+
+
+def _next(night: time) -> datetime:
+    now = clock.now()
+    today = datetime.combine(now.date(), night, now.tzinfo)
+    return today if today > now else today + timedelta(days=1)
+
+
+class _Making:
+    """A shop that is being made by a process of its own, which ends when it is whole."""
+
+    def __init__(self, shops: Path, *, begin: bool = True) -> None:
+        self.folder = shops / f"{clock.now():%Y%m%d%H%M%S%f}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._begun_at = clock.now()
+        if begin:
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin, or begin again some time after a try that failed."""
+        if self._process is not None and (
+            self._process.poll() in (None, 0) or clock.now() < self._begun_at + _AHEAD
+        ):
+            return
+        self._begun_at = clock.now()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        # The shop is made before it is public: its own agent writes, too.
+        env = {name: value for name, value in os.environ.items() if name != f"{PREFIX}PUBLIC_DEMO"}
+        env |= {f"{PREFIX}BIND": f"127.0.0.1:{port}", f"{PREFIX}METRICS_BIND": ""}
+        place = ["--data-dir", str(self.folder)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cardsync", "demo", "--exit", "--port", port, *place],
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def is_made(self) -> bool:
+        return self._process is not None and self._process.poll() == 0
+
+    def wait(self) -> None:
+        """Wait until the shop is whole. Raises CommandError."""
+        assert self._process is not None
+        try:
+            status = self._process.wait()
+        except BaseException:
+            self.stop()
+            raise
+        if status:
+            raise CommandError("the demo shop could not be made; the reason is above")
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+
+
+def _sign_in(folder: Path) -> str:
+    made = json.loads((folder / "demo" / "seller.json").read_text())
+    return f"{made['email']}:{made['password']}"
+
+
+def _serve(settings: Settings, folder: Path, coming: _Making, night: datetime) -> None:
+    """Serve a shop until the next one is there after that night began."""
+    os.environ[f"{PREFIX}PUBLIC_DEMO"] = _sign_in(folder)
+    # A backup would keep a shop that the next night undoes.
+    own = settings.model_copy(update={"data_dir": folder, "daily_backups": False})
+
+    def look(_: list[Child]) -> None:
+        now = clock.now()
+        if now >= night - _AHEAD:
+            coming.begin()
+        if now >= night and coming.is_made():
+            raise _NightIsOver
+
+    try:
+        with suppress(_NightIsOver), database(own, say) as ready, processes(ready) as children:
+            wait_until_ready(ready, children, say)
+            say(
+                f"the public demo is at {ready.origin}; next made anew at {night:%Y-%m-%d %H:%M} UTC"
+            )
+            supervise(children, look)
+    except BaseException:
+        coming.stop()
+        raise
