@@ -14,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 
 import ground
+from cardsync.agents.limits import SNIPPET_BYTES
 from cardsync.agents.repairs.propose_selector import Lost, Proposal, propose
-from cardsync.platform import limits
 from ground import Client, Ground, Report
 
 sys.path.append(str(ground.HERE.parent / "tests" / "core"))
@@ -49,9 +49,9 @@ def page() -> str:
         ' Filtered CSV</button><button id="csv-import" class="btn">Import CSV</button></div><table>'
     )
     text, n = begin, 0
-    while len(text) + len(ROW) + 20 < limits.SNIPPET_BYTES:
+    while len(text) + len(ROW) + 20 < SNIPPET_BYTES:
         text, n = text + ROW.format(n=n), n + 1
-    return (text + "</table></main>").ljust(limits.SNIPPET_BYTES)
+    return (text + "</table></main>").ljust(SNIPPET_BYTES)
 
 
 def median_ms(took: list[float]) -> float:
@@ -94,7 +94,7 @@ def worst() -> float:
     took = []
     for part in HOSTILE:
         started = perf_counter()
-        propose((part * limits.SNIPPET_BYTES)[: limits.SNIPPET_BYTES], LOST)
+        propose((part * SNIPPET_BYTES)[:SNIPPET_BYTES], LOST)
         took.append(perf_counter() - started)
     return max(took)
 

@@ -22,8 +22,8 @@ from urllib.parse import urlencode
 import psycopg
 
 import ground
-from cardsync.platform import limits
 from cardsync.platform.database.urls import libpq_url
+from cardsync.sales.limits import ITEMS_PER_ORDER
 from cardsync.sales.orders.pull_reads import RECENT
 from cardsync.sales.orders.pullable import IN_OPEN_SESSION
 from cardsync.sales.orders.shown import ORDER_COLUMNS, ItemRow
@@ -192,7 +192,7 @@ class Hand:
         query = f"""
             SELECT {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
                 SELECT * FROM order_item AS item WHERE seller_id = %(seller)s AND order_id = page.id
-                ORDER BY item.id LIMIT {limits.ITEMS_PER_ORDER}
+                ORDER BY item.id LIMIT {ITEMS_PER_ORDER}
             ) AS item
         """
         self.rows(query, ids=ids)

@@ -21,7 +21,8 @@ from cardsync.catalog.market.newest import keep_newest
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.urls import libpq_url
-from cardsync.platform.limits import CARDS_PER_PAGE, RECOMMENDATIONS
+from cardsync.platform.limits import CARDS_PER_PAGE
+from cardsync.prices.limits import RECOMMENDATIONS
 from cardsync.prices.recommendations.candidates import all_found
 from cardsync.prices.recommendations.generate import write_found
 from ground import Ground, Reader, Report, spread

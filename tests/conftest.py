@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -146,6 +147,23 @@ def owner_url() -> Iterator[str]:
         yield url
         _made.remove(url)
         _administer(admin, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Gives a limit another value, in each module that imports it."""
+
+    def give(name: str, value: int) -> None:
+        holders = [
+            module
+            for full_name, module in sys.modules.items()
+            if full_name.startswith("cardsync.") and name in vars(module)
+        ]
+        assert holders, name
+        for module in holders:
+            monkeypatch.setattr(module, name, value)
+
+    return give
 
 
 _made: list[str] = []

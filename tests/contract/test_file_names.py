@@ -6,7 +6,17 @@ from pathlib import Path
 import cardsync
 
 # docs/flow.md says what each of these holds.
-RECUR = {"__init__", "as_csv", "commands", "models", "queries", "routes", "shown"}
+RECUR = {
+    "__init__",
+    "as_csv",
+    "commands",
+    "errors",
+    "limits",
+    "models",
+    "queries",
+    "routes",
+    "shown",
+}
 
 
 def test_every_other_file_name_occurs_once():

@@ -2,7 +2,6 @@
 statuses, codes, bodies and headers.
 """
 
-import inspect
 import json
 from pathlib import Path
 
@@ -118,9 +117,7 @@ ORDER_UPLOADS = {
     ("POST", f"/api/v1/{path}")
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 }
-PROBLEMS = [
-    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.WithStatus, errors.WithFigures)
-]  # fmt: skip
+PROBLEMS = [kind for kind in errors.kinds_of(errors.Problem) if hasattr(kind, "status")]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.platform import errors, limits
+from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.orders import cells, rows
 
 
@@ -31,15 +32,15 @@ def one(kind: str = "orders", **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
-        (b"", errors.InvalidJson, "not valid JSON"),
-        (b"nonsense", errors.InvalidJson, "not valid JSON"),
-        (b'[{"order_number": "A"}', errors.InvalidJson, "not valid JSON"),
-        (b'[{"order_number": "A", "x": "\xff"}]', errors.InvalidJson, "not valid JSON"),
-        (b'[{"order_number": "A", "x": NaN}]', errors.InvalidJson, "not valid JSON"),
-        (b'[{"order_number": "A", "x": "\\ud800"}]', errors.InvalidJson, "not valid JSON"),
-        (b"[" * 200_000, errors.InvalidJson, "not valid JSON"),
+        (b"", InvalidJson, "not valid JSON"),
+        (b"nonsense", InvalidJson, "not valid JSON"),
+        (b'[{"order_number": "A"}', InvalidJson, "not valid JSON"),
+        (b'[{"order_number": "A", "x": "\xff"}]', InvalidJson, "not valid JSON"),
+        (b'[{"order_number": "A", "x": NaN}]', InvalidJson, "not valid JSON"),
+        (b'[{"order_number": "A", "x": "\\ud800"}]', InvalidJson, "not valid JSON"),
+        (b"[" * 200_000, InvalidJson, "not valid JSON"),
         # Malformed behind a wrong shape is malformed.
-        (b"[1, ", errors.InvalidJson, "not valid JSON"),
+        (b"[1, ", InvalidJson, "not valid JSON"),
         (b"{}", errors.InvalidPayload, "not an array of objects"),
         (b'"text"', errors.InvalidPayload, "not an array of objects"),
         (b"null", errors.InvalidPayload, "not an array of objects"),
@@ -58,7 +59,7 @@ def one(kind: str = "orders", **fields: Any) -> dict[str, Any]:
             errors.InvalidPayload,
             "row 1: order_number is longer than 200",
         ),
-        (b"[]", errors.EmptyPayload, "empty"),
+        (b"[]", EmptyPayload, "empty"),
         (
             b'[{"order_number": "A"}' + b', {"order_number": "A"}' * 50_000 + b"]",
             errors.TooManyRows,

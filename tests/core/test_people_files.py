@@ -27,6 +27,7 @@ from cardsync.imports.rejected_rows import merged, rejected_csv
 from cardsync.platform import errors
 from cardsync.platform.money import read_amount
 from cardsync.platform.table_text import AS_EXPORTED, Row, column_name, read_rows, typed_number
+from cardsync.sales.errors import InvalidJson
 from cardsync.sales.lots.lot_csv import read_lots
 from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.orders import rows as rows_of_orders
@@ -436,7 +437,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("form", ["plain", "semicolons, decimal points", "UTF-16 little"])
 def test_a_file_of_another_door_is_refused_as_what_it_is(form, door, header, sentence, tmp_path):
     rows = [header, ["1"] * len(header), ["2"] * len(header)]
-    refusals = (errors.InvalidCsv, errors.InvalidPayload, errors.InvalidJson)
+    refusals = (errors.InvalidCsv, errors.InvalidPayload, InvalidJson)
     with pytest.raises(refusals) as refused:
         door(FORMS[form](rows), tmp_path)
     assert sentence in str(refused.value)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from cardsync.agents.limits import SNIPPET_BYTES
 from cardsync.agents.repairs import snippet
 from cardsync.agents.repairs.label_words import alike, distinctive, likeness, named, words
 from cardsync.agents.repairs.lost_element import seen_of, wanted
 from cardsync.agents.repairs.meanings import turns
 from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
-from cardsync.platform import limits
 
 # The marketplace's pages as a workflow meets them: the export and the import of prices, the orders.
 EXPORT = """
@@ -415,7 +415,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("page", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_end_in_time(page):
-    page = page[: limits.SNIPPET_BYTES]
+    page = page[:SNIPPET_BYTES]
     refused = frozenset({"a b c d e f", "::", "#x", "button", "div div", '[a="'})
     started = time.process_time()
     for lost in (Lost("button.export", "export"), Lost("#export", "export", None, refused)):

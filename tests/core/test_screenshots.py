@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import a_chunk, a_png
+from cardsync.agents.limits import SCREENSHOT_BYTES
 from cardsync.agents.sync.screenshots import BadScreenshot, check_png, read_screenshot
-from cardsync.platform import limits
 from cardsync.platform.errors import PayloadTooLarge
 
 
@@ -128,9 +128,9 @@ def test_base64_is_read_strictly(spoil):
 
 @pytest.mark.parametrize("over", [0, 1, 2, 3])
 def test_the_limit_counts_decoded_bytes(over):
-    room = limits.SCREENSHOT_BYTES + over - len(a_png()) - len(a_chunk(b"tEXt", b""))
+    room = SCREENSHOT_BYTES + over - len(a_png()) - len(a_chunk(b"tEXt", b""))
     png = a_png()[:-12] + a_chunk(b"tEXt", b"x" * room) + a_png()[-12:]
-    assert len(png) == limits.SCREENSHOT_BYTES + over
+    assert len(png) == SCREENSHOT_BYTES + over
     encoded = base64.b64encode(png).decode()
     if over:
         with pytest.raises(PayloadTooLarge):

@@ -27,6 +27,12 @@ from cardsync.agents.sync import cancel
 from cardsync.agents.sync.cycle_logs import place_cycle
 from cardsync.imports.csv_header import accept_check
 from cardsync.imports.drain import drain_inventory
+from cardsync.imports.errors import (
+    InvalidObjectKey,
+    InvalidProductLine,
+    ObjectStorePipelineDisabled,
+)
+from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
 from cardsync.imports.models import RequestedUpload
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
@@ -73,13 +79,13 @@ def arrival(
 
 def _need_pipeline(caller: Caller) -> None:
     if not caller.account.object_store_pipeline_enabled:
-        raise errors.ObjectStorePipelineDisabled
+        raise ObjectStorePipelineDisabled
 
 
 def _refuse_line(caller: Caller, product_line: str | None) -> None:
     lines = caller.account.product_lines
     if product_line is not None and product_line not in lines:
-        raise errors.InvalidProductLine(
+        raise InvalidProductLine(
             f"product_line {product_line!r} is not one of this account's: {', '.join(lines)}"
         )
 
@@ -220,7 +226,7 @@ async def accept_key(
     """Find the upload that the same key made before, whatever its cycle."""
     match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
     if match is None or int(match[1]) != caller.seller_id:
-        raise errors.InvalidObjectKey
+        raise InvalidObjectKey
     async with database.tenant(caller.seller_id) as session:
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
@@ -233,7 +239,7 @@ async def accept_key(
         # The copy must fit, because the URL may still change the original.
         await _check_size(store, copy)
     except ObjectMissing:
-        raise errors.InvalidObjectKey from None
+        raise InvalidObjectKey from None
     except errors.PayloadTooLarge:
         await store.delete(copy)
         raise
@@ -260,7 +266,7 @@ async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | Non
 async def _check_size(store: Store, key: str) -> None:
     size = await store.size(key)
     compressed = size > 1 and bodies.is_gzip(await store.head(key, 2))
-    cap = limits.PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
+    cap = PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
     if size > cap:
         raise errors.PayloadTooLarge(f"the object is larger than {cap:,} bytes")
 

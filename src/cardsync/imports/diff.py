@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from cardsync.agents.seller_state.exported import asks, importable
-from cardsync.platform import limits
+from cardsync.imports.limits import SHORT_INVENTORY_MIN_ROWS
 from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 
 # One stored card as `stored_cards` brings it. Its amounts and quantity are present only in
@@ -140,8 +140,7 @@ def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
     active = stored.filter(~pl.col("gone")).group_by("product_line").len("active")
     counts = absent.group_by("product_line").len("absent").join(active, on="product_line")
     short = counts.filter(
-        (pl.col("active") >= limits.SHORT_INVENTORY_MIN_ROWS)
-        & (pl.col("absent") * 2 > pl.col("active"))
+        (pl.col("active") >= SHORT_INVENTORY_MIN_ROWS) & (pl.col("absent") * 2 > pl.col("active"))
     )
     return sorted(short["product_line"].to_list())
 

@@ -25,6 +25,7 @@ from cardsync.agents.seller_state.lease import boundary
 from cardsync.agents.seller_state.state import Lease
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.imports import diff
+from cardsync.imports.errors import CsvProcessingFailed
 from cardsync.imports.finish import finish
 from cardsync.imports.identify import identify
 from cardsync.imports.judge_upload import judge
@@ -129,9 +130,7 @@ async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:
         with spans.part("read file"):
             data = await work.store.read(upload.storage_key)
     except ObjectMissing:
-        raise errors.CsvProcessingFailed(
-            "the uploaded file is no longer in the object store"
-        ) from None
+        raise CsvProcessingFailed("the uploaded file is no longer in the object store") from None
     lines = ProductLines(
         NAME_BY_LABEL,
         tuple(account.product_lines),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable
 
+from cardsync.imports.errors import AlreadyUsed
+from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
 from cardsync.platform import errors, limits
 from cardsync.platform.storage import LocalStore, ObjectExists, Store, spool_body
 
@@ -21,16 +23,16 @@ def local(store: Store) -> LocalStore:
 async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
     """Store the body; an address takes one upload. Raises AlreadyUsed, PayloadTooLarge."""
     if await store.exists(key):
-        raise errors.AlreadyUsed
+        raise AlreadyUsed
     with store.spool() as (path, file):
         await spool_body(
             file,
             body,
             limits.PRESIGNED_PLAIN_BYTES,
-            limits.PRESIGNED_COMPRESSED_BYTES,
+            PRESIGNED_COMPRESSED_BYTES,
         )
         file.flush()
         try:
             await store.write(key, path)
         except ObjectExists:
-            raise errors.AlreadyUsed from None
+            raise AlreadyUsed from None

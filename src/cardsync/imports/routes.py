@@ -20,6 +20,14 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.imports import accept_inventory, correct_rows, presigned_puts, reviews
+from cardsync.imports.errors import (
+    AlreadyUsed,
+    CsvProcessingFailed,
+    InvalidObjectKey,
+    InvalidProductLine,
+    ObjectStorePipelineDisabled,
+)
+from cardsync.imports.limits import UPLOADS_PER_PAGE_MOST
 from cardsync.imports.shown import (
     Accepted,
     InventoryReport,
@@ -58,8 +66,8 @@ class UploadRequest(msgspec.Struct):
     responses=problems(
         *FOR_AGENTS,
         *WITH_JSON_BODY,
-        errors.InvalidProductLine,
-        errors.ObjectStorePipelineDisabled,
+        InvalidProductLine,
+        ObjectStorePipelineDisabled,
     ),
 )
 async def request_upload(
@@ -147,11 +155,11 @@ class _ObjectBody(Operation):
         errors.DecompressedTooLarge,
         errors.InvalidCsv,
         errors.InvalidGzip,
-        errors.InvalidProductLine,
-        errors.CsvProcessingFailed,
-        errors.InvalidObjectKey,
+        InvalidProductLine,
+        CsvProcessingFailed,
+        InvalidObjectKey,
         errors.InvalidPayload,
-        errors.ObjectStorePipelineDisabled,
+        ObjectStorePipelineDisabled,
     ),
 )
 async def upload_inventory(
@@ -232,7 +240,7 @@ async def list_uploads(
     caller: Caller,
     session: AsyncSession,
     page: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)] = 1,
-    per_page: Annotated[int, QueryParameter(ge=1, le=limits.UPLOADS_PER_PAGE_MOST)] = (
+    per_page: Annotated[int, QueryParameter(ge=1, le=UPLOADS_PER_PAGE_MOST)] = (
         limits.UPLOADS_PER_PAGE
     ),
 ) -> UploadList:
@@ -351,7 +359,7 @@ async def discard_upload(
         errors.BadRequest,
         errors.InvalidSignature,
         errors.UrlExpired,
-        errors.AlreadyUsed,
+        AlreadyUsed,
         errors.PayloadTooLarge,
         errors.NotFound,
         errors.RateLimited,

@@ -15,8 +15,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.typos import deletes, distance_of, near
+from cardsync.network.limits import NEARBY, OFFERS_SHOWN
 from cardsync.network.resolve import EXPOSED, Printing
-from cardsync.platform import limits
 
 # The number of words tried for a mistyped one, the nearest first.
 _WORDS_TRIED = 8
@@ -45,7 +45,7 @@ SELECT 'offer' AS kind, w.id AS of, a.least, a.copies, a.as_of, a.callers,
          FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
         WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED}
         GROUP BY s.seller_id
-        ORDER BY min(o.price), s.store_name, s.seller_id LIMIT {limits.OFFERS_SHOWN}) AS o ON true
+        ORDER BY min(o.price), s.store_name, s.seller_id LIMIT {OFFERS_SHOWN}) AS o ON true
 """
 _NEARBY = f"""
 SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.product_name,
@@ -59,7 +59,7 @@ SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.p
         ORDER BY q.set_key IS NOT DISTINCT FROM p.set_key DESC,
                  q.number_key IS NOT DISTINCT FROM p.number_key DESC, q.set_name, q.number_key,
                  q.finish_key, q.id
-        LIMIT {limits.NEARBY}) AS n
+        LIMIT {NEARBY}) AS n
  WHERE NOT EXISTS (
        SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
         WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED})

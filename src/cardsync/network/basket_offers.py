@@ -12,9 +12,9 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.network.limits import BASKET_OFFERS
 from cardsync.network.resolve import EXPOSED
 from cardsync.network.wishes import Wanted
-from cardsync.platform import limits
 
 # A line can need only a seller's cheapest offers: so many that they hold the copies of all lines
 # that may share them.
@@ -89,7 +89,7 @@ async def offers_for(
             "wanted": [cards[line].quantity for line, _ in meant],
             "conditions": ["|".join(cards[line].conditions) for line, _ in meant],
             "any": [cards[line].any_printing for line, _ in meant],
-            "weighed": limits.BASKET_OFFERS // len(meant),
+            "weighed": BASKET_OFFERS // len(meant),
             "now": now,
         },
     )

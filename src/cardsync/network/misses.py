@@ -18,9 +18,9 @@ import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES, MISSES_NOTED, UNMET_SHOWN
 from cardsync.network.network_shown import UnmetBody
 from cardsync.network.resolve import EXPOSED
-from cardsync.platform import limits
 from cardsync.platform.concurrency import flushing
 from cardsync.platform.database.session import Database, run
 
@@ -32,7 +32,7 @@ _WRITE = f"""
     SELECT noted.product_id, noted.caller, :day
       FROM unnest(CAST(:products AS bigint[]), CAST(:callers AS bytea[]))
            AS noted (product_id, caller)
-     WHERE (SELECT count(*) FROM network_miss) < {limits.MISSES}
+     WHERE (SELECT count(*) FROM network_miss) < {MISSES}
      ORDER BY noted.product_id, noted.caller
     ON CONFLICT (product_id, caller) DO UPDATE SET asked_on = excluded.asked_on
      WHERE m.asked_on < excluded.asked_on
@@ -44,14 +44,14 @@ _UNMET = f"""
                    max(n.asked_on) AS asked_on
               FROM network_miss n LEFT JOIN product a ON a.id = n.product_id
              WHERE n.asked_on > :since GROUP BY 1
-            HAVING count(*) >= {limits.MISS_CALLERS}) AS m
+            HAVING count(*) >= {MISS_CALLERS}) AS m
       JOIN product p ON p.id = m.product_id
       LEFT JOIN LATERAL (SELECT sum(o.quantity) AS quantity FROM network_offer o
                           WHERE o.product_id = p.id AND o.seller_id = :seller) AS o ON true
      WHERE NOT EXISTS (
            SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
             WHERE o.product_id = m.product_id AND o.price IS NOT NULL AND {EXPOSED})
-     ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {limits.UNMET_SHOWN}
+     ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {UNMET_SHOWN}
 """
 
 
@@ -65,7 +65,7 @@ class Misses:
 
     def note(self, product_ids: Iterable[int], seller_id: int, now: datetime) -> None:
         for product_id in product_ids:
-            if len(self._noted) < limits.MISSES_NOTED:
+            if len(self._noted) < MISSES_NOTED:
                 self._noted[product_id, self._hashed(product_id, seller_id)] = now
 
     def _hashed(self, product_id: int, seller_id: int) -> bytes:
@@ -93,14 +93,14 @@ class Misses:
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
     """Return what no exposed seller offers although enough callers asked for it lately."""
-    since = (now - timedelta(days=limits.MISS_DAYS)).date()
+    since = (now - timedelta(days=MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
     return [UnmetBody(*row) for row in rows]
 
 
 async def drop_old(database: Database, now: datetime) -> int:
     """Delete the misses that are past their time; return how many."""
-    since = (now - timedelta(days=limits.MISS_DAYS)).date()
+    since = (now - timedelta(days=MISS_DAYS)).date()
     async with database.shared() as session:
         return await run(
             session, "DELETE FROM network_miss WHERE asked_on <= :since", {"since": since}

@@ -12,7 +12,8 @@ from cardsync.catalog.collector_number import CollectorNumber, read_collector_nu
 from cardsync.catalog.one_name import folded, name_parts
 from cardsync.catalog.printings import Meant, printings_meant
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.platform import errors, limits
+from cardsync.network.limits import REFERENCE_NAME, REFERENCES
+from cardsync.platform import errors
 from cardsync.platform.read_json import read
 
 GAME: Final = "pokemon"
@@ -106,7 +107,7 @@ class OneReference(Reference, kw_only=True):
 class SeveralReferences(msgspec.Struct):
     """Up to 25 cards of one game."""
 
-    cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=limits.REFERENCES)]
+    cards: Annotated[list[Reference], msgspec.Meta(min_length=1, max_length=REFERENCES)]
     """At most 25 references"""
     game: str = GAME
 
@@ -114,7 +115,7 @@ class SeveralReferences(msgspec.Struct):
 def references(
     body: object,
     shape: type[R],
-    most: int = limits.REFERENCES,
+    most: int = REFERENCES,
 ) -> tuple[str, list[tuple[dict[str, Any], R]]]:
     """Return the game and the references of a body, as they were sent and as they were read.
 
@@ -136,10 +137,10 @@ def references(
             )
         found = [read(card, shape, f"cards[{at}]") for at, card in enumerate(sent)]
     for at, one in enumerate(found):
-        if len(one.name.strip()) < limits.REFERENCE_NAME:
+        if len(one.name.strip()) < REFERENCE_NAME:
             raise errors.NameTooShort(
                 f"{'' if cards is None else f'cards[{at}].'}name: must have at least"
-                f" {limits.REFERENCE_NAME} characters"
+                f" {REFERENCE_NAME} characters"
             )
     plain = game.strip().lower()
     return NAME_BY_LABEL.get(plain, plain), list(zip(sent, found, strict=True))

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.network.limits import CANDIDATES
 from cardsync.network.reference import Asked
-from cardsync.platform import limits
 
 # A seller whose stock is part of the network's answers.
 EXPOSED = "s.exposed AND NOT s.suspended AND (s.paid_until IS NULL OR s.paid_until > :now)"
@@ -44,7 +44,7 @@ _SAME_PATTERN = """
      concat_ws(' ', p.name_key, p.back_key, p.variant_key) = a.full_name || ' ' || a.finish)
 """
 _SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
-_LISTED = limits.CANDIDATES + 1
+_LISTED = CANDIDATES + 1
 
 # The index finds names by the probe; the expression keeps the rest of the query out of it.
 _NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"

@@ -15,6 +15,7 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.network import misses
 from cardsync.network.buyer_links import buy_url
+from cardsync.network.limits import OWN_OFFERS_SHOWN
 from cardsync.network.network_shown import (
     KeptPrivate,
     NetworkBody,
@@ -23,7 +24,6 @@ from cardsync.network.network_shown import (
 )
 from cardsync.network.offers import IN_LANGUAGE
 from cardsync.network.split import Steps, postage_of
-from cardsync.platform import limits
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
@@ -35,7 +35,7 @@ _SHOWN = f"""
       FROM (SELECT product_id, condition, price, quantity FROM network_offer
              WHERE seller_id = :seller AND price IS NOT NULL LIMIT 1000) AS o
       JOIN product p ON p.id = o.product_id
-     ORDER BY o.price DESC, p.id, o.condition LIMIT {limits.OWN_OFFERS_SHOWN}
+     ORDER BY o.price DESC, p.id, o.condition LIMIT {OWN_OFFERS_SHOWN}
 """
 # Each listing counts once; those that make an offer (`network/offers.py`) are shared.
 _STOCK: Final = f"""

@@ -10,8 +10,8 @@ import msgspec
 
 from cardsync.network.availability import Answer
 from cardsync.network.buyer_links import buy_url
+from cardsync.network.limits import CANDIDATES
 from cardsync.network.resolve import Printing
-from cardsync.platform import limits
 from cardsync.platform.described import Like
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.settings import Settings
@@ -102,7 +102,7 @@ def _candidate(game: str, printing: Printing) -> Candidate:
 
 def _result(game: str, answer: Answer, settings: Settings) -> DiscoveryResult:
     found, available = answer.resolved, answer.available
-    shown = [_candidate(game, one) for one in found.printings[: limits.CANDIDATES]]
+    shown = [_candidate(game, one) for one in found.printings[:CANDIDATES]]
     if available is None:
         return DiscoveryResult(
             query=answer.asked.query,

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from cardsync.catalog.condition import CODES
+from cardsync.network.limits import BASKET_COPIES, BASKET_REFERENCES, BASKET_SELLERS
 from cardsync.network.reference import GAME, Asked, Reference, comparable, references
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy, read
 
@@ -28,18 +29,18 @@ Condition = ReadBy[str, _condition, Like(str)]
 
 
 class Wish(Reference):
-    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.BASKET_COPIES)] | None = None
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=BASKET_COPIES)] | None = None
     conditions: list[Condition] | None = None
     any_printing: bool | None = None
 
 
 class Parcels(msgspec.Struct):
-    max_sellers: Annotated[int, msgspec.Meta(ge=1, le=limits.BASKET_SELLERS)] | None = None
+    max_sellers: Annotated[int, msgspec.Meta(ge=1, le=BASKET_SELLERS)] | None = None
     fewest_parcels: bool | None = None
 
 
 class BasketAsked(Parcels, kw_only=True):
-    cards: Annotated[list[Wish], msgspec.Meta(min_length=1, max_length=limits.BASKET_REFERENCES)]
+    cards: Annotated[list[Wish], msgspec.Meta(min_length=1, max_length=BASKET_REFERENCES)]
     """The cards to buy, at most 200"""
     game: str = GAME
 
@@ -64,7 +65,7 @@ def read_wishes(body: object) -> Wishes:
     """Raises InvalidPayload, NameTooShort, TooManyReferences."""
     if read(body, dict[str, Any]).get("cards") is None:
         raise errors.InvalidPayload("cards is missing: a basket is a list of references")
-    game, cards = references(body, Wish, limits.BASKET_REFERENCES)
+    game, cards = references(body, Wish, BASKET_REFERENCES)
     parcels = read(body, Parcels)
     wanted = [
         Wanted(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cardsync.operations import doctor
-from cardsync.platform.errors import Problem
+from cardsync.platform.errors import Problem, kinds_of
 
 _HEAD: Final = """\
 # Troubleshooting
@@ -159,18 +159,12 @@ def troubleshooting_page() -> str:
 def error_codes() -> dict[str, tuple[set[int], str]]:
     """Return each code with its statuses and its meaning."""
     found = {"internal_server_error": ({500}, "An unhandled failure on our side.")}
-    for kind in _kinds(Problem):
+    for kind in kinds_of(Problem):
         if hasattr(kind, "code") and hasattr(kind, "status"):
             meaning = " ".join((kind.__doc__ or "").split()).replace("|", r"\|")
             statuses, _ = found.setdefault(kind.code, (set(), meaning))
             statuses.add(kind.status)
     return found
-
-
-def _kinds(kind: type[Problem]) -> Iterator[type[Problem]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _kinds(one)
 
 
 def doctor_sentences() -> Iterator[tuple[str, str, str]]:

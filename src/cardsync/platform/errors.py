@@ -7,7 +7,7 @@ Raise one where the rule is broken, with a message that names field, row and rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -26,6 +26,13 @@ class Problem(Exception):
 
     def body(self) -> dict[str, Any]:
         return {"error": str(self), "code": self.code}
+
+
+def kinds_of(kind: type[Problem]) -> Iterator[type[Problem]]:
+    """Yield every kind of this refusal that a loaded module defines."""
+    for one in kind.__subclasses__():
+        yield one
+        yield from kinds_of(one)
 
 
 class WithStatus(Problem):
@@ -52,15 +59,6 @@ class BadRequest(Problem):
 
     status = 400
     code = "bad_request"
-
-
-class IdempotencyKeyRequired(Problem):
-    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait
-    that you want to skip.
-    """
-
-    status = 400
-    code = "idempotency_key_required"
 
 
 class Unauthorized(Problem):
@@ -95,46 +93,6 @@ class InvalidCredentials(Problem):
 
 
 TOP_UP_PATH = "/account/credits"
-
-
-class MeteredCooldownBody(msgspec.Struct):
-    status: Literal["cooldown"]
-    """Always cooldown"""
-    cooldown_remaining_seconds: int
-    balance: int
-    """The credits that are left"""
-    top_up_path: str
-
-
-class MeteredCooldown(WithStatus):
-    """The cooldown after the last sync is not over; a credit skips it (POST
-    /api/v1/sync/skip_wait).
-    """
-
-    status = 402
-    code = "cooldown"
-    shape = MeteredCooldownBody
-
-    def __init__(self, remaining_seconds: int, balance: int) -> None:
-        super().__init__(MeteredCooldownBody("cooldown", remaining_seconds, balance, TOP_UP_PATH))
-
-
-class InsufficientBalanceBody(msgspec.Struct):
-    status: Literal["insufficient_balance"]
-    """Always insufficient_balance"""
-    balance: Literal[0]
-    top_up_path: str
-
-
-class InsufficientBalance(WithStatus):
-    """There is no credit to skip the wait with."""
-
-    status = 402
-    code = "insufficient_balance"
-    shape = InsufficientBalanceBody
-
-    def __init__(self) -> None:
-        super().__init__(InsufficientBalanceBody("insufficient_balance", 0, TOP_UP_PATH))
 
 
 class AccountSuspended(Problem):
@@ -220,15 +178,6 @@ class PaidPlanRequired(Problem):
     code = "paid_plan_required"
 
 
-class ObjectStorePipelineDisabled(Problem):
-    """Presigned uploads are switched off for this account; send the CSV itself to POST
-    /api/v1/sync.
-    """
-
-    status = 403
-    code = "object_store_pipeline_disabled"
-
-
 class InvalidSignature(Problem):
     """The upload URL's signature does not fit."""
 
@@ -241,14 +190,6 @@ class UrlExpired(Problem):
 
     status = 403
     code = "url_expired"
-
-
-class CorrectionDisabled(Problem):
-    """This selector has failed three times for this step, or for three sellers, and is not used
-    again; verify another.
-    """
-
-    status, code = 409, "correction_disabled"
 
 
 class NotFound(Problem):
@@ -272,20 +213,6 @@ class MethodNotAllowed(Problem):
     code = "method_not_allowed"
 
 
-class NoSyncInProgress(Problem):
-    """No sync is in progress."""
-
-    status = 409
-    code = "no_sync_in_progress"
-
-
-class AlreadyUsed(Problem):
-    """This upload URL was used already; each is good for one upload."""
-
-    status = 409
-    code = "already_used"
-
-
 class RestoreUnderWay(Problem):
     """A backup is being restored already."""
 
@@ -307,25 +234,11 @@ class AccountEnding(Problem):
     code = "account_ending"
 
 
-class MarketEvidenceChanged(Problem):
-    """The evidence behind this recommendation has changed; it is pending with a new revision."""
-
-    status = 409
-    code = "market_evidence_changed"
-
-
 class RevisionConflict(Problem):
     """This recommendation was decided, or has a newer revision."""
 
     status = 409
     code = "revision_conflict"
-
-
-class NotEligible(Problem):
-    """This recommendation can't be accepted; the message says why."""
-
-    status = 409
-    code = "not_eligible"
 
 
 class NotTheNewest(Problem):
@@ -335,39 +248,10 @@ class NotTheNewest(Problem):
     code = "not_the_newest"
 
 
-class RollbackOpen(Problem):
-    """Another rollback is not over yet; cancel it, or wait until it is applied, fails or
-    expires.
-    """
-
-    status = 409
-    code = "rollback_open"
-
-
-class NotCancellable(Problem):
-    """This rollback was served, or is over."""
-
-    status = 409
-    code = "not_cancellable"
-
-
-class NotUndoable(Problem):
-    """This entry can't be undone."""
-
-    status, code = 409, "not_undoable"
-
-
 class ChangedSince(Problem):
     """The thing that this entry changed has been changed again since; the message names it."""
 
     status, code = 409, "changed_since"
-
-
-class PullSessionOpen(Problem):
-    """A pull session is open already; complete or cancel it first."""
-
-    status = 409
-    code = "pull_session_open"
 
 
 class PullSessionNotOpen(Problem):
@@ -377,36 +261,12 @@ class PullSessionNotOpen(Problem):
     code = "pull_session_not_open"
 
 
-class CountOpen(Problem):
-    """This box is being counted: finish or cancel that count first."""
-
-    status, code = 409, "count_open"
-
-
-class CountNotOpen(Problem):
-    """This count is settled or cancelled."""
-
-    status, code = 409, "count_not_open"
-
-
-class MissingSettled(Problem):
-    """Somebody has already decided about this missing card; undo that in Activity first."""
-
-    status, code = 409, "missing_settled"
-
-
 class CardMissing(Problem):
     """A card of this order was not found in its pull; say what is done about it, or send this again
     with `confirm` to ship without it.
     """
 
     status, code = 409, "card_missing"
-
-
-class AlreadyRestocked(Problem):
-    """The copies of this order are back in stock already."""
-
-    status, code = 409, "already_restocked"
 
 
 class PullLinkEnded(Problem):
@@ -433,32 +293,6 @@ class OfferLinkEnded(Problem):
     """This link opens no offer: the offer has ended, or the shop has made a new link; ask the shop."""
 
     status, code = 410, "offer_link_ended"
-
-
-class NotADraft(Problem):
-    """This quick-add entry is no draft: it is published, sent, or to be changed first."""
-
-    status, code = 409, "not_a_draft"
-
-
-class NotPending(Problem):
-    """This quick-add entry is not pending: there is nothing to settle."""
-
-    status, code = 409, "not_pending"
-
-
-class ListingInHand(Problem):
-    """An agent may still be listing it; say that it is not listed 30 minutes after it was sent,
-    at the earliest.
-    """
-
-    status, code = 409, "listing_in_hand"
-
-
-class ClaimExpired(Problem):
-    """The token does not hold this task: its claim ran out, or another one was handed out."""
-
-    status, code = 409, "claim_expired"
 
 
 class StockPromotedReload(Problem):
@@ -518,20 +352,6 @@ class UnsupportedMediaType(Problem):
     code = "unsupported_media_type"
 
 
-class RangeNotSatisfiable(Problem):
-    """The range begins behind the end of the file."""
-
-    status = 416
-    code = "range_not_satisfiable"
-
-
-class InvalidJson(Problem):
-    """The body is not valid JSON."""
-
-    status = 422
-    code = "invalid_json"
-
-
 class InvalidPayload(Problem):
     """The body has the wrong shape."""
 
@@ -553,20 +373,6 @@ class TooManyReferences(Problem):
     code = "too_many_references"
 
 
-class TooManyObservations(Problem):
-    """A request reports more shown recommendations than one may."""
-
-    status = 422
-    code = "too_many_observations"
-
-
-class EmptyPayload(Problem):
-    """The body is an empty array."""
-
-    status = 422
-    code = "empty_payload"
-
-
 class InvalidRule(Problem):
     """A field of a pricing rule, sale or setting is unknown, or has a value that it cannot have."""
 
@@ -579,30 +385,6 @@ class InvalidQuery(Problem):
 
     status = 422
     code = "invalid_query"
-
-
-class TransitionMatrixTooLarge(Problem):
-    """A plan that enables or disables a rule has at most 5 pricing actions; send the others in
-    another plan.
-    """
-
-    status, code = 422, "transition_matrix_too_large"
-
-
-class OverlappingRuleTransitions(Problem):
-    """A rule that the plan enables or disables selects cards of another pricing action; send the
-    two in plans of their own.
-    """
-
-    status, code = 422, "overlapping_rule_transitions"
-
-
-class PlanNotWaiting(Problem):
-    """This plan was previewed, refused for want of permission, declined or expired; send it
-    again.
-    """
-
-    status, code = 409, "plan_not_waiting"
 
 
 class WithFigures(Problem):
@@ -690,22 +472,6 @@ class InvalidGzip(Problem):
     code = "invalid_gzip"
 
 
-class InvalidProductLine(Problem):
-    """The product line is not configured for this account."""
-
-    status = 422
-    code = "invalid_product_line"
-
-
-class InvalidObjectKey(Problem):
-    """The key is missing, not of the required shape, or names no uploaded object of this
-    account.
-    """
-
-    status = 422
-    code = "invalid_object_key"
-
-
 class InvalidName(Problem):
     """The name is missing, blank, too long or no text."""
 
@@ -727,13 +493,6 @@ class ListLimitReached(Problem):
     code = "list_limit_reached"
 
 
-class SavedSearchLimitReached(Problem):
-    """There are as many saved searches as there may be."""
-
-    status = 422
-    code = "saved_search_limit_reached"
-
-
 class ListFull(Problem):
     """The list is full, and something new would have been added."""
 
@@ -741,38 +500,11 @@ class ListFull(Problem):
     code = "list_full"
 
 
-class CsvProcessingFailed(Problem):
-    """The CSV could not be processed."""
-
-    status = 422
-    code = "csv_processing_failed"
-
-
 class RateLimited(Problem):
     """Too many requests; wait as long as Retry-After says."""
 
     status = 429
     code = "rate_limited"
-
-
-class CooldownBody(msgspec.Struct):
-    status: Literal["cooldown"]
-    """Always cooldown"""
-    cooldown_remaining_seconds: int
-
-
-class Cooldown(WithStatus):
-    """The cooldown after the last sync is not over."""
-
-    status = 429
-    code = "cooldown"
-    shape = CooldownBody
-
-    def __init__(self, remaining_seconds: int) -> None:
-        super().__init__(
-            CooldownBody("cooldown", remaining_seconds),
-            headers={"Retry-After": str(remaining_seconds)},
-        )
 
 
 class ServiceUnavailable(Problem):

@@ -139,11 +139,7 @@ def test_each_refusal_of_a_bound_route_has_a_next_step():
             for answer in operation(binding)["responses"].values():
                 codes.update(re.findall(r"`(\w+)`: ", answer.get("description", "")))
     assert codes - refusals.NEXT.keys() == set()
-    known = {
-        kind.code
-        for kind in errors.__dict__.values()
-        if isinstance(kind, type) and hasattr(kind, "code")
-    }
+    known = {kind.code for kind in errors.kinds_of(errors.Problem) if hasattr(kind, "code")}
     assert (
         refusals.NEXT.keys() - known - {"internal_server_error", "unprocessable_content"} == set()
     )

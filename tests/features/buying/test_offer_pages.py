@@ -10,7 +10,6 @@ from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import a_place
 from cardsync.dashboard.pages import offer_desk
-from cardsync.platform import limits
 from offers_builder import a_customer, buys, done, drafted, step, want
 
 
@@ -95,8 +94,8 @@ async def test_lines_of_other_pages_stay_accepted(seller, monkeypatch):
     assert [line["accepted"] for line in offer["lines"]] == [False, True, True]
 
 
-async def test_the_customer_stays_unless_another_is_chosen(seller, monkeypatch):
-    monkeypatch.setattr(limits, "BUYING_CUSTOMERS_SHOWN", 1)
+async def test_the_customer_stays_unless_another_is_chosen(seller, limited):
+    limited("BUYING_CUSTOMERS_SHOWN", 1)
     mia, ada, _ = [await a_customer(seller, name) for name in ("Mia", "Ada", "Bo")]
     offer = await drafted(seller, customer_id=mia["id"])
     owner, path = await signed_in(seller), f"/buying/offers/{offer['id']}"

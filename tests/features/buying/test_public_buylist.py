@@ -13,8 +13,9 @@ import pytest
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
 from buying_builder import a_catalog
+from cardsync.buying.limits import BUYLIST_DRAFT_DAYS
 from cardsync.buying.offers import expired_offers
-from cardsync.platform import clock, limits
+from cardsync.platform import clock
 from cardsync.platform.database.urls import libpq_url
 from offers_builder import buys, done, refusal
 
@@ -204,8 +205,8 @@ async def test_a_cart_of_cards_that_the_shop_does_not_buy_is_shown_and_sent(sell
         assert (await visitor.post(path, data=form)).status_code == 303
 
 
-async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monkeypatch):
-    monkeypatch.setattr(limits, "BUYLIST_DRAFTS", 3)
+async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, limited):
+    limited("BUYLIST_DRAFTS", 3)
     path = await opened(seller)
     [card, _] = await seller.cards()
     form = {"cart": f"{card['product_id']}-NM-0-1", "name": "A", "contact": "b"}
@@ -214,7 +215,7 @@ async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monke
     assert sorted(answer.status_code for answer in answers) == [303] * 3 + [422] * 3
     assert len((await seller.get("/api/buying/offers")).json()["offers"]) == 3
     # A cart that nobody has looked at for a month makes room.
-    month = clock.now() + timedelta(days=limits.BUYLIST_DRAFT_DAYS, minutes=1)
+    month = clock.now() + timedelta(days=BUYLIST_DRAFT_DAYS, minutes=1)
     assert await expired_offers.expire(seller.service.database, month) >= 3
     async with seller.service.client() as visitor:
         assert (await visitor.post(path, data=form)).status_code == 303

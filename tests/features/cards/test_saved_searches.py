@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from browsers import joined, signed_in
-from cardsync.platform.limits import SAVED_SEARCHES
+from cardsync.stock.limits import SAVED_SEARCHES
 
 
 @pytest.fixture

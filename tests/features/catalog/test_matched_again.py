@@ -17,7 +17,8 @@ from buying_builder import brought
 from cardsync.buying.collections import drain_collections, rematch_collections
 from cardsync.imports import rematch_cards
 from cardsync.network import misses
-from cardsync.platform import clock, limits
+from cardsync.network.limits import MISS_CALLERS
+from cardsync.platform import clock
 from cardsync.platform.work import runner
 from stopped_workers import WAITING
 
@@ -280,7 +281,7 @@ async def test_what_was_asked_for_in_vain_counts_for_the_catalogs_product(
     await other.import_csv(a_csv(a_row(9, name="Card 1 (Borderless)", set=a_set, number="1")))
     provisional = (await bindings(other))[9][1]
     noted = misses.Misses(service.database, lambda: b"key")
-    for caller in range(limits.MISS_CALLERS):
+    for caller in range(MISS_CALLERS):
         noted.note([asked if caller % 2 else provisional], caller, clock.now())
     await noted.flush()
     await load(product(1))

@@ -10,7 +10,6 @@ from sqlalchemy import text
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
-from cardsync.platform import limits
 from cardsync.shop.accounts import roster
 from cardsync.stock.cards.names_in_search import own_names
 from cardsync.stock.contributions import promote
@@ -273,9 +272,9 @@ async def test_no_upload_confirms_what_is_only_in_hand(shop):
 
 @pytest.mark.soak
 async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(
-    shop, monkeypatch
+    shop, limited
 ):
-    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+    limited("CARDS_PER_LIST", 3)
     seller, owner, bea = shop
     await seller.import_csv(a_csv(*(a_row(number) for number in range(1, 4))))
     kept = await a_list(seller, "Keep")

@@ -10,7 +10,8 @@ from time import monotonic
 
 from browsers import joined, signed_in
 from cardsync.network import misses
-from cardsync.platform import clock, limits
+from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES_NOTED
+from cardsync.platform import clock
 from discovery_builder import a_card, change, find
 
 PATH = "/api/network"
@@ -91,7 +92,7 @@ async def test_a_miss_counts_once_five_different_callers_had_it(
         (name, base, "8/64", "Holofoil", 41), (f"{name} ex", base, "9/64", "Holofoil", 42)
     )
     holder = await a_shop("Alpha", a_card(1, name, base, "8/64"), network_published=False)
-    callers = [await a_seller() for _ in range(limits.MISS_CALLERS)]
+    callers = [await a_seller() for _ in range(MISS_CALLERS)]
 
     async def unmet(seller):
         return [one for one in (await network(seller))["unmet"] if tag in one["name"]]
@@ -99,16 +100,16 @@ async def test_a_miss_counts_once_five_different_callers_had_it(
     for caller in callers[:-1]:
         for _ in range(3):
             await find(caller, {"name": name, "set": base}, {"name": "nobody " + tag})
-    assert len(await kept(service, limits.MISS_CALLERS - 1, tag)) == limits.MISS_CALLERS - 1
+    assert len(await kept(service, MISS_CALLERS - 1, tag)) == MISS_CALLERS - 1
     assert await unmet(callers[0]) == []
     body = {"cards": [{"name": name, "set": base}, {"name": f"{name} ex"}]}
     answer = await callers[-1].post("/api/discovery/basket", json=body)
     assert {one["reason"] for one in answer.json()["unavailable"]} == {"no_offer"}
-    rows = await kept(service, limits.MISS_CALLERS + 1, tag)
+    rows = await kept(service, MISS_CALLERS + 1, tag)
     # Nobody can be recognised, not even the same caller of two products.
     assert len({row["caller"] for row in rows}) == len(rows)
     [seen] = await unmet(callers[0])
-    assert (seen["callers"], seen["held"], seen["number"]) == (limits.MISS_CALLERS, False, "8/64")
+    assert (seen["callers"], seen["held"], seen["number"]) == (MISS_CALLERS, False, "8/64")
     assert [one["held"] for one in await unmet(holder)] == [True]
     # As soon as somebody is seen to offer it, nothing is wanting.
     await change(service, holder, network_published=True)
@@ -131,9 +132,9 @@ async def test_misses_are_written_by_several_processes_at_once_and_end(
     assert len(rows) == len(ids)
     assert {row["asked_on"] for row in rows} == {now.date()}
     full = writers[0]
-    full.note(range(10**6, 10**6 + limits.MISSES_NOTED + 50), 7, now)
-    assert len(full._noted) == limits.MISSES_NOTED
-    later = now + timedelta(days=limits.MISS_DAYS + 1)
+    full.note(range(10**6, 10**6 + MISSES_NOTED + 50), 7, now)
+    assert len(full._noted) == MISSES_NOTED
+    later = now + timedelta(days=MISS_DAYS + 1)
     assert await misses.drop_old(service.database, later) >= len(ids)
     assert await service.sql(1, "SELECT FROM network_miss") == []
 

@@ -10,7 +10,6 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, found
-from cardsync.platform import limits
 from cardsync.stock.search.compile import FLAGS
 
 
@@ -135,8 +134,8 @@ async def test_a_name_is_one_list_s_alone(seller):
     await make(seller, "été")
 
 
-async def test_lists_have_a_limit_whoever_races_for_the_last(seller, monkeypatch):
-    monkeypatch.setattr(limits, "LISTS_PER_SELLER", 3)
+async def test_lists_have_a_limit_whoever_races_for_the_last(seller, limited):
+    limited("LISTS_PER_SELLER", 3)
     answers = await asyncio.gather(
         *(seller.post("/api/lists", json={"name": f"L{n}"}) for n in range(5))
     )
@@ -352,8 +351,8 @@ async def test_lists_tell_whether_a_card_is_on_them(seller):
 
 
 @pytest.mark.soak
-async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypatch):
-    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, limited):
+    limited("CARDS_PER_LIST", 3)
     made = await make(seller)
     assert await add(seller, made["id"], marketplace_ids=[5, 3, 4, 1, 2]) == (3, 5, True)
     assert await found(seller, "list:binder") == [3, 4, 5]
@@ -365,8 +364,8 @@ async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypat
 
 
 @pytest.mark.soak
-async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, monkeypatch):
-    monkeypatch.setattr(limits, "CARDS_PER_LIST", 2)
+async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, limited):
+    limited("CARDS_PER_LIST", 2)
     owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
     private = await bea.post(
         "/api/contributions",
@@ -381,8 +380,8 @@ async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, 
 
 
 @pytest.mark.soak
-async def test_the_last_place_is_given_once(seller, monkeypatch):
-    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+async def test_the_last_place_is_given_once(seller, limited):
+    limited("CARDS_PER_LIST", 3)
     made = await make(seller)
     await add(seller, made["id"], marketplace_ids=[1, 2])
     path = f"/api/lists/{made['id']}/cards"

@@ -273,9 +273,9 @@ async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
     assert cards == [CARD + n for n in (4, 3, 2, 1, 0)]
 
 
-async def test_the_page_of_lots_goes_on_by_key(a_seller, monkeypatch):
+async def test_the_page_of_lots_goes_on_by_key(a_seller, limited):
     """A lot that comes in meanwhile moves none from one page to the next."""
-    monkeypatch.setattr("cardsync.platform.limits.LOTS_PER_PAGE", 2)
+    limited("LOTS_PER_PAGE", 2)
     seller = await a_seller()
     owner = await signed_in(seller)
     lot = (1, Decimal("1.00"), date(2026, 7, 1))

@@ -17,7 +17,7 @@ from cardsync.catalog.add_catalog_file import FOLDER, add_catalog_file
 from cardsync.catalog.install_catalog import InstalledElsewhere
 from cardsync.catalog.renew_catalogs import renew_due
 from cardsync.catalog.sources.declared import BY_NAME
-from cardsync.platform import clock, limits
+from cardsync.platform import clock
 from cardsync.shop.operators import catalog_installs
 from catalog_site import a_card, a_catalog_site
 
@@ -335,10 +335,10 @@ async def test_a_bad_file_changes_nothing_and_is_not_tried_again(
 
 
 async def test_what_is_no_catalog_by_its_name_or_size_is_refused_at_once(
-    a_seller, work, a_set, monkeypatch
+    a_seller, work, a_set, limited
 ):
     _, browser = await an_operator(a_seller)
-    monkeypatch.setattr(limits, "CATALOG_FILE_BYTES", 1_000)
+    limited("CATALOG_FILE_BYTES", 1_000)
     for name, body, status, why in (
         (
             "photo.png",

@@ -8,7 +8,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync.platform import clock
-from cardsync.platform.limits import PLAN_CARDS_LISTED, PLAN_CARDS_SHOWN
+from cardsync.prices.limits import PLAN_CARDS_LISTED, PLAN_CARDS_SHOWN
 from cardsync.prices.plans import expired_plans, price_effect
 from plans_builder import (
     PERMISSIONS,

@@ -11,8 +11,9 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from builders import an_order as uploaded_order
 from cards_builder import a_place, card_ids
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.notify import Notices
+from cardsync.sales.limits import PULL_LINK_STREAMS
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.pulling.event_streams import PullStreams
 from orders_builder import an_item, an_order, change_order
@@ -303,7 +304,7 @@ async def test_a_leaked_link_leaves_streams_to_the_others_and_revoking_frees_its
         pages = [
             Listening(shop, process, leaked)
             for process in streams
-            for _ in range(limits.PULL_LINK_STREAMS)
+            for _ in range(PULL_LINK_STREAMS)
         ]
         for process in streams:
             with pytest.raises(errors.RateLimited):
@@ -322,12 +323,10 @@ async def test_a_leaked_link_leaves_streams_to_the_others_and_revoking_frees_its
         await process.events(shop.id, leaked.id, lambda: asyncio.sleep(0, True)).aclose()
 
 
-async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_own(
-    shop, monkeypatch
-):
-    monkeypatch.setattr("cardsync.platform.limits.PULL_LINK_MARKS", 4)
-    monkeypatch.setattr("cardsync.platform.limits.PULL_LINK_MARKS_A_COPY", 1)
-    monkeypatch.setattr("cardsync.platform.limits.PULL_MARKS", 9)
+async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_own(shop, limited):
+    limited("PULL_LINK_MARKS", 4)
+    limited("PULL_LINK_MARKS_A_COPY", 1)
+    limited("PULL_MARKS", 9)
     owner = await signed_in(shop)
     session, (first, second), (one, two, _), links = await a_pull(shop, owner)
     leaked = Phone(shop, links["magic"])

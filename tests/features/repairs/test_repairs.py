@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_png
-from cardsync.platform import clock, limits
+from cardsync.agents.limits import SNIPPET_BYTES
+from cardsync.platform import clock
 
 PAGE = """
 <main><section class="pricing-tools"><h2>Pricing</h2><div class="toolbar">
@@ -266,8 +267,8 @@ async def test_a_screenshot_is_kept_as_long_as_its_request(a_seller, service, st
 @pytest.mark.parametrize(
     ("fields", "status", "names"),
     [
-        ({"dom_snippet": "x" * (limits.SNIPPET_BYTES + 1)}, 413, "dom_snippet"),
-        ({"dom_snippet": "é" * (limits.SNIPPET_BYTES // 2 + 1)}, 413, "dom_snippet"),
+        ({"dom_snippet": "x" * (SNIPPET_BYTES + 1)}, 413, "dom_snippet"),
+        ({"dom_snippet": "é" * (SNIPPET_BYTES // 2 + 1)}, 413, "dom_snippet"),
         ({"dom_snippet": None}, 422, "dom_snippet"),
         ({"selector": ""}, 422, "selector"),
         ({"selector": "x" * 1_001}, 422, "selector"),

@@ -10,6 +10,7 @@ import pytest
 from builders import a_csv, a_row
 from cards_builder import a_list, search
 from cardsync.platform import limits
+from cardsync.stock.limits import SEARCH_DEPTH, SEARCH_TERMS
 from cardsync.stock.search.fields import FIELDS, FLAGS, THINGS
 from cardsync.stock.search.parser import parse
 
@@ -63,7 +64,7 @@ def test_the_page_names_every_field_flag_and_thing():
 
 def test_the_page_names_the_limits():
     text = PAGE.read_text("utf-8")
-    for number in (limits.SEARCH_CHARACTERS, limits.SEARCH_TERMS, limits.SEARCH_DEPTH):
+    for number in (limits.SEARCH_CHARACTERS, SEARCH_TERMS, SEARCH_DEPTH):
         assert f"{number:,}" in text
 
 

@@ -118,9 +118,9 @@ async def test_two_who_make_one_label_at_once_fill_one_box(shop):
     assert {answer.json()["location_code"] for answer in answers} == {f"{box}-1"}
 
 
-async def test_a_shop_has_so_many_labels(shop, monkeypatch):
+async def test_a_shop_has_so_many_labels(shop, limited):
     _, browser, ids = shop
-    monkeypatch.setattr(limits, "LABELED_BOXES", 2)
+    limited("LABELED_BOXES", 2)
     for box, status in (("A", 200), ("B", 200), ("C", 422), ("a", 200), (3, 200)):
         assert (await put(browser, ids[1], box)).status_code == status, box
 

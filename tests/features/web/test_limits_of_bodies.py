@@ -11,7 +11,9 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
+from cardsync.agents.limits import AGENT_CHARACTERS
 from cardsync.platform import limits
+from cardsync.stock.limits import SELECTED_CHARACTERS
 from requests_of_routes import BODIES, DOCUMENT
 
 LONG = "x" * 100_000
@@ -80,7 +82,7 @@ def bodies() -> Iterator[tuple[str, str, Any]]:
                 route = f"{method.upper()} {path}"
                 for at, body in too_much(content[JSON]["schema"]):
                     if at == ".selected_ids":
-                        body["selected_ids"] = "1," * limits.SELECTED_CHARACTERS
+                        body["selected_ids"] = "1," * SELECTED_CHARACTERS
                     known = BODIES.get(route, {}) if isinstance(body, dict) else {}
                     yield route, at, {**known, **body} if known else body
 
@@ -139,7 +141,7 @@ async def test_what_is_cut_of_a_cycles_log_is_bounded(a_seller):
     assert (await seller.post("/api/v1/sync/log", json=log)).status_code == 201
     kept = "SELECT agent_version, platform, steps FROM sync_cycle WHERE seller_id = :id"
     [row] = await seller.service.sql(seller.id, kept, id=seller.id)
-    assert len(row["agent_version"]) == len(row["platform"]) == limits.AGENT_CHARACTERS
+    assert len(row["agent_version"]) == len(row["platform"]) == AGENT_CHARACTERS
     assert len(row["steps"][0]["error"]) == limits.STEP_ERROR_CHARACTERS
 
 

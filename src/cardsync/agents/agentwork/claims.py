@@ -30,6 +30,7 @@ from cardsync.agents.agentwork.task_kinds import (
     handed_out,
 )
 from cardsync.agents.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
+from cardsync.agents.errors import ClaimExpired
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.one_message import in_one_message
@@ -285,7 +286,7 @@ async def _ended_before(
     if task.ended_hash == hashed and task.ended_as == outcome.status:
         return task
     if task.status != outcome.status or task.token_hash != hashed:
-        raise errors.ClaimExpired(_why(task, hashed, now))
+        raise ClaimExpired(_why(task, hashed, now))
     report_values = _values(task.seller_id, task.id, outcome, hashed)
     _, found = await in_one_message(session, (_ENDED_BEFORE, _TASK), report_values)
     return AgentTask(**found[0]._asdict())

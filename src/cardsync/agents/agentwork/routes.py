@@ -18,7 +18,9 @@ from cardsync.agents.agentwork.models import Status
 from cardsync.agents.agentwork.shown import Task, Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import KINDS, Kind, named_kinds
 from cardsync.agents.agentwork.task_list import page_of_tasks
-from cardsync.platform import clock, errors, limits
+from cardsync.agents.errors import ClaimExpired
+from cardsync.agents.limits import TASK_RESULT_BYTES, TASKS_CLAIMED, TASKS_PER_PAGE
+from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.stock.quick_add.settle import settle_result
@@ -31,7 +33,7 @@ from cardsync.web.request import (
 )
 
 Named = Annotated[str, msgspec.Meta(max_length=200)]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=limits.TASKS_CLAIMED)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=TASKS_CLAIMED)]
 
 
 class TaskRequest(msgspec.Struct):
@@ -107,7 +109,7 @@ async def list_tasks(
         status,
         kind,
         _number(page, 1),
-        _number(per_page, limits.TASKS_PER_PAGE),
+        _number(per_page, TASKS_PER_PAGE),
         clock.now(),
     )
 
@@ -137,7 +139,7 @@ async def claim_tasks(
 
 @patch(
     "/tasks/{task_id:int}",
-    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.ClaimExpired),
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, ClaimExpired),
 )
 async def end_task(
     caller: Caller,
@@ -148,8 +150,8 @@ async def end_task(
     """Report the outcome of a claimed task; a repeated report gets the same answer."""
     now = clock.now()
     error = {"code": data.error.code, "message": data.error.message} if data.error else None
-    if data.result is not None and len(msgspec.json.encode(data.result)) > limits.TASK_RESULT_BYTES:
-        raise errors.InvalidPayload(f"result: is longer than {limits.TASK_RESULT_BYTES:,} bytes")
+    if data.result is not None and len(msgspec.json.encode(data.result)) > TASK_RESULT_BYTES:
+        raise errors.InvalidPayload(f"result: is longer than {TASK_RESULT_BYTES:,} bytes")
     outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
     task = await claims.end_claim(session, caller, task_id, outcome, now)
     if task.kind == "quick_add_listing":

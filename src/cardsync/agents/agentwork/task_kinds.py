@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal, get_args
 
-from cardsync.platform import limits
+from cardsync.agents.limits import CAPABILITIES_BYTES
 
 # Pushing targets: a pause holds these tasks back, and a read-only account loses them. Rollbacks and
 # listings are the seller's own doing and stay.
@@ -51,7 +51,7 @@ def named_kinds(texts: Iterable[str] | None) -> list[str] | None:
     steps alone says nothing about tasks.
     """
     given = list(texts or ())
-    if sum(len(text.encode()) for text in given) > limits.CAPABILITIES_BYTES:
+    if sum(len(text.encode()) for text in given) > CAPABILITIES_BYTES:
         return None
     entries = (entry.partition("@") for entry in ",".join(given).split(","))
     known = {name.strip() for name, at, version in entries if not at or version.strip() == "1"}

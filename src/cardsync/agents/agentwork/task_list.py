@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.models import AgentTask, Status
 from cardsync.agents.agentwork.shown import Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
+from cardsync.agents.limits import TASKS_PER_PAGE_MOST
 from cardsync.platform import limits
 
 
@@ -39,7 +40,7 @@ async def page_of_tasks(
     """`page` and `per_page` are clamped to what there can be. Raises OwnerRequired."""
     caller.must_be_owner()
     page = min(max(page, 1), limits.PAGE_MOST)
-    per_page = min(max(per_page, 1), limits.TASKS_PER_PAGE_MOST)
+    per_page = min(max(per_page, 1), TASKS_PER_PAGE_MOST)
     conditions: list[Any] = [AgentTask.seller_id == caller.seller_id]
     if status is not None:
         conditions.append(_status_at(now) == status)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from cardsync.agents.errors import RangeNotSatisfiable
 from cardsync.agents.releases.offer import Published
 from cardsync.platform import errors
 from cardsync.platform.storage import ObjectMissing, Store
@@ -78,7 +79,7 @@ def _range(header: str, size: int) -> tuple[int, int] | None:
         if last and int(last) < start:
             return None
     if start >= size:
-        raise errors.RangeNotSatisfiable(headers={"Content-Range": f"bytes */{size}"})
+        raise RangeNotSatisfiable(headers={"Content-Range": f"bytes */{size}"})
     return start, end
 
 

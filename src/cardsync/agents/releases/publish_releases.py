@@ -21,11 +21,12 @@ from sqlalchemy import delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.agents.limits import RELEASE_BYTES, RELEASE_NAME_CHARACTERS
 from cardsync.agents.releases.known_releases import TOPIC
 from cardsync.agents.releases.models import Release, ReleaseKill
 from cardsync.agents.releases.offer import LONGEST_VERSION, read_version, same_platform
 from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, sign
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import Database
 from cardsync.platform.storage import ObjectExists, Store
@@ -72,7 +73,7 @@ def read_draft(
     expires_days: int,
     now: datetime,
 ) -> Draft:
-    if not _PLATFORM.fullmatch(platform) or len(platform) > limits.RELEASE_NAME_CHARACTERS:
+    if not _PLATFORM.fullmatch(platform) or len(platform) > RELEASE_NAME_CHARACTERS:
         raise errors.CommandError(
             f"platform {platform!r} is not in the form os/arch, like linux/amd64"
         )
@@ -98,15 +99,15 @@ def _version(name: str, value: str) -> Version:
 
 def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
     """Read, hash and sign a file. This is CPU and disk work: call it in a thread."""
-    if path.stat().st_size > limits.RELEASE_BYTES:
-        raise errors.CommandError(f"{path} is larger than {limits.RELEASE_BYTES:,} bytes")
+    if path.stat().st_size > RELEASE_BYTES:
+        raise errors.CommandError(f"{path} is larger than {RELEASE_BYTES:,} bytes")
     content = path.read_bytes()
     if not content:
         raise errors.CommandError(f"{path} is empty")
     if content.startswith(PACK_DOMAIN):
         raise errors.CommandError(f"{path} is not a release: its signature would be that of a pack")
     plain = re.sub(r"[^A-Za-z0-9._+-]", "_", path.name)
-    name = plain[-limits.RELEASE_NAME_CHARACTERS :].lstrip(".") or "release"
+    name = plain[-RELEASE_NAME_CHARACTERS:].lstrip(".") or "release"
     return Artifact(
         name,
         content,

@@ -15,6 +15,7 @@ from litestar.params import Parameter
 from litestar.response import Stream
 
 from cardsync.access.caller import Caller
+from cardsync.agents.errors import RangeNotSatisfiable
 from cardsync.agents.releases import download
 from cardsync.agents.releases.offer import STABLE, Installation
 from cardsync.agents.releases.own_sync_app import ADDRESS, packed
@@ -80,7 +81,7 @@ _ELSEWHERE = ResponseSpec(
         304: ResponseSpec(None, description="Unchanged since the ETag in If-None-Match"),
         **problems(
             errors.NotFound,
-            errors.RangeNotSatisfiable,
+            RangeNotSatisfiable,
             errors.RateLimited,
             errors.ServiceUnavailable,
         ),

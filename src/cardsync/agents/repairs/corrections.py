@@ -17,10 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agents.errors import CorrectionDisabled
+from cardsync.agents.limits import CORRECTION_FAILURES, CORRECTIONS_READ
 from cardsync.agents.repairs.models import WorkflowCorrection, WorkflowHeal
 from cardsync.agents.repairs.shared_repairs import digest_of, lookup_of, shared_for, vote
 from cardsync.agents.repairs.shown import FailedRepair
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime
                 WorkflowCorrection.step_name == step.step_name,
             )
             .order_by(WorkflowCorrection.verified_at.desc().nulls_last(), WorkflowCorrection.id)
-            .limit(limits.CORRECTIONS_READ)
+            .limit(CORRECTIONS_READ)
         )
     ).all()
     shared, failed = await shared_for(session, step.lookup)
@@ -145,7 +147,7 @@ async def verify(
         verified=True,
     )
     if correction is None:
-        raise errors.CorrectionDisabled
+        raise CorrectionDisabled
     note(session, caller, "repair.verified", f"correction {correction.id}: {_named(step)}", now)
     await session.flush()
     await vote(session, correction, "verified", now)
@@ -196,7 +198,7 @@ async def fail(
     Raises NotFound.
     """
     row = WorkflowCorrection
-    last = row.failures + 1 >= limits.CORRECTION_FAILURES
+    last = row.failures + 1 >= CORRECTION_FAILURES
     statement = (
         update(row)
         .where(row.seller_id == caller.seller_id, row.id == correction_id)

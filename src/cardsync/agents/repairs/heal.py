@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agents.limits import SELECTOR_CHARACTERS, SNIPPET_BYTES, STEP_NAME_CHARACTERS
 from cardsync.agents.repairs.corrections import Step, keep, known
 from cardsync.agents.repairs.models import WorkflowHeal
 from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
@@ -30,15 +31,15 @@ from cardsync.agents.repairs.shown import (
     RepairedSelector,
 )
 from cardsync.agents.sync.screenshots import BadScreenshot, read_screenshot
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.platform.work.jobs import jobs, mark_due_by, work_of
 
 STREAM = "repairs"
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.STEP_NAME_CHARACTERS)]
-Selector = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.SELECTOR_CHARACTERS)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=STEP_NAME_CHARACTERS)]
+Selector = Annotated[str, msgspec.Meta(min_length=1, max_length=SELECTOR_CHARACTERS)]
 
 
 class HealRequest(msgspec.Struct, kw_only=True):
@@ -60,9 +61,9 @@ async def heal(
 ) -> Healed:
     """Raises PayloadTooLarge or InvalidPayload."""
     size = len(request.dom_snippet.encode())
-    if size > limits.SNIPPET_BYTES:
+    if size > SNIPPET_BYTES:
         raise errors.PayloadTooLarge(
-            f"dom_snippet is {size:,} bytes, at most {limits.SNIPPET_BYTES:,} are taken;"
+            f"dom_snippet is {size:,} bytes, at most {SNIPPET_BYTES:,} are taken;"
             " send the part of the page around the element"
         )
     picture = await _picture(request.screenshot)

@@ -9,6 +9,7 @@ from litestar import Router, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.agents.errors import CorrectionDisabled
 from cardsync.agents.repairs import corrections
 from cardsync.agents.repairs.heal import HealRequest, Selector, heal
 from cardsync.agents.repairs.shown import (
@@ -65,7 +66,7 @@ async def request_heal(
 @post(
     "/workflow/corrections",
     status_code=201,
-    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.CorrectionDisabled),
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, CorrectionDisabled),
 )
 async def confirm_correction(
     caller: Caller,

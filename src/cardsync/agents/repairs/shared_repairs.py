@@ -15,8 +15,8 @@ from typing import Final, Literal
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.agents.limits import SELLERS_TO_SHARE
 from cardsync.agents.repairs.models import SharedRepair, SharedRepairVote, WorkflowCorrection
-from cardsync.platform import limits
 from cardsync.platform.database.session import run
 
 
@@ -77,7 +77,7 @@ async def vote(
     count = select(func.count()).where(
         SharedRepairVote.digest == correction.digest, voted.is_not(None)
     )
-    if (await session.scalar(count) or 0) < limits.SELLERS_TO_SHARE:
+    if (await session.scalar(count) or 0) < SELLERS_TO_SHARE:
         return
     row = update(SharedRepair).where(SharedRepair.digest == correction.digest)
     if verdict == "verified":

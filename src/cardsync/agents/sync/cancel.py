@@ -19,11 +19,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller, SellerState
+from cardsync.agents.errors import NoSyncInProgress
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.exported import end_pricing, fingerprint
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync.models import AgentSeen, SyncCycle
-from cardsync.platform import clock, errors
+from cardsync.platform import clock
 from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOADS
 from cardsync.platform.work.models import Upload
@@ -87,7 +88,7 @@ async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime)
     """Raises NoSyncInProgress."""
     cycle = (await session.scalars(_at_agent(caller.seller_id, now))).first()
     if cycle is None:
-        raise errors.NoSyncInProgress
+        raise NoSyncInProgress
     cycle.status = "cancelled"
     text_of_it = "the sync was canceled; the sync app stops before its next batch of prices"
     note(session, caller, "sync.cancelled", text_of_it, now)

@@ -11,13 +11,14 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.agents.limits import AGENT_CHARACTERS
 from cardsync.agents.seller_state.state import locked, refresh
 from cardsync.agents.sync.cycle_end import end_cycle, is_of_another
 from cardsync.agents.sync.models import SyncCycle
 from cardsync.agents.sync.planner import STEPS
 from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock
-from cardsync.platform.limits import AGENT_CHARACTERS, STEP_ERROR_CHARACTERS
+from cardsync.platform.limits import STEP_ERROR_CHARACTERS
 
 # `orders` is a package above this one: the route passes the function that asks the agent for what a
 # cycle did not bring, with the time when the cycle began.

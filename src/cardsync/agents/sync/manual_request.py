@@ -11,11 +11,11 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.task_kinds import REQUESTED
 from cardsync.agents.agentwork.tasks import enqueue_task, waiting_task
+from cardsync.agents.errors import Cooldown, MeteredCooldown
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.sync_kinds import merge_kinds
 from cardsync.agents.sync.cooldown import meets, remaining_seconds
-from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 
 BACKFILL = "backfill_orders"
@@ -69,9 +69,9 @@ def _refuse_in_cooldown(
         paid=caller.entitlements(now).paid,
     ):
         case "metered":
-            raise errors.MeteredCooldown(remaining, caller.account.credit_balance)
+            raise MeteredCooldown(remaining, caller.account.credit_balance)
         case "free":
-            raise errors.Cooldown(remaining)
+            raise Cooldown(remaining)
 
 
 async def _ask_for_history(session: AsyncSession, caller: Caller, now: datetime) -> None:

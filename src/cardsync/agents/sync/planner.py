@@ -14,8 +14,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from cardsync.agents.limits import CAPABILITIES_BYTES
 from cardsync.agents.seller_state.sync_kinds import Kind
-from cardsync.platform import limits
 from cardsync.platform.described import Like
 
 Advertised: TypeAlias = frozenset[tuple[str, int]]
@@ -93,7 +93,7 @@ def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
     texts = list(values or ())
     if (
         not any(text.strip() for text in texts)
-        or sum(len(text.encode()) for text in texts) > limits.CAPABILITIES_BYTES
+        or sum(len(text.encode()) for text in texts) > CAPABILITIES_BYTES
     ):
         return None
     found = set()

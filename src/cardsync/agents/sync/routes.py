@@ -18,6 +18,8 @@ from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY, BY
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
+from cardsync.agents.errors import Cooldown, MeteredCooldown, NoSyncInProgress
+from cardsync.agents.limits import CYCLES_PER_PAGE_MOST
 from cardsync.agents.releases.offer import Installation
 from cardsync.agents.releases.update import update_fields
 from cardsync.agents.seller_state.sync_kinds import Kind, read_kind
@@ -179,7 +181,7 @@ async def status(
     status_code=200,
     opt=SYNC_REQUEST | BY_ANY,
     security=[A_SESSION, A_TOKEN],
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, MeteredCooldown, Cooldown),
 )
 async def request_sync(
     caller: Caller,
@@ -208,7 +210,7 @@ async def request_sync(
             description="A worker is writing: it stops at its next slab boundary",
             generate_examples=False,
         ),
-        **problems(*FOR_OWNERS, errors.NoSyncInProgress),
+        **problems(*FOR_OWNERS, NoSyncInProgress),
     },
     opt=BY_EITHER,
     security=[A_SESSION],
@@ -274,7 +276,7 @@ async def list_cycles(
     caller: Caller,
     session: AsyncSession,
     page: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)] = 1,
-    per_page: Annotated[int, QueryParameter(ge=1, le=limits.CYCLES_PER_PAGE_MOST)] = (
+    per_page: Annotated[int, QueryParameter(ge=1, le=CYCLES_PER_PAGE_MOST)] = (
         limits.CYCLES_PER_PAGE
     ),
 ) -> Cycles:

@@ -11,7 +11,7 @@ import binascii
 import struct
 import zlib
 
-from cardsync.platform import limits
+from cardsync.agents.limits import SCREENSHOT_BYTES, SCREENSHOT_SIDE
 from cardsync.platform.errors import PayloadTooLarge
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -36,10 +36,8 @@ def read_screenshot(encoded: str) -> bytes:
 
     This is CPU work: call it in a thread.
     """
-    if _decoded_size(encoded) > limits.SCREENSHOT_BYTES:
-        raise PayloadTooLarge(
-            f"screenshot is larger than {limits.SCREENSHOT_BYTES:,} bytes decoded"
-        )
+    if _decoded_size(encoded) > SCREENSHOT_BYTES:
+        raise PayloadTooLarge(f"screenshot is larger than {SCREENSHOT_BYTES:,} bytes decoded")
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as e:
@@ -97,7 +95,7 @@ def _check_header(content: memoryview) -> None:
     if len(content) != _IHDR.size:
         raise BadScreenshot("its IHDR has the wrong length")
     width, height, depth, colour, compression, filtering, interlace = _IHDR.unpack(content)
-    side = limits.SCREENSHOT_SIDE
+    side = SCREENSHOT_SIDE
     if not (1 <= width <= side and 1 <= height <= side):
         raise BadScreenshot(f"it is {width} x {height}; at most {side} x {side} is allowed")
     if depth not in _DEPTHS.get(colour, ()) or compression or filtering or interlace > 1:

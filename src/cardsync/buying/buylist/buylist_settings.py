@@ -18,10 +18,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
 from cardsync.buying.buylist.models import PublicBuylist
 from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.shown import Shop
 from cardsync.buying.owners_word import must_bind_shop
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 
 PATH: Final = BUYLIST
 KIND: Final = "buylist.changed"
@@ -87,9 +88,9 @@ async def _locked(session: AsyncSession, caller: Caller, now: datetime) -> Publi
 
 def _readable(given: str) -> str:
     kept = given.strip()
-    if len(kept) > limits.BUYLIST_TERMS_CHARACTERS:
+    if len(kept) > BUYLIST_TERMS_CHARACTERS:
         raise errors.InvalidPayload(
-            f"terms: must have at most {limits.BUYLIST_TERMS_CHARACTERS} characters"
+            f"terms: must have at most {BUYLIST_TERMS_CHARACTERS} characters"
         )
     return kept
 

@@ -18,11 +18,12 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES
+from cardsync.buying.limits import BUYLIST_CART_LINES, BUYLIST_DRAFTS, OFFER_COPIES
 from cardsync.buying.offers.offer_drafts import new_offer
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.printings import LONGEST, PRINTINGS
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 
 # The feed names the sender of a cart so, and its draft offer names its maker so.
 VISITOR: Final = "visitor"
@@ -54,8 +55,8 @@ def read_cart(entries: Iterable[str]) -> list[CartLine]:
         if parts is None or parts[2] not in GRADES or not (printing := _printing_at(parts[3])):
             continue
         key = (int(parts[1]), parts[2], printing)
-        if int(parts[4]) and (key in copies or len(copies) < limits.BUYLIST_CART_LINES):
-            copies[key] = min(copies.get(key, 0) + int(parts[4]), limits.OFFER_COPIES)
+        if int(parts[4]) and (key in copies or len(copies) < BUYLIST_CART_LINES):
+            copies[key] = min(copies.get(key, 0) + int(parts[4]), OFFER_COPIES)
     return [CartLine(*key, number) for key, number in copies.items()]
 
 
@@ -93,7 +94,7 @@ async def send_cart(
     lines = await priced(session, caller, wants_of(cart), now)
     await one_at_a_time(session, caller.seller_id)
     waiting = await session.scalar(text(_WAITING), {"seller": caller.seller_id})
-    if (waiting or 0) >= limits.BUYLIST_DRAFTS:
+    if (waiting or 0) >= BUYLIST_DRAFTS:
         raise errors.ListFull("this shop has too many carts to review; try again tomorrow")
     customer = await new_customer(session, caller.seller_id, VISITOR, name, contact, now)
     offer = await new_offer(

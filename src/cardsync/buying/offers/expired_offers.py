@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note_by
 from cardsync.access.each_seller import AT_ONCE, in_parts
+from cardsync.buying.limits import BUYLIST_DRAFT_DAYS
 from cardsync.buying.offers.models import BuyingOffer
 from cardsync.buying.offers.offer_reads import touch
-from cardsync.platform import limits
 from cardsync.platform.database.session import Database
 
 _ANY_OVER: Final = """
@@ -31,7 +31,7 @@ async def expire(database: Database, now: datetime) -> int:
 
 
 async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    old = now - timedelta(days=limits.BUYLIST_DRAFT_DAYS)
+    old = now - timedelta(days=BUYLIST_DRAFT_DAYS)
     values = {"seller": seller_id, "now": now, "old": old}
     if not await session.scalar(text(_ANY_OVER), values):
         return 0

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
 
+from cardsync.buying.limits import STORE_CREDIT_MOST
 from cardsync.buying.offers.models import State, Way
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 
 CENT: Final = Decimal("0.01")
 ZERO: Final = Decimal(0)
@@ -75,9 +76,9 @@ def totals(lines: Iterable[Priced]) -> Totals:
 def need_payable(lines: Iterable[Priced]) -> None:
     """Refuse more than can be paid, in cash or as credit. Raises InvalidPayload."""
     whole = totals(lines)
-    if max(whole.cash, whole.credit) > limits.STORE_CREDIT_MOST:
+    if max(whole.cash, whole.credit) > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
-            f"lines: an offer can pay at most {limits.STORE_CREDIT_MOST:,} in cash or in credit"
+            f"lines: an offer can pay at most {STORE_CREDIT_MOST:,} in cash or in credit"
         )
 
 

@@ -16,6 +16,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.limits import OFFER_NOTE_CHARACTERS
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
@@ -23,7 +24,7 @@ from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.shown import OfferInFull, OfferTotals, totals_body
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 
 DELETED: Final = "offer.deleted"
@@ -307,8 +308,6 @@ def _image(line: BuyingOfferLine) -> dict[str, Any]:
 
 def _readable(given: str) -> str:
     kept = given.strip()
-    if len(kept) > limits.OFFER_NOTE_CHARACTERS:
-        raise errors.InvalidPayload(
-            f"note: must have at most {limits.OFFER_NOTE_CHARACTERS} characters"
-        )
+    if len(kept) > OFFER_NOTE_CHARACTERS:
+        raise errors.InvalidPayload(f"note: must have at most {OFFER_NOTE_CHARACTERS} characters")
     return kept

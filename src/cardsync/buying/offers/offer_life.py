@@ -18,6 +18,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.limits import OFFER_COPIES
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
 from cardsync.buying.offers.offer_amounts import (
     ZERO,
@@ -36,14 +37,14 @@ from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.rules.room_for_copies import Asked, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.read_json import Amount
 
 # Who answers by the link, in the activity feed.
 CUSTOMER = "customer"
 _CONDITIONS = frozenset(CODES.values()) - {SEALED}
-Count = Annotated[int, msgspec.Meta(ge=0, le=limits.OFFER_COPIES)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=OFFER_COPIES)]
 
 
 class CountedLine(msgspec.Struct):

@@ -11,11 +11,12 @@ from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.buying.limits import BUYING_OFFERS_SHOWN
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State
 from cardsync.buying.offers.offer_amounts import Totals, totals
 from cardsync.buying.offers.shown import OfferInFull, Offers, offer_body, offer_in_full
 from cardsync.buying.store_credit.models import BuyingCustomer
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 
 LINE = BuyingOfferLine
 # What a line counts now, as `shown.counted` says it of a row.
@@ -64,7 +65,7 @@ async def find_offers(
         query = query.where(BuyingOffer.customer_id == customer_id)
     if before is not None:
         query = query.where(BuyingOffer.id < before)
-    most = limits.BUYING_OFFERS_SHOWN
+    most = BUYING_OFFERS_SHOWN
     found = (await session.execute(query.order_by(BuyingOffer.id.desc()).limit(most + 1))).all()
     sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in found])
     none = totals([])

@@ -17,12 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, WantedLine
+from cardsync.buying.limits import OFFER_COPIES, OFFER_LINES
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, need_payable
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.money import from_units
 from cardsync.platform.read_json import Amount
 from cardsync.stock.quick_add.checked_entry import Id, Text, Wanted, columns_of
@@ -63,7 +64,7 @@ class OfferWant(msgspec.Struct):
 
     product_id: Id
     condition: Text
-    copies: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_COPIES)]
+    copies: Annotated[int, msgspec.Meta(ge=1, le=OFFER_COPIES)]
     printing: Text | None = None
     language: Text = "English"
     cash_each: Amount | None = None
@@ -76,8 +77,8 @@ async def priced(
     session: AsyncSession, caller: Caller, wants: Sequence[OfferWant], now: datetime
 ) -> list[dict[str, Any]]:
     """Return the columns of the lines, in the order of `wants`. Raises InvalidPayload."""
-    if not 1 <= len(wants) <= limits.OFFER_LINES:
-        raise errors.InvalidPayload(f"lines: an offer has 1 to {limits.OFFER_LINES} lines")
+    if not 1 <= len(wants) <= OFFER_LINES:
+        raise errors.InvalidPayload(f"lines: an offer has 1 to {OFFER_LINES} lines")
     known = await known_products(session, caller, [want.product_id for want in wants])
     cards = [_card(place, want, known) for place, want in enumerate(wants)]
     asked = [

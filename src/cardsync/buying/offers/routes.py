@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.buying.limits import OFFER_LINES, OFFER_LINES_AT_ONCE
 from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
 from cardsync.buying.offers.models import State, Way
 from cardsync.buying.offers.offer_life import CountedLine
@@ -35,9 +36,7 @@ from cardsync.web.request import (
 )
 
 Revision = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
-Lines = Annotated[
-    list[OfferWant], msgspec.Meta(min_length=1, max_length=limits.OFFER_LINES_AT_ONCE)
-]
+Lines = Annotated[list[OfferWant], msgspec.Meta(min_length=1, max_length=OFFER_LINES_AT_ONCE)]
 _REFUSED = (
     *FOR_OWNERS,
     *WITH_JSON_BODY,
@@ -85,7 +84,7 @@ class OfferAcceptance(msgspec.Struct):
     revision: Revision
     way: Way
     cash_part: Amount | None = None
-    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
+    lines: Annotated[list[Id], msgspec.Meta(max_length=OFFER_LINES)] | None = None
     """The ids of the accepted lines; null: all"""
 
 
@@ -95,7 +94,7 @@ class Came(msgspec.Struct):
     """
 
     revision: Revision
-    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES)] = []
+    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=OFFER_LINES)] = []
     """The lines that are not as offered"""
 
 

@@ -14,9 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTERS
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.shown import Customer, Customers, customer_body
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.stock.search.known_names import seen_name
 
 KIND: Final = "buying_customer.changed"
@@ -107,7 +108,7 @@ async def find_customers(
     )
     if before is not None:
         query = query.where(BuyingCustomer.id < before)
-    most = limits.BUYING_CUSTOMERS_SHOWN
+    most = BUYING_CUSTOMERS_SHOWN
     rows = (await session.scalars(query.order_by(BuyingCustomer.id.desc()).limit(most + 1))).all()
     shown = [customer_body(caller, row) for row in rows[:most]]
     return Customers(shown, shown[-1].id if len(rows) > most else None)
@@ -134,9 +135,9 @@ async def customer_row(
 def readable(given: str, field: str, *, needed: bool = False) -> str:
     """Return a text in the form that is stored. Raises InvalidPayload."""
     kept = seen_name(given)
-    if len(kept) > limits.BUYING_NAME_CHARACTERS:
+    if len(kept) > BUYING_NAME_CHARACTERS:
         raise errors.InvalidPayload(
-            f"{field}: must have at most {limits.BUYING_NAME_CHARACTERS} characters"
+            f"{field}: must have at most {BUYING_NAME_CHARACTERS} characters"
         )
     if needed and not kept:
         raise errors.InvalidPayload(f"{field}: must not be empty")

@@ -17,10 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 
 KIND: Final = "store_credit.entry"
@@ -80,9 +81,9 @@ async def enter(
         raise errors.StoreCreditTooLow(
             f"the customer has {dollars(to_units(balance))} of store credit"
         )
-    if after > limits.STORE_CREDIT_MOST:
+    if after > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
-            f"amount: a customer can have store credit of at most {limits.STORE_CREDIT_MOST:,}"
+            f"amount: a customer can have store credit of at most {STORE_CREDIT_MOST:,}"
         )
     row = values | {
         "kind": kind,
@@ -173,7 +174,7 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
             StoreCreditEntry.customer_id == customer_id,
         )
         .order_by(StoreCreditEntry.id.desc())
-        .limit(limits.STORE_CREDIT_ENTRIES)
+        .limit(STORE_CREDIT_ENTRIES)
     )
     entries = [entry_body(caller, row) for row in rows]
     return CreditSheet(customer_id, dollars(to_units(balance)), entries)
@@ -181,8 +182,8 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
 
 def cents(amount: Decimal, field: str) -> Decimal:
     """Return an amount of whole cents. Raises InvalidPayload."""
-    if abs(amount) > limits.STORE_CREDIT_MOST:
-        raise errors.InvalidPayload(f"{field}: must be at most {limits.STORE_CREDIT_MOST:,}")
+    if abs(amount) > STORE_CREDIT_MOST:
+        raise errors.InvalidPayload(f"{field}: must be at most {STORE_CREDIT_MOST:,}")
     if to_units(amount) % 100:
         raise errors.InvalidPayload(f"{field}: must have at most two decimals")
     return amount

@@ -29,6 +29,7 @@ from cardsync.prices.decisions.set_targets import (
     targets_changed,
 )
 from cardsync.prices.engine import breaker
+from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.proposals.decide_proposals import (
@@ -125,14 +126,12 @@ async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: dat
 def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
     feed_entry = f"card {row.marketplace_id}"
     if row.expires_at <= now:
-        return errors.MarketEvidenceChanged(
+        return MarketEvidenceChanged(
             f"the market data behind the price of {feed_entry} has expired; the next run prices"
             " it again"
         )
     if card.card_id is None or card.pinned:
-        return errors.NotEligible(
-            f"{feed_entry} is {'pinned' if card.pinned else 'no longer in stock'}"
-        )
+        return NotEligible(f"{feed_entry} is {'pinned' if card.pinned else 'no longer in stock'}")
     if card.price != row.current_price:
         return errors.RevisionConflict(f"the price of {feed_entry} changed since the last run")
     return None
@@ -169,7 +168,7 @@ def _unasked(row: Proposal, asked: int | None) -> errors.Problem | None:
     """
     card = f"card {row.marketplace_id}"
     if asked is None:
-        return errors.NotEligible(f"your rules do not price {card} now; its explanation says why")
+        return NotEligible(f"your rules do not price {card} now; its explanation says why")
     if asked != _proposed(row):
         return errors.RevisionConflict(
             f"your rules now set {dollars(asked)} for {card}; the next run offers that price"

@@ -23,6 +23,7 @@ from cardsync.prices.decisions.shown import (
     PriceReviewsShown,
     decided_body,
 )
+from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -78,8 +79,8 @@ DECIDING = (
     opt=WRITES,
     responses=problems(
         *DECIDING,
-        errors.NotEligible,
-        errors.MarketEvidenceChanged,
+        NotEligible,
+        MarketEvidenceChanged,
         errors.MutexHeld,
         errors.NeedsReview,
         errors.RefusedByGrant,

@@ -25,6 +25,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.money import from_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.push_task import push_prices
+from cardsync.prices.errors import NotEligible
 from cardsync.prices.models import PriceRun
 
 Trigger = Literal["recommendation", "review"]
@@ -57,10 +58,10 @@ async def must_take_targets(session: AsyncSession, state: SyncState, now: dateti
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
     holds = account.entitlements(now).holds
     if holds:
-        raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
+        raise NotEligible(f"prices of this account are held: {', '.join(holds)}")
     must_be_free(state, now)
     if await review_waits(session, state):
-        raise errors.NotEligible("prices need your review; confirm or discard them first")
+        raise NotEligible("prices need your review; confirm or discard them first")
     return account
 
 

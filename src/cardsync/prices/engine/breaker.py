@@ -13,8 +13,8 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.platform.limits import BREAKER_MIN_CARDS
 from cardsync.prices.engine.run_inputs import TIME
+from cardsync.prices.limits import BREAKER_MIN_CARDS
 
 WHOLE_BP: Final = 10_000
 MOVE_BP: Final = 5_000

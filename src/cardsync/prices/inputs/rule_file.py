@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.platform import errors
-from cardsync.platform.limits import DEFAULT_PRIORITY, GUARDS, RULES
+from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.platform.money import dollars
 from cardsync.prices.engine.rules import (
     FeeLevel,
@@ -28,6 +28,7 @@ from cardsync.prices.engine.rules import (
     SellerPricing,
 )
 from cardsync.prices.inputs import rule_json as wire
+from cardsync.prices.limits import GUARDS
 
 T = TypeVar("T")
 RecommendationMode = Literal["review", "automatic"]

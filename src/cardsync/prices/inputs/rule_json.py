@@ -16,12 +16,7 @@ from msgspec import UNSET, UnsetType
 from cardsync.platform import errors
 from cardsync.platform.clock import read_moment, rfc3339
 from cardsync.platform.described import Dollars, Like
-from cardsync.platform.limits import (
-    RULE_NAME_CHARACTERS,
-    RULE_PRIORITY,
-    SALE_CUT_MOST_BP,
-    SEARCH_CHARACTERS,
-)
+from cardsync.platform.limits import RULE_NAME_CHARACTERS, SALE_CUT_MOST_BP, SEARCH_CHARACTERS
 from cardsync.platform.money import dollars, read_amount, to_units
 from cardsync.platform.read_json import ReadBy, given_fields, read
 from cardsync.prices.engine.rules import (
@@ -40,6 +35,7 @@ from cardsync.prices.engine.rules import (
     Stale,
     check_guard,
 )
+from cardsync.prices.limits import RULE_PRIORITY
 
 T = TypeVar("T")
 # A body may hold these fields because an answer held them, but no client sets them; `confirm` says

@@ -15,7 +15,9 @@ import msgspec
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Dollars, Like
 from cardsync.platform.read_json import Id, read
+from cardsync.prices.errors import TransitionMatrixTooLarge
 from cardsync.prices.inputs.rule_json import RuleFields
+from cardsync.prices.limits import PLAN_ACTIONS, PLAN_CHANGES, PLAN_PINS, TRANSITION_ACTIONS
 from cardsync.stock.cards.bulk_selection import Selection
 
 ActionType = Literal["pricing.change_set", "pricing.pins", "lists.change_set"]
@@ -145,8 +147,8 @@ def kept_actions(actions: Any) -> Actions:
     return Actions((*read.changes, *changes), read.types)
 
 
-_Few = msgspec.Meta(max_length=limits.PLAN_CHANGES)
-_Pinned = msgspec.Meta(max_length=limits.PLAN_PINS)
+_Few = msgspec.Meta(max_length=PLAN_CHANGES)
+_Pinned = msgspec.Meta(max_length=PLAN_PINS)
 
 
 class _Order(msgspec.Struct):
@@ -267,7 +269,7 @@ def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
 
 PlanActions = Annotated[
     list[RuleActions | PinActions | ListActions],
-    msgspec.Meta(min_length=1, max_length=limits.PLAN_ACTIONS),
+    msgspec.Meta(min_length=1, max_length=PLAN_ACTIONS),
 ]
 
 
@@ -285,9 +287,9 @@ def read_actions(actions: Any) -> Actions:
         types.add(cast(ActionType, action.__struct_config__.tag))
         priced += len(found) if isinstance(action, RuleActions) else isinstance(action, PinActions)
     whole = Actions(tuple(changes), frozenset(types))
-    if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
-        raise errors.TransitionMatrixTooLarge(
-            f"the plan enables or disables a rule and has {priced} pricing actions: send at most {limits.TRANSITION_ACTIONS}, and put the others in another plan"
+    if priced > TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
+        raise TransitionMatrixTooLarge(
+            f"the plan enables or disables a rule and has {priced} pricing actions: send at most {TRANSITION_ACTIONS}, and put the others in another plan"
         )
     return whole
 

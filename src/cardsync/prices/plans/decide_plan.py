@@ -17,6 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
+from cardsync.prices.errors import PlanNotWaiting
 from cardsync.prices.plans.actions import kept_actions
 from cardsync.prices.plans.basis import drifted
 from cardsync.prices.plans.feed_entries import note_plan
@@ -42,7 +43,7 @@ async def confirm(
     if plan.status in ("applied", "expired"):
         return plan
     if plan.status not in WAITING:
-        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: send it again as a new one")
+        raise PlanNotWaiting(f"plan {plan_id} is {plan.status}: send it again as a new one")
     if revision is not None and revision != plan.revision:
         # Another click found the drift: this member has not seen it.
         return plan
@@ -64,7 +65,7 @@ async def decline(session: AsyncSession, caller: Caller, plan_id: int, now: date
     if plan.status in ("declined", "expired"):
         return plan
     if plan.status not in WAITING:
-        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: it cannot be declined")
+        raise PlanNotWaiting(f"plan {plan_id} is {plan.status}: it cannot be declined")
     plan.status, plan.decided_at, plan.decided_by = "declined", now, caller.actor
     await session.flush()
     note_plan(session, caller, plan, now)

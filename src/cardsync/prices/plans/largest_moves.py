@@ -12,10 +12,10 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.limits import PLAN_CARDS_SHOWN
 from cardsync.platform.money import dollars_or_none
 from cardsync.prices.engine import engine
 from cardsync.prices.inputs.cards_to_price import Stock
+from cardsync.prices.limits import PLAN_CARDS_SHOWN
 from cardsync.prices.plans.measure_write import Weighed
 from cardsync.prices.plans.price_effect import reach_by_id, read_cards
 from cardsync.prices.preview.preview import reason_of

@@ -18,10 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
+from cardsync.prices.limits import PLAN_KEY_CHARACTERS
 from cardsync.prices.loss.moves import record, take_back
 from cardsync.prices.plans.actions import Actions, PlanActions, kept_actions, read_actions
 from cardsync.prices.plans.basis import basis_of
@@ -51,7 +52,7 @@ class Asked(NamedTuple):
 
 
 class PlanFields(msgspec.Struct):
-    plan_key: Annotated[str, msgspec.Meta(max_length=limits.PLAN_KEY_CHARACTERS)] | None = None
+    plan_key: Annotated[str, msgspec.Meta(max_length=PLAN_KEY_CHARACTERS)] | None = None
     dry_run: bool | None = None
     # Read by themselves: their refusals name each change.
     actions: Annotated[Any, Like(PlanActions, needed=True)] = None

@@ -18,6 +18,12 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.described import Like
 from cardsync.platform.settings import Settings
+from cardsync.prices.errors import (
+    OverlappingRuleTransitions,
+    PlanNotWaiting,
+    TransitionMatrixTooLarge,
+)
+from cardsync.prices.limits import PLAN_BYTES, PLANS_PER_PAGE, PLANS_PER_PAGE_MOST
 from cardsync.prices.plans import decide_plan, new_plans, permissions, reads
 from cardsync.prices.plans.shown import (
     PlanPermissions,
@@ -74,8 +80,8 @@ OF_OPERATIONS = (
             *FOR_OWNERS,
             *WITH_JSON_BODY,
             errors.ConfirmationNeeded,
-            errors.TransitionMatrixTooLarge,
-            errors.OverlappingRuleTransitions,
+            TransitionMatrixTooLarge,
+            OverlappingRuleTransitions,
             *OF_OPERATIONS,
         ),
     },
@@ -108,7 +114,7 @@ async def list_plans(
     """The newest plans first; `status` leaves those of one outcome."""
     now = clock.now()
     page = _number(request, "page", 1, limits.PAGE_MOST)
-    per_page = _number(request, "per_page", limits.PLANS_PER_PAGE, limits.PLANS_PER_PAGE_MOST)
+    per_page = _number(request, "per_page", PLANS_PER_PAGE, PLANS_PER_PAGE_MOST)
     found = await reads.page_of(session, caller, status, page, per_page, now)
     return Plans(
         [listed_body(plan, settings.origin, now) for plan in found.plans],
@@ -147,7 +153,7 @@ DECIDING = problems(
     errors.OwnerRequired,
     *WITH_JSON_BODY,
     errors.NotFound,
-    errors.PlanNotWaiting,
+    PlanNotWaiting,
 )
 
 
@@ -176,7 +182,7 @@ async def confirm_plan(
     "/agent/plans/{plan_id:int}/decline",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound, errors.PlanNotWaiting),
+    responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound, PlanNotWaiting),
 )
 async def decline_plan(
     caller: Caller,
@@ -218,7 +224,7 @@ router = Router(
     path="",
     route_handlers=[propose_plan, list_plans, read_plan],
     dependencies=BOUNDED,
-    request_max_body_size=limits.PLAN_BYTES,
+    request_max_body_size=PLAN_BYTES,
     tags=["agent work"],
 )
 deciding = Router(

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
-from cardsync.platform import limits
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.prices.limits import PLAN_CARDS_LISTED
 from cardsync.prices.plans.actions import ActionType, OwnType
 from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.modes import Mode
@@ -127,7 +127,7 @@ def http_status(plan: AgentPlan, now: datetime) -> int:
 def listed_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
     """Return a plan of a list, with few of its cards."""
     body = plan_body(plan, origin, now)
-    body.cards = body.cards[: limits.PLAN_CARDS_LISTED]
+    body.cards = body.cards[:PLAN_CARDS_LISTED]
     return body
 
 

@@ -19,9 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.errors import OverlappingRuleTransitions
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
@@ -131,7 +131,7 @@ async def refuse_overlaps(
     counts = (await session.execute(text(statement), named)).one()
     for (one, other), cards in zip(pairs, counts, strict=True):
         if cards:
-            raise errors.OverlappingRuleTransitions(
+            raise OverlappingRuleTransitions(
                 f"{one[0]} and {other[0]} both match {cards} cards, and one of them enables or disables a rule: send them in separate plans"
             )
 

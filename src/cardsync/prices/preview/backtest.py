@@ -22,7 +22,6 @@ from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET
 from cardsync.catalog.market.of_past import past_market
 from cardsync.platform import clock, errors
-from cardsync.platform.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
@@ -31,6 +30,7 @@ from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.price_history import unsold
 from cardsync.prices.inputs.rule_json import RuleBody, SaleBody
 from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.prices.preview import snapshots
 from cardsync.prices.preview.preview import asked
 from cardsync.prices.preview.shown import Backtest, BacktestDay, BacktestSummary, SoldLine

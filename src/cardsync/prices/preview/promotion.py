@@ -19,7 +19,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import errors
-from cardsync.platform.limits import RULE_PRIORITY
 from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.expressions import cents, scaled
@@ -29,6 +28,7 @@ from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.limits import RULE_PRIORITY
 from cardsync.prices.preview.draft import UNSAVED
 from cardsync.prices.preview.preview import cards_of, reason_of
 from cardsync.prices.preview.shown import LargestMove, PromotionEffect

@@ -25,6 +25,7 @@ from cardsync.prices.decisions.set_targets import (
     must_take_targets,
     targets_changed,
 )
+from cardsync.prices.errors import NotEligible
 from cardsync.prices.plans.permissions import mode_of_write
 from cardsync.prices.plans.price_effect import Reach
 from cardsync.prices.plans.writer import Waiting, Writer, write
@@ -61,11 +62,11 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     session, caller, state, now = deciding
     [row] = rows.values()
     if row.family != "price" or row.card_id is None or row.proposed_price is None:
-        raise errors.NotEligible("only a price review can be approved; this is a rule suggestion")
+        raise NotEligible("only a price review can be approved; this is a rule suggestion")
     account = await must_take_targets(session, state, now)
     able, found = await review_of(session, account, row.card_id, now)
     if not able:
-        raise errors.NotEligible(
+        raise NotEligible(
             "the card is pinned, blocked, in a promotion, in a control group or out of stock"
         )
     if found is None or found["evidence_key"] != row.evidence_key:

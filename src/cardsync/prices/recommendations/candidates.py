@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import COLUMNS
-from cardsync.platform import limits
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import Stock, read_stock
 from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.limits import RECOMMENDATIONS, STALE_STOCK
 from cardsync.prices.recommendations import generation
 from cardsync.prices.recommendations.evidence_json import digest, evidence_of, key_of
 from cardsync.prices.recommendations.own_history import histories
@@ -70,10 +70,10 @@ async def all_found(
         "seller": account.seller_id,
         "old": now - UNSOLD,
         "old_day": (now - UNSOLD).date(),
-        "most": limits.STALE_STOCK,
+        "most": STALE_STOCK,
     }
     unsold = (await session.scalars(text(_UNSOLD), values)).all()
-    best = await _reviews(session, account.seller_id, stock.run, cards, limits.RECOMMENDATIONS)
+    best = await _reviews(session, account.seller_id, stock.run, cards, RECOMMENDATIONS)
     return await asyncio.to_thread(
         _judged,
         stock,

@@ -14,8 +14,10 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import limits
 from cardsync.platform.database.session import run
+from cardsync.prices.errors import TooManyObservations
+from cardsync.prices.limits import OBSERVATIONS
 from cardsync.prices.proposals.decide_proposals import Revision
 
 _SHOWN: Final = """
@@ -42,9 +44,9 @@ async def record_shown(
     now: datetime,
 ) -> int:
     """Return how many observations are new. Raises TooManyObservations."""
-    if len(observed) > limits.OBSERVATIONS:
-        raise errors.TooManyObservations(
-            f"observations: has {len(observed)} entries, more than {limits.OBSERVATIONS}"
+    if len(observed) > OBSERVATIONS:
+        raise TooManyObservations(
+            f"observations: has {len(observed)} entries, more than {OBSERVATIONS}"
         )
     return await run(
         session,

@@ -14,9 +14,10 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform import clock, limits
+from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.money import dollars, to_units, usd
+from cardsync.prices.limits import STALE_STOCK
 from cardsync.prices.proposals.decide_proposals import Asked
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.prices.recommendations.shown import (
@@ -115,7 +116,7 @@ async def recommendations(
         "now": now,
         "limit": per_page,
         "offset": (page - 1) * per_page,
-        "apart": 2 * limits.STALE_STOCK,
+        "apart": 2 * STALE_STOCK,
     }
     reviews, apart, [counted] = await reading.together(
         [_PAGE, _APART, _COUNTED],

@@ -18,6 +18,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
+from cardsync.prices.errors import MarketEvidenceChanged, NotEligible, TooManyObservations
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.proposals.decide_proposals import Revision
 from cardsync.prices.recommendations.accept_recommendation import accept, settle
@@ -134,8 +135,8 @@ SETTLING: dict[str, Any] = {
         ),
         **problems(
             *DECIDING,
-            errors.NotEligible,
-            errors.MarketEvidenceChanged,
+            NotEligible,
+            MarketEvidenceChanged,
             errors.MutexHeld,
             errors.NeedsReview,
             errors.RefusedByGrant,
@@ -159,7 +160,7 @@ async def accept_recommendation(
         decided = await accept(writer, recommendation_id, revision)
     # The new revision stays though the request is refused.
     if decided is None:
-        raise errors.MarketEvidenceChanged
+        raise MarketEvidenceChanged
     queued = decided.status == "preview_queued"
     return Response(decided, status_code=202 if queued else 200)
 
@@ -209,7 +210,7 @@ class Observations(msgspec.Struct):
 @post(
     "/recommendations/shown",
     status_code=200,
-    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.TooManyObservations),
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, TooManyObservations),
 )
 async def shown_recommendations(
     caller: Caller,

@@ -23,10 +23,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.agents.seller_state.exported import end_pricing, fingerprint
 from cardsync.agents.seller_state.lease import UnderLease
 from cardsync.agents.seller_state.state import Lease, hold_lease, own_state, release_lease
-from cardsync.platform import clock, limits
+from cardsync.platform import clock
 from cardsync.platform.database.session import run
 from cardsync.platform.work import runner
 from cardsync.platform.work.jobs import Work, enqueue, jobs, mark_due
+from cardsync.prices.limits import CLOCK_SECONDS
 from cardsync.prices.models import PriceRollback, RepricingEvent
 from cardsync.prices.rollback.brought import LARGEST, RUNS_LOOKED_AT, with_more
 from cardsync.prices.rollback.packed_rows import unpack
@@ -171,7 +172,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
         "event": event.id,
         "at": event.imported_at,
         "since": since,
-        "nearly": since + timedelta(seconds=limits.CLOCK_SECONDS),
+        "nearly": since + timedelta(seconds=CLOCK_SECONDS),
         "kept_since": kept_since,
         "rollback": event.rollback_id,
     }

@@ -23,9 +23,10 @@ from cardsync.agents.agentwork.price_tasks import end_pushes
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync.price_events import note_price_events
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.money import UNITS_PER_CENT, dollars, read_amount, to_units
 from cardsync.platform.work.jobs import Work
+from cardsync.prices.limits import CLOCK_SECONDS
 from cardsync.prices.models import PriceRollback, RepricingEvent
 from cardsync.prices.rollback import apply_imported_prices
 from cardsync.prices.rollback.packed_rows import pack
@@ -174,7 +175,7 @@ def _moment(value: str, now: datetime) -> datetime:
     moment = clock.read_moment(value)
     if moment is None:
         raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
-    if moment - now > timedelta(seconds=limits.CLOCK_SECONDS):
+    if moment - now > timedelta(seconds=CLOCK_SECONDS):
         raise errors.InvalidPayload(
             f"imported_at: is in the future; the time of the server is {clock.rfc3339(now)}"
         )

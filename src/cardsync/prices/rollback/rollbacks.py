@@ -20,8 +20,9 @@ from cardsync.agents.agentwork.tasks import end_tasks
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
-from cardsync.platform.limits import ROLLBACK_DIFF_SHOWN, ROLLBACKS_SHOWN
 from cardsync.platform.work.jobs import mark_due_by
+from cardsync.prices.errors import NotCancellable, RollbackOpen
+from cardsync.prices.limits import ROLLBACK_DIFF_SHOWN, ROLLBACKS_SHOWN
 from cardsync.prices.models import PriceRollback
 from cardsync.prices.rollback.scope import Scope, diff_of
 
@@ -55,7 +56,7 @@ async def ask(
     waiting = await _waiting(session, state, now)
     if waiting is not None:
         if waiting.scope != scope:
-            raise errors.RollbackOpen(
+            raise RollbackOpen(
                 f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it ends"
             )
         return waiting, False
@@ -169,7 +170,7 @@ async def cancel(
     if shown_state == "cancelled":
         return rollback
     if shown_state not in ("requested", "ready"):
-        raise errors.NotCancellable(f"rollback {rollback_id} is {shown_state}")
+        raise NotCancellable(f"rollback {rollback_id} is {shown_state}")
     await end(session, state, rollback, "cancelled", now)
     note(session, caller, "pricing.rollback_cancelled", f"rollback {rollback_id} canceled", now)
     return rollback

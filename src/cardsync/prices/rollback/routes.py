@@ -14,6 +14,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.prices.errors import NotCancellable, RollbackOpen
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_rollback import ask_for
 from cardsync.prices.rollback import rollbacks
@@ -51,7 +52,7 @@ class RollbackRequest(msgspec.Struct):
             *WITH_JSON_BODY,
             errors.NotFound,
             errors.MutexHeld,
-            errors.RollbackOpen,
+            RollbackOpen,
             errors.NeedsReview,
             errors.RefusedByGrant,
         ),
@@ -105,7 +106,7 @@ async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int)
     "/rollbacks/{rollback_id:int}/cancel",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotCancellable, errors.RefusedByGrant),
+    responses=problems(*FOR_OWNERS, errors.NotFound, NotCancellable, errors.RefusedByGrant),
 )
 async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
     """Before it is served. Prices stay as they are."""

@@ -19,8 +19,8 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.exported import IMPORTABLE
 from cardsync.platform import clock, errors
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
-from cardsync.platform.limits import ROLLBACK_DIFF_SHOWN
 from cardsync.platform.read_json import Id, read
+from cardsync.prices.limits import ROLLBACK_DIFF_SHOWN
 
 Scope = dict[str, Any]
 SCOPES: Final = ("run_id", "rule_id", "list", "since")

@@ -19,10 +19,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
+from cardsync.prices.limits import OVERRIDE_REASON_CHARACTERS
 from cardsync.prices.models import PricingRule, RuleTest
 from cardsync.prices.rule_tests.check import judge
 from cardsync.prices.rule_tests.rule_tests import tests_of, verdicts_of
@@ -140,7 +141,7 @@ async def _judged(
 def _read_reason(value: Any) -> str | None:
     if value is None:
         return None
-    most = limits.OVERRIDE_REASON_CHARACTERS
+    most = OVERRIDE_REASON_CHARACTERS
     kept = " ".join(value.split()) if isinstance(value, str) else ""
     if not kept or len(kept) > most:
         raise errors.InvalidPayload(f"override_reason: must have 1 to {most} characters")

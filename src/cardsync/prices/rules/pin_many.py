@@ -15,11 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
 from cardsync.prices import standing
 from cardsync.prices.decisions.retarget import retarget
+from cardsync.prices.limits import PINNED_AT_ONCE
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 
 KIND: Final = "pricing.pins"
@@ -107,7 +108,7 @@ async def _change(
 ) -> Pinned:
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
-    values = {"most": limits.PINNED_AT_ONCE, "now": now}
+    values = {"most": PINNED_AT_ONCE, "now": now}
     found = await run_picked(session, caller, selection, statement, values, settings.read_seconds)
     [(requested, truncated, cards, was, until, became)] = found
     changed = len(cards or ())

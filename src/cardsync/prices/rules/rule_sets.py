@@ -22,11 +22,12 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
-from cardsync.platform.limits import DEFAULT_PRIORITY, GUARDS, RULES
+from cardsync.platform.limits import DEFAULT_PRIORITY, RULES
 from cardsync.prices.engine.rules import InvalidRule, Rule, preset_rule
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import all_rows, one_row, row_of, rule_of
+from cardsync.prices.limits import GUARDS
 from cardsync.prices.models import PricingRule
 from cardsync.prices.rule_tests.saves import governing, judge_save
 from cardsync.prices.rule_tests.shown import RuleTestVerdict

@@ -20,7 +20,6 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors
-from cardsync.platform.limits import RULE_PRIORITY, SALES
 from cardsync.platform.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.retarget import retarget
@@ -34,6 +33,7 @@ from cardsync.prices.inputs.rule_file import (
 )
 from cardsync.prices.inputs.rule_queries import need_readable
 from cardsync.prices.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
+from cardsync.prices.limits import RULE_PRIORITY, SALES
 from cardsync.prices.models import PricingSale
 from cardsync.prices.rules.pin_many import still_applied
 from cardsync.prices.rules.rule_warnings import warnings_of

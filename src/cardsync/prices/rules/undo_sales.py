@@ -17,11 +17,11 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import Image, RowImages
-from cardsync.platform.limits import SALES
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.decisions.on_sale import note_until
 from cardsync.prices.inputs.rule_file import MONEY_SETTINGS
 from cardsync.prices.inputs.rule_rows import all_rows
+from cardsync.prices.limits import SALES
 from cardsync.prices.models import PricingSale
 from cardsync.prices.rules.undo_rules import changed_since, need_query
 from cardsync.prices.runs.sale_runs import set_timer

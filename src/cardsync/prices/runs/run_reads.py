@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.limits import RUNS_SHOWN
+from cardsync.prices.limits import RUNS_SHOWN
 from cardsync.prices.models import PriceChange, PriceRun
 
 

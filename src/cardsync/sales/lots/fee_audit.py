@@ -16,10 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.sales.limits import FEE_DIFFERENCES
 from cardsync.sales.lots import profit
 from cardsync.sales.lots.fee_schedule import rule_of, schedule_on
 from cardsync.sales.lots.line_profit import of_orders
@@ -108,7 +109,7 @@ async def audit(reading: Reading, caller: Caller, first: date, last: date) -> Fe
             f"from, to: from must not be later, with at most {AUDIT_DAYS} days"
         )
     values = profit.span_values(caller, first, last) | await profit.settings(reading, caller)
-    values["most"] = limits.FEE_DIFFERENCES
+    values["most"] = FEE_DIFFERENCES
     statements = [_MONTHS, _DIFFERENCES, _REPORTED]
     months, found, reports = await reading.together(statements, values, last=True)
     differences = [_difference(values["fee_level"], *row) for row in found]

@@ -24,6 +24,7 @@ from cardsync.platform.table_text import (
     typed_number,
     typed_whole,
 )
+from cardsync.sales.limits import LOT_ROWS
 from cardsync.sales.lots.add_lots import COST_MOST, NewLot
 
 COLUMNS: Final = ("marketplace_id", "quantity", "cost", "bought_on")
@@ -67,8 +68,8 @@ def read_lots(body: bytes, today: date) -> LotRows:
     places = places_of(table, _NAMES, ("marketplace_id", "quantity"))
     rows = LotRows([], [], table.form.said())
     for line, cells, fault in table.rows:
-        if len(rows.lots) + len(rows.rejected) == limits.LOT_ROWS:
-            raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        if len(rows.lots) + len(rows.rejected) == LOT_ROWS:
+            raise errors.InvalidPayload(f"csv: at most {LOT_ROWS:,} rows in a file")
         given = {name: cells[at].strip().lstrip("'") for name, at in places.items() if not fault}
         try:
             if fault:

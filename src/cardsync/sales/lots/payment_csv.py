@@ -13,8 +13,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.table_text import column_name, typed_day
+from cardsync.sales.limits import LOT_ROWS, ORDER_NUMBER_CHARACTERS
 from cardsync.sales.lots.lot_csv import RejectedRow, amount_of, as_read, table_of
 
 _ORDER: Final = ("order number", "order #", "order", "order id")
@@ -65,12 +66,12 @@ def read_payments(body: bytes) -> Payments:
     found: dict[str, Paid] = {}
     rejected: list[RejectedRow] = []
     for rows, (line, cells, fault) in enumerate(table.rows):
-        if rows == limits.LOT_ROWS:
-            raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+        if rows == LOT_ROWS:
+            raise errors.InvalidPayload(f"csv: at most {LOT_ROWS:,} rows in a file")
         if fault:
             rejected.append(RejectedRow(line, "row", fault))
             continue
-        number = _cell(cells, order)[: limits.ORDER_NUMBER_CHARACTERS]
+        number = _cell(cells, order)[:ORDER_NUMBER_CHARACTERS]
         taken = [amount_of(_cell(cells, at) or "0", decimal) for at in fees]
         if not number:
             rejected.append(RejectedRow(line, "order_number", "it is missing"))

@@ -10,8 +10,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, Literal
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
 from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
 from cardsync.sales.lots.profit_by_day import KEPT, LIVE_DAYS, live
 from cardsync.sales.lots.shown import (
@@ -102,7 +103,7 @@ async def profit(
 ) -> ProfitSummary:
     """Return the profit of some days with its total. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
-    need_days(first, last, limits.SALES_SUMMARY_DAYS)
+    need_days(first, last, SALES_SUMMARY_DAYS)
     values = span_values(caller, first, last) | await settings(reading, caller)
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
@@ -191,9 +192,9 @@ async def without_cost(
     OwnerRequired, InvalidPayload.
     """
     caller.must_see_revenue()
-    need_days(first, last, limits.SALES_ITEMS_DAYS)
+    need_days(first, last, SALES_ITEMS_DAYS)
     values = span_values(caller, first, last) | await settings(reading, caller)
-    values["most"] = limits.SOLD_WITHOUT_COST
+    values["most"] = SOLD_WITHOUT_COST
     found = await reading.rows(_WITHOUT_COST, values)
     return [
         CardWithoutCost(card, name, set_name, condition, copies, cents(received))

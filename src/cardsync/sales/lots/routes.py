@@ -20,6 +20,7 @@ from cardsync.platform.read_json import Amount
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
+from cardsync.sales.limits import LOTS_AT_ONCE
 from cardsync.sales.lots import fee_audit, profit, read_lots
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.sales.lots.lot_csv import read_lots as read_file
@@ -74,7 +75,7 @@ class LotByHand(msgspec.Struct):
 
 
 class LotsByHand(msgspec.Struct):
-    lots: Annotated[list[LotByHand], msgspec.Meta(min_length=1, max_length=limits.LOTS_AT_ONCE)]
+    lots: Annotated[list[LotByHand], msgspec.Meta(min_length=1, max_length=LOTS_AT_ONCE)]
 
 
 class LotCorrection(msgspec.Struct):

@@ -20,6 +20,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.platform.read_json import not_json
 from cardsync.platform.work.jobs import Work
+from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.orders import ingest
 from cardsync.sales.orders.cells import read_number
 from cardsync.web import bodies
@@ -44,11 +45,11 @@ def read(body: bytes) -> dict[str, Feedback]:
         body.decode()
         rows = _ANY.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e, body)) from None
+        raise InvalidJson(not_json(e, body)) from None
     if not isinstance(rows, list):
         raise errors.InvalidPayload("the body is not an array")
     if not rows:
-        raise errors.EmptyPayload
+        raise EmptyPayload
     given: dict[str, Feedback] = {}
     for row in rows:
         number = row.get("order_number") if isinstance(row, dict) else None

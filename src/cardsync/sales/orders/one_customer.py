@@ -24,6 +24,7 @@ from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
 from cardsync.sales.orders.customer_list import Earned, key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
 from cardsync.sales.orders.models import BUYER_HASH, BUYER_KEY
@@ -101,7 +102,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         note_updated_at=rfc3339_or_none(caller.buyer(noted_at)),
         orders=[
             OrderOfCustomerShown(id, number, day, status, money(total), money(refund))
-            for id, number, day, status, total, refund, _ in found[: limits.ORDERS_OF_CUSTOMER]
+            for id, number, day, status, total, refund, _ in found[:ORDERS_OF_CUSTOMER]
         ],
     )
 
@@ -186,7 +187,7 @@ async def repeat_refunders(reading: Reading, caller: Caller) -> list[RefunderSho
     values = {
         "seller": caller.seller_id,
         "least": REPEAT_REFUNDS,
-        "most": limits.REFUNDERS_SHOWN,
+        "most": REFUNDERS_SHOWN,
     }
     [[stale]], found = await reading.together(
         [_OUT_OF_DATE, _REFUNDERS.format(sums=_KEPT)],

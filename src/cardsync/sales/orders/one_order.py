@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import SHARED
 from cardsync.platform.shelf_place import BOX, NAMED, WAY
+from cardsync.sales.limits import PULL_SESSIONS_SHOWN, SETTLED_CARDS_SHOWN
 from cardsync.sales.orders.shown import (
     ORDER_COLUMNS,
     CardOfItem,
@@ -64,8 +65,8 @@ async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrde
         "seller": caller.seller_id,
         "member": caller.member_id,
         "order": order_id,
-        "sessions": limits.PULL_SESSIONS_SHOWN,
-        "settled": limits.SETTLED_CARDS_SHOWN,
+        "sessions": PULL_SESSIONS_SHOWN,
+        "settled": SETTLED_CARDS_SHOWN,
     }
     orders, items, pulls, settled = await reading.together(
         [_ORDER, _ITEMS, _PULLS, _SETTLED], values, last=True

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeVar, cast, get_args
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.platform import errors, limits
+from cardsync.sales.limits import ITEMS_PER_ORDER, ITEMS_PER_ORDER_MOST, ORDERS_PER_PAGE_MOST
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class OrderFilter:
     ship_pending: bool = False
     pull_session: int | PullWord | None = None
     state: State | None = None
-    items_per_order: int | None = limits.ITEMS_PER_ORDER
+    items_per_order: int | None = ITEMS_PER_ORDER
     counted: bool = True
 
     def asked_by(self, caller: Caller) -> OrderFilter:
@@ -100,9 +101,9 @@ def read_filter(given: Given) -> OrderFilter:
     items = _number(
         given,
         "items_per_order",
-        limits.ITEMS_PER_ORDER,
+        ITEMS_PER_ORDER,
         0,
-        limits.ITEMS_PER_ORDER_MOST,
+        ITEMS_PER_ORDER_MOST,
     )
     return OrderFilter(
         *read_page(given),
@@ -129,7 +130,7 @@ def read_filter(given: Given) -> OrderFilter:
 def read_page(given: Given) -> tuple[int, int]:
     """Read (page, per_page)."""
     page = _number(given, "page", 1, 1, limits.PAGE_MOST)
-    return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)
+    return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, ORDERS_PER_PAGE_MOST)
 
 
 def status_group(status: str) -> str:

@@ -14,8 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.sales.limits import PULL_SESSIONS_SHOWN
 from cardsync.sales.orders.pull_changes import CHANGED
 from cardsync.sales.orders.pull_models import PullState
 from cardsync.sales.orders.pull_shown import PullItem, PullOrder, PullSession, PullSessionOrders
@@ -49,7 +50,7 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
 # The statement reads the newest sessions, newest first.
 RECENT = SUMMARIES.format(
     sessions="SELECT id FROM pull_session WHERE seller_id = :seller"
-    f" ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
+    f" ORDER BY opened_at DESC LIMIT {PULL_SESSIONS_SHOWN}"
 )
 
 ORDERS = f"""

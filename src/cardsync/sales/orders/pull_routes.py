@@ -14,6 +14,8 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.sales.errors import PullSessionOpen
+from cardsync.sales.limits import PULL_STATUSES
 from cardsync.sales.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.sales.orders.order_filter import read_filter
 from cardsync.sales.orders.pull_shown import (
@@ -39,9 +41,7 @@ class OpenPullSession(msgspec.Struct):
     """
 
     order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
-    status: Annotated[list[Words], msgspec.Meta(max_length=limits.PULL_STATUSES)] | Words | None = (
-        None
-    )
+    status: Annotated[list[Words], msgspec.Meta(max_length=PULL_STATUSES)] | Words | None = None
     """Only orders of these statuses"""
     search: Filter = None
     date_from: Filter = None
@@ -71,7 +71,7 @@ def _texts(value: list[str] | Filter) -> list[str]:
 @post(
     "/pull_sessions",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.PullSessionOpen),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, PullSessionOpen),
 )
 async def open_pull_session(
     caller: Caller,

@@ -21,6 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
+from cardsync.sales.errors import PullSessionOpen
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
@@ -64,7 +65,7 @@ async def open_session(
     )
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
-        raise errors.PullSessionOpen
+        raise PullSessionOpen
     shown = wanted.asked_by(caller)
     count = await _take(session, seller_id, int(session_id), order_ids, shown)
     note(

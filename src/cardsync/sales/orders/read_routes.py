@@ -17,6 +17,12 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.sales.limits import (
+    ITEMS_PER_ORDER,
+    ITEMS_PER_ORDER_MOST,
+    ORDERS_PER_PAGE_MOST,
+    SOLD_ORDERS_MOST,
+)
 from cardsync.sales.orders.as_csv import customers_as_csv, orders_as_csv
 from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.of_card import SoldPage, orders_of_card
@@ -63,7 +69,7 @@ _PAGE = {
     "page": ("Beyond the last page there is nothing", _number(1, 1, limits.PAGE_MOST)),
     "per_page": (
         "Orders of a page",
-        _number(limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST),
+        _number(limits.ORDERS_PER_PAGE, 1, ORDERS_PER_PAGE_MOST),
     ),
 }
 _ORDERS = {
@@ -92,7 +98,7 @@ _ORDERS = {
     ),
     "items_per_order": (
         "So many items of each order; 0 leaves them out",
-        _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),
+        _number(ITEMS_PER_ORDER, 0, ITEMS_PER_ORDER_MOST),
     ),
     "items": ("Every item of every order", words("full")),
 }
@@ -204,7 +210,7 @@ async def sold_orders(
     settings: Settings,
     card_id: int,
     after: Annotated[int | None, QueryParameter(description="Behind this order")] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.SOLD_ORDERS_MOST)] = 20,
+    limit: Annotated[int, QueryParameter(ge=1, le=SOLD_ORDERS_MOST)] = 20,
 ) -> SoldPage:
     """The orders that sold the card, newest first."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:

@@ -27,6 +27,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders.returns_shown import (
     CopiesPut,
@@ -230,7 +231,7 @@ async def restock(
     if order.refund_amt is None:
         raise errors.InvalidPayload(f"order {order_id} is not refunded")
     if order.restocked_at is not None:
-        raise errors.AlreadyRestocked
+        raise AlreadyRestocked
     bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
     bound["restocked"] = False
     rows = (await session.execute(text(_COPIES), bound)).all()

@@ -20,6 +20,7 @@ from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
+from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.orders import one_customer, returned_copies
 from cardsync.sales.orders.returns_shown import (
     CustomerInFull,
@@ -124,7 +125,7 @@ async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
         *FOR_EITHER,
         *WITH_JSON_BODY,
         errors.NotFound,
-        errors.AlreadyRestocked,
+        AlreadyRestocked,
         errors.StockPromotedReload,
         errors.NeedsReview,
         errors.RefusedByGrant,

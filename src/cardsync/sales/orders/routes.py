@@ -24,6 +24,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.platform.work.jobs import Work
+from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.orders import feedback
 from cardsync.sales.orders.accept_orders import accept
 from cardsync.sales.orders.shown import AcceptedRows, FeedbackStored
@@ -35,10 +36,10 @@ _BODY_REFUSALS = (
     errors.PayloadTooLarge,
     errors.DecompressedTooLarge,
     errors.UnsupportedMediaType,
-    errors.InvalidJson,
+    InvalidJson,
     errors.InvalidGzip,
     errors.InvalidPayload,
-    errors.EmptyPayload,
+    EmptyPayload,
 )
 _OPTIONS: dict[str, Any] = {"opt": UPLOADS, "request_max_body_size": limits.BODY_WIRE_BYTES}
 _ACCEPTING: dict[str, Any] = {

@@ -24,6 +24,8 @@ from cardsync.platform import errors, limits
 from cardsync.platform.file_kinds import kind_in
 from cardsync.platform.read_json import not_json
 from cardsync.platform.table_text import HEAD_BYTES, NotATable, lines_of
+from cardsync.sales.errors import EmptyPayload, InvalidJson
+from cardsync.sales.limits import BUYER_NAME_CHARACTERS, ORDER_NUMBER_CHARACTERS, STATUS_CHARACTERS
 from cardsync.sales.orders import cells
 from cardsync.sales.orders.cells import Column
 
@@ -32,8 +34,8 @@ _AMOUNT = cells.amounts()
 _REFUNDED = cells.amounts_from_zero()
 _COUNT = cells.whole("integer", 0, 2**31 - 1)
 # An index holds these texts, so their length is limited.
-_BUYER = cells.texts(limits.BUYER_NAME_CHARACTERS)
-_WORD = cells.texts(limits.STATUS_CHARACTERS)
+_BUYER = cells.texts(BUYER_NAME_CHARACTERS)
+_WORD = cells.texts(STATUS_CHARACTERS)
 _ORDER = {
     "buyer_name": _BUYER,
     "order_date": cells.each("date", "bad_date", "not a date", cells.read_date),
@@ -86,9 +88,7 @@ class _Numbered(msgspec.Struct, gc=False):
     rest without storing it.
     """
 
-    order_number: Annotated[
-        str, msgspec.Meta(min_length=1, max_length=limits.ORDER_NUMBER_CHARACTERS)
-    ]
+    order_number: Annotated[str, msgspec.Meta(min_length=1, max_length=ORDER_NUMBER_CHARACTERS)]
 
 
 _CHECK = msgspec.json.Decoder(list[_Numbered])
@@ -117,9 +117,9 @@ def check(body: bytes) -> int:
     except msgspec.ValidationError as e:
         raise _misshapen(body, str(e)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(_other_file(body) or not_json(e, body)) from None
+        raise InvalidJson(_other_file(body) or not_json(e, body)) from None
     if not rows:
-        raise errors.EmptyPayload
+        raise EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:
         raise errors.TooManyRows(
             f"{len(rows):,} rows; an upload can have at most {limits.UPLOAD_ROWS:,}"
@@ -138,7 +138,7 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as e:
-        return errors.InvalidJson(not_json(e, body))
+        return InvalidJson(not_json(e, body))
     if not (place := _PLACE.fullmatch(reason)):
         return errors.InvalidPayload("the body is not an array of objects")
     row = int(place[2]) + 1
@@ -150,7 +150,7 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
     if "length >= 1" in words:
         return errors.InvalidPayload(f"row {row}: order_number is blank")
     if "length <=" in words:
-        most = limits.ORDER_NUMBER_CHARACTERS
+        most = ORDER_NUMBER_CHARACTERS
         return errors.InvalidPayload(f"row {row}: order_number is longer than {most} characters")
     return errors.InvalidPayload(f"row {row}: order_number is not a string")
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agents.agentwork.tasks import enqueue_routine
-from cardsync.platform import limits
+from cardsync.sales.limits import SALES_REPORT_MONTHS_A_CYCLE
 from cardsync.sales.orders.sales_reports import months_missing
 
 KIND = "backfill_sales_report"
@@ -35,7 +35,7 @@ async def ask_for_missing_months(
 ) -> None:
     """At the end of a cycle that began then; the state row is locked."""
     brought = await session.scalar(text(_BROUGHT), {"seller": seller_id, "since": began_at})
-    most = limits.SALES_REPORT_MONTHS_A_CYCLE - (brought or 0)
+    most = SALES_REPORT_MONTHS_A_CYCLE - (brought or 0)
     if most <= 0:
         return
     failed = {"seller": seller_id, "kind": KIND, "since": now - ASKED_AGAIN_AFTER}

@@ -31,6 +31,8 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.read_json import not_json
+from cardsync.sales.errors import InvalidJson
+from cardsync.sales.limits import SALES_REPORT_LOOKBACK_MONTHS
 from cardsync.sales.lots.line_profit import RATE
 from cardsync.sales.orders.cells import read_amount, read_number
 from cardsync.sales.orders.models import Order, SalesReport
@@ -74,7 +76,7 @@ def read(body: bytes) -> Report:
     try:
         given = _JSON.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(not_json(e, body)) from e
+        raise InvalidJson(not_json(e, body)) from e
     if not isinstance(given, dict):
         raise errors.InvalidPayload("the body is not an object")
     month, date_to = (_date(given, name) for name in ("date_from", "date_to"))
@@ -107,13 +109,13 @@ def read(body: bytes) -> Report:
 def _date(given: dict[str, Any], name: str) -> date:
     value = given.get(name)
     if value is None:
-        raise errors.InvalidJson(f"{name} is missing")
+        raise InvalidJson(f"{name} is missing")
     try:
         if isinstance(value, str) and _DATE.fullmatch(value.strip()):
             return date.fromisoformat(value.strip())
     except ValueError:
         pass
-    raise errors.InvalidJson(f"{name} is not a date like 2026-07-31")
+    raise InvalidJson(f"{name} is not a date like 2026-07-31")
 
 
 def _amount(value: Any) -> Decimal | None:
@@ -142,7 +144,7 @@ def months_without(
     if first_order is None:
         return []
     this = _months(now.astimezone(ZoneInfo(MARKETPLACE_ZONE)).date())
-    begin = min(_months(first_order), this - limits.SALES_REPORT_LOOKBACK_MONTHS)
+    begin = min(_months(first_order), this - SALES_REPORT_LOOKBACK_MONTHS)
     months = (date(number // 12, number % 12 + 1, 1) for number in range(begin, this))
     return [month for month in months if month not in covered]
 

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.sales.errors import InvalidJson
 from cardsync.sales.orders import sales_reports
 from cardsync.sales.orders.sales_shown import (
     Gaps,
@@ -82,7 +83,7 @@ class _ReportBody(Operation):
         errors.PayloadTooLarge,
         errors.DecompressedTooLarge,
         errors.UnsupportedMediaType,
-        errors.InvalidJson,
+        InvalidJson,
         errors.InvalidGzip,
         errors.InvalidPayload,
     ),

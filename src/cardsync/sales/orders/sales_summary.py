@@ -16,9 +16,10 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
+from cardsync.sales.limits import SALES_CARDS, SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS
 from cardsync.sales.lots import profit
 from cardsync.sales.lots.line_profit import COLUMNS, RATE
 from cardsync.sales.lots.shown import Profit, profit_of
@@ -86,7 +87,7 @@ def span_of(
     return first or until - _USUAL, until
 
 
-def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
+def need_span(first: date, last: date, most: int = SALES_SUMMARY_DAYS) -> None:
     """Raises InvalidPayload for a span that ends before it begins, or is too long."""
     if first > last:
         raise errors.InvalidPayload("from: must not be after to")
@@ -103,7 +104,7 @@ async def summary(
 ) -> SalesSummary:
     """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
-    need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
+    need_span(first, last, SALES_ITEMS_DAYS if by == "game" else SALES_SUMMARY_DAYS)
     values = _values(caller, first, last) | await profit.settings(reading, caller)
     games = await _games(reading, values) if by == "game" else []
     sums, reports = await reading.together([PERIODS, _REPORTED], values)
@@ -164,7 +165,7 @@ async def best_and_worst(
     at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
     """
     caller.must_see_revenue()
-    need_span(first, last, limits.SALES_ITEMS_DAYS)
+    need_span(first, last, SALES_ITEMS_DAYS)
     values = _values(caller, first, last)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)
     return SalesCards([_sold(*row) for row in best], [_unsold(*row) for row in worst])
@@ -204,5 +205,5 @@ def _values(caller: Caller, first: date, last: date) -> dict[str, Any]:
         "first_read": first - timedelta(days=1),
         "last_read": last + timedelta(days=1),
         "first_month": first.replace(day=1),
-        "most": limits.SALES_CARDS,
+        "most": SALES_CARDS,
     }

@@ -16,12 +16,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.access.caller import Caller
-from cardsync.platform import limits
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.described import Like
 from cardsync.platform.money import usd
 from cardsync.platform.shelf_place import Place
+from cardsync.sales.limits import REFUND_TEXT_CHARACTERS
 from cardsync.sales.lots.shown import cents
 from cardsync.sales.orders.cells import RefundType
 from cardsync.sales.orders.customer_list import Customer, Earned
@@ -250,7 +250,7 @@ def readable(text: str | None) -> str | None:
         text = "".join(
             character for character in text if unicodedata.category(character) not in _REMOVED
         )
-    return text[: limits.REFUND_TEXT_CHARACTERS]
+    return text[:REFUND_TEXT_CHARACTERS]
 
 
 def item_body(item: ItemRow) -> ItemBody:

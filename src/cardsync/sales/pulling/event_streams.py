@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 from weakref import WeakSet
 
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
+from cardsync.sales.limits import PULL_DESK_STREAMS, PULL_LINK_STREAMS, PULL_STREAMS
 
 # A silent stream says after so long that it lives, and ends after so many silences: the page opens
 # the next one by itself, so that a process that stops waits for no page for long.
@@ -62,12 +63,9 @@ class PullStreams:
         at_the_desk = sum(page.link_id == 0 for page in pages)
         of_link = sum(page.link_id == link_id for page in pages)
         if link_id == 0:
-            full = at_the_desk >= limits.PULL_DESK_STREAMS
+            full = at_the_desk >= PULL_DESK_STREAMS
         else:
-            full = (
-                of_link >= limits.PULL_LINK_STREAMS
-                or len(pages) - at_the_desk >= limits.PULL_STREAMS
-            )
+            full = of_link >= PULL_LINK_STREAMS or len(pages) - at_the_desk >= PULL_STREAMS
         if full:
             raise errors.RateLimited(
                 "too many pages are already listening; poll instead",

@@ -17,10 +17,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
+from cardsync.sales.limits import (
+    PULL_LINK_MARKS,
+    PULL_LINK_MARKS_A_COPY,
+    PULL_LINK_MARKS_MOST,
+    PULL_MARKS,
+)
 from cardsync.sales.orders import pull_sessions
 from cardsync.sales.pulling.progress import Mark, Outcome
 from cardsync.sales.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
@@ -149,15 +155,15 @@ async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) ->
         """),
         named,
     )
-    share = limits.PULL_LINK_MARKS + limits.PULL_LINK_MARKS_A_COPY * int(copies)
-    if mine > min(share, limits.PULL_LINK_MARKS_MOST):
+    share = PULL_LINK_MARKS + PULL_LINK_MARKS_A_COPY * int(copies)
+    if mine > min(share, PULL_LINK_MARKS_MOST):
         raise errors.InvalidPayload(
             "marks: this link has sent more than its cards need; the desk can revoke it and print"
             " another"
         )
-    if together > limits.PULL_MARKS:
+    if together > PULL_MARKS:
         raise errors.InvalidPayload(
-            f"marks: a pull session can have at most {limits.PULL_MARKS} marks; end it and open another"
+            f"marks: a pull session can have at most {PULL_MARKS} marks; end it and open another"
         )
 
 

@@ -24,6 +24,7 @@ from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
+from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.orders.pullable import UNSETTLED
@@ -242,7 +243,7 @@ async def settle(
         if decided is None:
             raise errors.NotFound(f"no card {item_id} of order {order_id} is missing")
         if decided != outcome:
-            raise errors.MissingSettled
+            raise MissingSettled
         return await missing_cards(session, caller, order_ids=[order_id])
     settled = _Settled(*row)
     named |= {"session": settled.session_id, "mark": f"settled-{round(now.timestamp() * 1e6)}"}

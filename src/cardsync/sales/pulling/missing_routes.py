@@ -13,6 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.described import Like
+from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.pulling import missing_cards
 from cardsync.sales.pulling.shown import MissingCards
@@ -55,7 +56,7 @@ async def list_missing_cards(
     "/orders/{order_id:int}/missing/{item_id:int}",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.MissingSettled),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, MissingSettled),
 )
 async def settle_missing_card(
     caller: Caller, session: AsyncSession, order_id: int, item_id: int, data: SettleMissing

@@ -12,6 +12,7 @@ from litestar.response import Stream
 
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.platform import errors, limits
+from cardsync.sales.limits import PULL_MARKS_AT_ONCE, PULL_QUANTITY
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling.phone_links import caller_with_link
 from cardsync.sales.pulling.progress import Mark
@@ -36,16 +37,14 @@ class SentMark(msgspec.Struct):
     kind: Literal["pulled", "defer", "missing", "undo"]
     item_id: ItemId
     sequence: Annotated[int, msgspec.Meta(ge=0, le=limits.LARGEST_ID)] = 0
-    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.PULL_QUANTITY)] = 1
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=PULL_QUANTITY)] = 1
     undoes: Annotated[str, msgspec.Meta(max_length=64)] = ""
     reason: MissingReason = "not_there"
 
 
 class SentMarks(msgspec.Struct):
     device: Device
-    marks: Annotated[
-        list[SentMark], msgspec.Meta(min_length=1, max_length=limits.PULL_MARKS_AT_ONCE)
-    ]
+    marks: Annotated[list[SentMark], msgspec.Meta(min_length=1, max_length=PULL_MARKS_AT_ONCE)]
     person: Annotated[str, msgspec.Meta(max_length=limits.MEMBER_NAME_CHARACTERS)] = ""
 
 

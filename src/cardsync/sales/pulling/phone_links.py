@@ -20,12 +20,13 @@ from cardsync.access import tokens
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.secret import derived
 from cardsync.platform.settings import Settings
+from cardsync.sales.limits import PULL_LINKS
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.pulling.queue import PhoneLink
 from cardsync.sales.pulling.shown import PullLinkMade, PullLinkShown
@@ -74,9 +75,9 @@ async def make_links(
         text("SELECT count(*) FROM pull_link WHERE seller_id = :seller AND session_id = :session"),
         named,
     )
-    if made >= limits.PULL_LINKS:
+    if made >= PULL_LINKS:
         raise errors.InvalidPayload(
-            f"session_id: pull session {session_id} has had {limits.PULL_LINKS} links; open another"
+            f"session_id: pull session {session_id} has had {PULL_LINKS} links; open another"
         )
     rows = await session.scalars(
         text("""
@@ -229,7 +230,7 @@ async def _links(
         "seller": caller.seller_id,
         "session": session_id,
         "link": link_id,
-        "most": limits.PULL_LINKS,
+        "most": PULL_LINKS,
     }
     return [
         PullLinkShown(

@@ -19,10 +19,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
+from cardsync.shop.limits import STORE_NAME_CHARACTERS
 
 # Undoing a change of the account puts its fields back (`shop/activity/undo_kinds.py`).
 KIND: Final = "account.settings"
@@ -118,9 +119,9 @@ async def put_back(
 
 def _read(name: str, value: Any) -> Any:
     if name == "store_name" and value is not None:
-        if len(value.strip()) > limits.STORE_NAME_CHARACTERS:
+        if len(value.strip()) > STORE_NAME_CHARACTERS:
             raise errors.InvalidPayload(
-                f"store_name: has more than {limits.STORE_NAME_CHARACTERS} characters"
+                f"store_name: has more than {STORE_NAME_CHARACTERS} characters"
             )
         return value.strip() or None
     if name not in _READ_AS_TEXT or value is None:

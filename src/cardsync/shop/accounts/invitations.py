@@ -21,6 +21,7 @@ from cardsync.access.models import Member, Seller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.shop.limits import EMAIL_CHARACTERS
 
 _ADDRESS = re.compile(r"[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+")
 
@@ -121,7 +122,7 @@ async def accept(
 def address(text: str) -> str:
     """Return a text that reads as an email address. Raises MemberError."""
     stripped = text.strip()
-    if len(stripped) > limits.EMAIL_CHARACTERS or not _ADDRESS.fullmatch(stripped):
+    if len(stripped) > EMAIL_CHARACTERS or not _ADDRESS.fullmatch(stripped):
         raise MemberError(f"{text!r} is not an email address")
     return stripped
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_SESSION, BY_SESSION, admitting
 from cardsync.access.caller import Caller
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import data_export, deletion, own_keys, people
@@ -30,6 +30,7 @@ from cardsync.shop.accounts.shown import (
     SignedOut,
     deletion_body,
 )
+from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -44,7 +45,7 @@ WRITTEN = (*FOR_MEMBERS, errors.OwnerRequired)
 
 
 class NewInvitation(msgspec.Struct):
-    email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
     role: Role = "staff"
 
 
@@ -62,7 +63,7 @@ class MarkOfKey(msgspec.Struct):
 
 
 class Confirmed(msgspec.Struct):
-    confirm: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    confirm: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
     """The owner's own address for mail"""
 
 

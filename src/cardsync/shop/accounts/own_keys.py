@@ -18,10 +18,11 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.keys import MintedKey
 from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.shown import KeyBody, KeysBody
+from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
 
 
 async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
@@ -68,17 +69,17 @@ async def mint(
     if problem := await _refusal(session, caller, now):
         raise problem
     name = " ".join(name.split())
-    if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
-        raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
+    if not 1 <= len(name) <= KEY_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: use 1 to {KEY_NAME_CHARACTERS} characters")
     await one_at_a_time(session, caller.seller_id)
     good = select(func.count()).where(
         ApiKey.seller_id == caller.seller_id,
         ApiKey.revoked_at.is_(None),
         ApiKey.ends_at.is_(None) | (ApiKey.ends_at > now),
     )
-    if (await session.scalar(good) or 0) >= limits.KEYS_OF_ACCOUNT:
+    if (await session.scalar(good) or 0) >= KEYS_OF_ACCOUNT:
         raise errors.InvalidPayload(
-            f"name: an account can have at most {limits.KEYS_OF_ACCOUNT} keys; revoke one first"
+            f"name: an account can have at most {KEYS_OF_ACCOUNT} keys; revoke one first"
         )
     minted = await keys.mint(session, caller.seller_id, name)
     note(session, caller, "key.made", f"key {minted.key_id} created", now, risk="medium")

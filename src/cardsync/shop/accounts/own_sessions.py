@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.member_models import MemberSession
 from cardsync.platform import errors
-from cardsync.platform.limits import SESSIONS_SHOWN
 from cardsync.platform.settings import Settings
+from cardsync.shop.limits import SESSIONS_SHOWN
 
 
 async def sessions(

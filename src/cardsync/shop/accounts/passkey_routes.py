@@ -31,6 +31,7 @@ from cardsync.shop.accounts.shown import (
     SessionBody,
     passkey_body,
 )
+from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -50,7 +51,7 @@ STRANGERS = (
 class NewPasskey(msgspec.Struct):
     """`credential` is what `navigator.credentials.create` gave, as its `toJSON` writes it."""
 
-    name: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    name: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
     credential: dict[str, Any]
 
 

@@ -36,10 +36,11 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.member_models import MemberSession, Passkey
 from cardsync.access.models import Member
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import challenges
+from cardsync.shop.limits import KEY_NAME_CHARACTERS, PASSKEYS_OF_MEMBER
 
 # A credential that is larger is none that a device makes.
 _ID_BYTES: Final = 1023
@@ -138,8 +139,8 @@ async def add(
     """Keep a passkey that the member's browser made. Raises InvalidPayload."""
     verified = await _verified(database, caller, place, credential, now)
     name = " ".join(name.split())
-    if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
-        raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
+    if not 1 <= len(name) <= KEY_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: use 1 to {KEY_NAME_CHARACTERS} characters")
     async with database.tenant(caller.seller_id) as session:
         return await _kept(session, caller, name, verified, now)
 
@@ -154,9 +155,9 @@ async def _kept(
     """Raises InvalidPayload."""
     await one_at_a_time(session, caller.seller_id)
     count = select(func.count()).select_from(Passkey).where(*_own(caller))
-    if (await session.scalar(count) or 0) >= limits.PASSKEYS_OF_MEMBER:
+    if (await session.scalar(count) or 0) >= PASSKEYS_OF_MEMBER:
         raise errors.InvalidPayload(
-            f"name: a member can have at most {limits.PASSKEYS_OF_MEMBER} passkeys; remove one first"
+            f"name: a member can have at most {PASSKEYS_OF_MEMBER} passkeys; remove one first"
         )
     known = select(Passkey.id).where(Passkey.credential_id == verified.credential_id)
     if await session.scalar(known) is not None:

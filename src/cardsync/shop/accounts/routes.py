@@ -12,14 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.sync_kinds import SyncMode
-from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform import clock, errors, read_json
 from cardsync.shop.accounts import account_settings
 from cardsync.shop.accounts.shown import AccountSettings, LineSwitch, settings_body
+from cardsync.shop.limits import SHIP_WITHIN_MOST
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
 
-Days = Annotated[int, msgspec.Meta(ge=1, le=limits.SHIP_WITHIN_MOST)]
+Days = Annotated[int, msgspec.Meta(ge=1, le=SHIP_WITHIN_MOST)]
 
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):

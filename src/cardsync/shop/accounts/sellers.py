@@ -31,7 +31,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.errors import CommandError
-from cardsync.platform.limits import PLANS, SHIP_WITHIN_MOST
+from cardsync.platform.limits import PLANS
 from cardsync.platform.money import read_amount
 from cardsync.platform.postage import postage_steps
 from cardsync.platform.work.jobs import ORDERS, SALES, mark_due
@@ -41,6 +41,7 @@ from cardsync.sales.lots.profit_by_day import mark_days
 from cardsync.sales.lots.stale_cards import mark_all
 from cardsync.sales.orders import shipping_type
 from cardsync.shop.accounts import left_objects
+from cardsync.shop.limits import SHIP_WITHIN_MOST
 
 if TYPE_CHECKING:
     from cardsync.platform.storage import Store

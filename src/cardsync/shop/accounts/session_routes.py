@@ -36,6 +36,7 @@ from cardsync.shop.accounts.shown import (
     own_session,
     session_body,
 )
+from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -61,7 +62,7 @@ STRANGERS = (
 
 
 class SignIn(msgspec.Struct):
-    email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)]
     password: Password
 
 
@@ -77,7 +78,7 @@ class OwnAccountChange(msgspec.Struct, forbid_unknown_fields=True):
 
     name: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None
     """The member's name"""
-    email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)] | None = None
+    email: Annotated[str, msgspec.Meta(max_length=EMAIL_CHARACTERS)] | None = None
     current_password: Password | None = None
     """The password until now"""
     new_password: Password | None = None

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.platform import errors, limits
 from cardsync.platform.clock import read_moment
+from cardsync.shop.limits import ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST
 
 _NAME_CHARACTERS: Final = 100
 
@@ -21,7 +22,7 @@ class Wanted(NamedTuple):
     """
 
     page: int = 1
-    per_page: int = limits.ACTIVITY_PER_PAGE
+    per_page: int = ACTIVITY_PER_PAGE
     actor: str | None = None
     action: str | None = None
     outcome: str | None = None
@@ -45,7 +46,7 @@ def read_wanted(
     """Raises InvalidPayload."""
     return Wanted(
         _number(page, 1, limits.PAGE_MOST),
-        _number(per_page, limits.ACTIVITY_PER_PAGE, limits.ACTIVITY_PER_PAGE_MOST),
+        _number(per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST),
         _name(actor),
         _name(action),
         _one_of("outcome", outcome, OUTCOMES),

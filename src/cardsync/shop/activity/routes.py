@@ -16,6 +16,7 @@ from cardsync.shop.activity import feed, undo
 from cardsync.shop.activity.as_csv import activity_as_csv
 from cardsync.shop.activity.feed_filter import read_wanted
 from cardsync.shop.activity.shown import ActivityPage, Entry, entry_body, page_body
+from cardsync.shop.errors import NotUndoable
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
@@ -80,7 +81,7 @@ async def export_activity(
         *FOR_OWNERS,
         errors.SessionRequired,
         errors.NotFound,
-        errors.NotUndoable,
+        NotUndoable,
         errors.ChangedSince,
         errors.NeedsReview,
         errors.RefusedByGrant,

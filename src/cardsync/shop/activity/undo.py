@@ -21,6 +21,7 @@ from cardsync.prices.plans.price_effect import Reach
 from cardsync.prices.plans.writer import Waiting, Writer, write
 from cardsync.prices.rules.undo_sales import SALE
 from cardsync.shop.activity.undo_kinds import KINDS
+from cardsync.shop.errors import NotUndoable
 
 
 def is_undoable(entry: Activity) -> bool:
@@ -64,7 +65,7 @@ async def _undo(
         earlier = select(Activity).where(mine, Activity.id == entry.undone_by)
         return (await session.scalars(earlier)).one()
     if not is_undoable(entry) or entry.undo is None:
-        raise errors.NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
+        raise NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
     undone = await _take_back(session, caller, entry, now)
     undo_note = note(
         session,

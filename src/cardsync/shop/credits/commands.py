@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cardsync.operations.processes.command_line import ROW_ID, Result, plain, prints, with_database
-from cardsync.platform import clock, limits
+from cardsync.platform import clock
+from cardsync.shop.limits import CREDIT_BALANCE
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
@@ -25,7 +26,7 @@ def credits() -> None:
 @click.argument("seller_id", type=ROW_ID)
 @click.argument(
     "amount",
-    type=click.IntRange(1, limits.CREDIT_BALANCE),
+    type=click.IntRange(1, CREDIT_BALANCE),
     metavar="N",
 )
 @click.option("--reason", required=True, help="Kept in the ledger forever.")

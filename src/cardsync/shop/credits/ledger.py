@@ -10,9 +10,9 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.platform import limits
 from cardsync.platform.errors import CommandError
 from cardsync.shop.credits.models import CreditTransaction
+from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
 APPEND_SQL = text("""
     WITH moved AS (
@@ -82,9 +82,9 @@ async def grant(
         raise CreditError(f"there is no seller {seller_id}")
     if not reason.strip():
         raise CreditError("a grant needs a reason")
-    if amount < 1 or balance + amount > limits.CREDIT_BALANCE:
+    if amount < 1 or balance + amount > CREDIT_BALANCE:
         raise CreditError(
-            f"a grant must be 1 or more credits, and no balance may go over {limits.CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
+            f"a grant must be 1 or more credits, and no balance may go over {CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
         )
     return await _append(
         session,
@@ -105,7 +105,7 @@ async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime)
         session,
         seller_id,
         "skip_wait",
-        -limits.SKIP_WAIT_CREDITS,
+        -SKIP_WAIT_CREDITS,
         now,
         key=key,
     )

@@ -17,6 +17,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
 from cardsync.shop.credits import skip_wait as credits
 from cardsync.shop.credits.skip_wait import SkipWait
+from cardsync.shop.errors import IdempotencyKeyRequired, InsufficientBalance
 from cardsync.web.request import FOR_OWNERS, problems
 
 HEADER = "X-Idempotency-Key"
@@ -41,9 +42,9 @@ def requires_idempotency_key(
     guards=[requires_idempotency_key],
     responses=problems(
         *FOR_OWNERS,
-        errors.IdempotencyKeyRequired,
+        IdempotencyKeyRequired,
         errors.InvalidPayload,
-        errors.InsufficientBalance,
+        InsufficientBalance,
         errors.MutexHeld,
     ),
 )

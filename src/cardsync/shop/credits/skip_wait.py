@@ -23,9 +23,11 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.sync import cancel as sync_cancel
 from cardsync.agents.sync.cooldown import remaining_seconds, whole_seconds
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.shop.credits import ledger
+from cardsync.shop.errors import IdempotencyKeyRequired, InsufficientBalance
+from cardsync.shop.limits import IDEMPOTENCY_KEY_CHARACTERS, SKIP_WAIT_CREDITS
 
 Answered = Literal["charged", "replayed", "no_charge_needed", "sync_in_flight"]
 Decision = Answered | Literal["mutex_held", "insufficient_balance"]
@@ -63,7 +65,7 @@ def decide(facts: SkipWaitFacts) -> Decision:
         return "mutex_held"
     if facts.cooldown_remaining == 0 or facts.request_waits:
         return "no_charge_needed"
-    if facts.balance < limits.SKIP_WAIT_CREDITS:
+    if facts.balance < SKIP_WAIT_CREDITS:
         return "insufficient_balance"
     return "charged"
 
@@ -76,10 +78,10 @@ def check_key(key: str, named: str) -> None:
     cannot be used.
     """
     if not key.strip():
-        raise errors.IdempotencyKeyRequired
-    if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _VISIBLE_ASCII.fullmatch(key):
+        raise IdempotencyKeyRequired
+    if len(key) > IDEMPOTENCY_KEY_CHARACTERS or not _VISIBLE_ASCII.fullmatch(key):
         raise errors.InvalidPayload(
-            f"{named} must be 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters without spaces"
+            f"{named} must be 1 to {IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters without spaces"
         )
 
 
@@ -144,7 +146,7 @@ def _uncharged(facts: SkipWaitFacts, transaction_id: int | None) -> SkipWait:
         case "mutex_held":
             raise errors.MutexHeld(facts.lease_seconds)
         case "insufficient_balance":
-            raise errors.InsufficientBalance
+            raise InsufficientBalance
         case "sync_in_flight":
             return SkipWait("sync_in_flight")
         case status:

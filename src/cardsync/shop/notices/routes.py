@@ -10,8 +10,9 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
+from cardsync.shop.limits import WEBHOOK_KINDS
 from cardsync.shop.notices import choices, webhooks
 from cardsync.shop.notices.notice_kinds import Way
 from cardsync.shop.notices.shown import (
@@ -31,7 +32,7 @@ READ_BY_MEMBERS = (*BEHIND_A_KEY, errors.SessionRequired)
 READ = (*READ_BY_MEMBERS, errors.OwnerRequired)
 WRITTEN = (*FOR_MEMBERS, errors.OwnerRequired)
 Url = Annotated[str, msgspec.Meta(max_length=CHARACTERS_MOST)]
-Kinds = Annotated[list[str], msgspec.Meta(max_length=limits.WEBHOOK_KINDS)]
+Kinds = Annotated[list[str], msgspec.Meta(max_length=WEBHOOK_KINDS)]
 
 
 class NewChoices(msgspec.Struct, forbid_unknown_fields=True):

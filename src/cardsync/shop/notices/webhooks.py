@@ -17,9 +17,9 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.session import run
-from cardsync.platform.limits import DELIVERIES_SHOWN, WEBHOOKS_OF_ACCOUNT
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import enqueue, mark_due_by
+from cardsync.shop.limits import DELIVERIES_SHOWN, WEBHOOKS_OF_ACCOUNT
 from cardsync.shop.notices.look import LOOK
 from cardsync.shop.notices.models import Webhook, WebhookDelivery
 from cardsync.shop.notices.news import Found

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import LINES
-from cardsync.platform import limits
 from cardsync.platform.backups.backup_reports import read_state
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.settings import Settings
+from cardsync.shop.limits import OPERATOR_ROWS
 from cardsync.shop.operators.shown import (
     CatalogImportShown,
     InstallationShown,
@@ -85,7 +85,7 @@ async def read_installation(
 ) -> InstallationShown:
     """Raises OperatorRequired."""
     caller.must_be_operator()
-    most = {"most": limits.OPERATOR_ROWS}
+    most = {"most": OPERATOR_ROWS}
     counted = {row[0]: row[1] for row in await session.execute(text(_PRODUCTS))}
     queues = await session.execute(text(_QUEUES), {"now": now})
     jobs = (await session.execute(text(_JOBS))).one()
@@ -115,7 +115,7 @@ def _waited(oldest: datetime | None, now: datetime) -> int:
 
 
 async def _statements(session: AsyncSession) -> list[StatementShown]:
-    most = {"most": limits.OPERATOR_ROWS}
+    most = {"most": OPERATOR_ROWS}
     running = await session.execute(text(_RUNNING), most)
     found = [(seconds, 0, state, query) for seconds, state, query in running]
     if await session.scalar(text("SELECT to_regclass('pg_stat_statements')")) is not None:

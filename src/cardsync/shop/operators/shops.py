@@ -16,10 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import OPERATOR, note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant
 from cardsync.shop.accounts import sellers
+from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators.shown import SellerShown, SellersShown
 
 CHANGEABLE: Final = ("plan", "trial_ends_at", "suspended", "past_due")
@@ -61,14 +62,14 @@ async def shops(
     caller.must_be_operator()
     values = {
         "search": search.replace("\0", "").strip(),
-        "most": limits.OPERATOR_SELLERS,
-        "skip": (page - 1) * limits.OPERATOR_SELLERS,
+        "most": OPERATOR_SELLERS,
+        "skip": (page - 1) * OPERATOR_SELLERS,
     }
     total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values) or 0
     rows = (await session.execute(text(_PAGE), values)).all()
     found = [shop for row in rows if (shop := await _with_account(session, row)) is not None]
     await enter_tenant(session, caller.seller_id)
-    return SellersShown(found, total, page, -(-total // limits.OPERATOR_SELLERS))
+    return SellersShown(found, total, page, -(-total // OPERATOR_SELLERS))
 
 
 async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:

@@ -25,13 +25,14 @@ from cardsync.stock.cards.card_filter import CardFilter, ids_of, line_of, read_f
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.selection import select_cards
 from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.limits import SELECTED_CHARACTERS, SELECTED_IDS
 from cardsync.stock.search.fields import QueryError
 
-Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=limits.SELECTED_IDS)]
+Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=SELECTED_IDS)]
 """Ids are integers. `Selection` checks that itself: the reader of bodies would accept "5" and 5.0.
 """
 Filter = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
-SelectedIds = Annotated[str, msgspec.Meta(max_length=limits.SELECTED_CHARACTERS)]
+SelectedIds = Annotated[str, msgspec.Meta(max_length=SELECTED_CHARACTERS)]
 _ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _TEXTS = ("search", "game", "product_line", "status")
 _FORMS = ("marketplace_ids", "card_ids")

@@ -21,6 +21,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards import card_columns, saved_searches
 from cardsync.stock.cards.matches import MatchBody, match_in, read_match
 from cardsync.stock.cards.models import SavedSearch
+from cardsync.stock.errors import SavedSearchLimitReached
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -82,7 +83,7 @@ async def read_saved_searches(caller: Caller, session: AsyncSession) -> SavedSea
 @post(
     "/saved_searches",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_SEARCH, errors.SavedSearchLimitReached),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_SEARCH, SavedSearchLimitReached),
 )
 async def save_search(caller: Caller, session: AsyncSession, data: SearchToSave) -> SavedSearchBody:
     """A new saved search, at the end."""

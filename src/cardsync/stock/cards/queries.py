@@ -23,6 +23,7 @@ from cardsync.stock.cards.selection import Selected, select_cards
 from cardsync.stock.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.stock.cards.sort_order import page_order
 from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.limits import CARD_HISTORY_SHOWN
 from cardsync.stock.search.completion import Completion, OwnNames, complete, field_at_end
 from cardsync.stock.search.fields import QueryError
 
@@ -201,7 +202,7 @@ async def read_card(
     reading: Reading,
     caller: Caller,
     card_id: int,
-    most: int = limits.CARD_HISTORY_SHOWN,
+    most: int = CARD_HISTORY_SHOWN,
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first; those that have moved to the object
     store are in `stock/cards/old_history.py`. Raises NotFound.

@@ -16,10 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
 from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.cards.names_in_search import known_names, with_names
+from cardsync.stock.errors import SavedSearchLimitReached
+from cardsync.stock.limits import LIST_NAME_CHARACTERS, SAVED_SEARCHES
 from cardsync.stock.search.compile import compile_query
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.known_names import name_key, seen_name
@@ -144,17 +146,17 @@ def _need_free(name: str, known: Sequence[SavedSearch]) -> None:
 
 
 def _need_room(known: Sequence[SavedSearch]) -> None:
-    if len(known) >= limits.SAVED_SEARCHES:
-        raise errors.SavedSearchLimitReached(
-            f"there are already {limits.SAVED_SEARCHES} saved searches: delete one first"
+    if len(known) >= SAVED_SEARCHES:
+        raise SavedSearchLimitReached(
+            f"there are already {SAVED_SEARCHES} saved searches: delete one first"
         )
 
 
 def _readable_name(name: Any) -> str:
     kept = seen_name(name) if isinstance(name, str) else ""
-    if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
+    if not kept or len(kept) > LIST_NAME_CHARACTERS:
         raise errors.InvalidName(
-            f"name: a saved search's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
+            f"name: a saved search's name must have 1 to {LIST_NAME_CHARACTERS} characters"
         )
     if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in kept):
         raise errors.InvalidName("name: a saved search's name must be one line")
@@ -178,8 +180,8 @@ async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> 
 
 
 def _place(given: Any) -> int:
-    if type(given) is not int or not 1 <= given <= limits.SAVED_SEARCHES:
-        raise errors.InvalidPayload(f"position: a number from 1 to {limits.SAVED_SEARCHES}")
+    if type(given) is not int or not 1 <= given <= SAVED_SEARCHES:
+        raise errors.InvalidPayload(f"position: a number from 1 to {SAVED_SEARCHES}")
     return given
 
 
@@ -199,8 +201,8 @@ async def put_back(
         others = [one for one in await saved_searches(session, caller) if one.id != id]
         if was["name_key"] in {one.name_key for one in others}:
             raise errors.ChangedSince(f"there is now another search {was['name']!r}")
-        if len(others) >= limits.SAVED_SEARCHES:
-            raise errors.ChangedSince(f"there are now {limits.SAVED_SEARCHES} saved searches")
+        if len(others) >= SAVED_SEARCHES:
+            raise errors.ChangedSince(f"there are now {SAVED_SEARCHES} saved searches")
     otherwise = await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
     if otherwise is not None:
         name = (otherwise.standing or became or {})["name"]

@@ -30,6 +30,7 @@ from cardsync.platform.database.session import Database
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 from cardsync.stock.cards.models import CARD_ID_BLOCK, Card
 from cardsync.stock.contributions.promote import note_listed
+from cardsync.stock.limits import PUBLISHED_AT_ONCE
 from cardsync.stock.search.folding import search_columns
 
 # Numbers below it belong to custom listings, which count from 1.
@@ -189,7 +190,7 @@ async def publish_picked(
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
-        "most": limits.PUBLISHED_AT_ONCE,
+        "most": PUBLISHED_AT_ONCE,
         "now": now,
     }
     rows = await run_picked(session, caller, selection, _OWN, values, seconds)
@@ -198,11 +199,11 @@ async def publish_picked(
     # The same order everywhere, so that two members do not wait for each other in turn.
     new = [
         card_id
-        for card_id in sorted(own[: limits.PUBLISHED_AT_ONCE])
+        for card_id in sorted(own[:PUBLISHED_AT_ONCE])
         if await _publish(session, caller, card_id, now)
     ]
     await note_listed(session, caller.seller_id, new, now)
-    return min(len(own), limits.PUBLISHED_AT_ONCE), len(own) > limits.PUBLISHED_AT_ONCE
+    return min(len(own), PUBLISHED_AT_ONCE), len(own) > PUBLISHED_AT_ONCE
 
 
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:

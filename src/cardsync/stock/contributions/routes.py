@@ -15,9 +15,10 @@ from cardsync.platform.settings import Settings
 from cardsync.stock.cards.queries import read_card
 from cardsync.stock.cards.shown import CardBody, card_body
 from cardsync.stock.contributions.add import Wanted, contribute, publish
+from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=CONTRIBUTION_CHARACTERS)]
 
 
 class Contribution(msgspec.Struct):

@@ -17,10 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import activity
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.limits import LIST_NAME_CHARACTERS, LISTS_PER_SELLER
 from cardsync.stock.lists.shown import CardListBody
 from cardsync.stock.search.folding import folded, words
 from cardsync.stock.search.known_names import name_key, seen_name
@@ -146,9 +147,9 @@ async def create_list(
     known = await _alone_with_names(session, caller.seller_id)
     live = [row for row in known if row.live]
     _refuse_taken(name, [row.name_key for row in live])
-    if len(live) >= limits.LISTS_PER_SELLER:
+    if len(live) >= LISTS_PER_SELLER:
         raise errors.ListLimitReached(
-            f"there are already {limits.LISTS_PER_SELLER} lists: delete one first"
+            f"there are already {LISTS_PER_SELLER} lists: delete one first"
         )
     values = {
         "seller": caller.seller_id,
@@ -235,9 +236,9 @@ def readable_name(name: Any) -> str:
     if not isinstance(name, str):
         raise errors.InvalidName("name: a list's name must be text")
     kept = seen_name(name)
-    if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
+    if not kept or len(kept) > LIST_NAME_CHARACTERS:
         raise errors.InvalidName(
-            f"name: a list's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
+            f"name: a list's name must have 1 to {LIST_NAME_CHARACTERS} characters"
         )
     if not is_one_line(kept):
         raise errors.InvalidName("name: a list's name must be one line without control characters")

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import run
+from cardsync.stock.limits import LISTS_PER_SELLER
 from cardsync.stock.lists.seller_lists import alone_with_lists, locked_list
 from cardsync.stock.search.known_names import name_key
 
@@ -53,8 +54,8 @@ async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datet
     await alone_with_lists(session, caller.seller_id)
     named = {"seller": caller.seller_id, "list": undo["list"]}
     await _need_free(session, named, undo["name"])
-    if (await session.scalar(text(_LISTS), named) or 0) >= limits.LISTS_PER_SELLER:
-        raise errors.ChangedSince(f"there are now {limits.LISTS_PER_SELLER} lists")
+    if (await session.scalar(text(_LISTS), named) or 0) >= LISTS_PER_SELLER:
+        raise errors.ChangedSince(f"there are now {LISTS_PER_SELLER} lists")
     if not await run(session, _REVIVE, named):
         raise errors.ChangedSince(f"list {undo['list']} exists again")
     await run(session, _PUT, named | {"cards": undo["cards"], "now": now})

@@ -7,7 +7,8 @@ from typing import Annotated
 from litestar import Router, get
 from litestar.params import Parameter
 
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
+from cardsync.stock.limits import LABELS_AT_ONCE
 from cardsync.stock.printing.sheets import SHEETS, layout, sheet_of
 from cardsync.stock.printing.shown import (
     LabelLayout,
@@ -31,7 +32,7 @@ def read_sheets() -> LabelSheets:
 )
 def read_layout(
     key: str,
-    count: Annotated[int, Parameter(ge=0, le=limits.LABELS_AT_ONCE)] = 0,
+    count: Annotated[int, Parameter(ge=0, le=LABELS_AT_ONCE)] = 0,
     start: Annotated[int, Parameter(ge=1)] = 1,
 ) -> LabelLayout:
     """One sheet, and the places of `count` labels on it if the first is at label `start`."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
+from cardsync.stock.limits import LABELS_AT_ONCE
 
 Kind = Literal["sheet", "roll"]
 
@@ -159,6 +160,6 @@ def layout(sheet: Sheet, count: int, start: int = 1) -> list[Position]:
     """
     if not 1 <= start <= sheet.labels:
         raise errors.InvalidPayload(f"start: {sheet.name} has labels 1 to {sheet.labels}")
-    if not 0 <= count <= limits.LABELS_AT_ONCE:
-        raise errors.InvalidPayload(f"count: at most {limits.LABELS_AT_ONCE} labels at once")
+    if not 0 <= count <= LABELS_AT_ONCE:
+        raise errors.InvalidPayload(f"count: at most {LABELS_AT_ONCE} labels at once")
     return [position(sheet, start + number) for number in range(count)]

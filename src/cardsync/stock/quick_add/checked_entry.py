@@ -18,9 +18,10 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.platform import errors, limits
 from cardsync.platform.read_json import Amount
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
+from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
-Note = Annotated[str, msgspec.Meta(max_length=limits.CONTRIBUTION_CHARACTERS)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=CONTRIBUTION_CHARACTERS)]
+Note = Annotated[str, msgspec.Meta(max_length=CONTRIBUTION_CHARACTERS)]
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 

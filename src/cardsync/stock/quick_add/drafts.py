@@ -23,6 +23,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.contributions.add import publish as share
+from cardsync.stock.errors import NotADraft
 from cardsync.stock.quick_add.checked_entry import (
     Changes,
     Described,
@@ -144,7 +145,7 @@ async def change(
     """Raises NotFound, NotADraft, InvalidPayload."""
     entry = await held(session, caller.seller_id, entry_id)
     if entry.status not in _EDITABLE:
-        raise errors.NotADraft
+        raise NotADraft
     given = changed_columns(changes)
     stored = {column.key: getattr(entry, column.key) for column in QuickAdd.__table__.columns}
     row = checked(stored | given, own=entry.printing)
@@ -164,7 +165,7 @@ async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: date
     entry = await held(session, caller.seller_id, entry_id)
     taken_back = entry.status == "published" and not entry.served and caller.role == "owner"
     if entry.status not in _EDITABLE and not taken_back:
-        raise errors.NotADraft
+        raise NotADraft
     await session.delete(entry)
     note(session, caller, "quick_add.deleted", f"listing {entry_id} deleted", now)
     await note_waiting(session, caller.seller_id, now)

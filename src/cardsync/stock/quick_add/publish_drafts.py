@@ -12,6 +12,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import errors
+from cardsync.stock.errors import NotADraft
 from cardsync.stock.quick_add.checked_entry import needs_before_listing
 from cardsync.stock.quick_add.models import QuickAdd
 from cardsync.stock.quick_add.note_changes import note_waiting
@@ -43,9 +44,7 @@ async def publish(
         if entry is None:
             raise errors.NotFound(f"ids[{place}]: there is no quick-add entry {entry_id}")
         if entry.status == "rejected":
-            raise errors.NotADraft(
-                f"ids[{place}]: TCGplayer rejected entry {entry_id}; change it first"
-            )
+            raise NotADraft(f"ids[{place}]: TCGplayer rejected entry {entry_id}; change it first")
         if entry.status != "draft":
             continue
         lacks = needs_before_listing(entry)

@@ -18,6 +18,7 @@ from cardsync.platform.database.session import Database
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
+from cardsync.stock.errors import ListingInHand, NotADraft, NotPending
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Id, Quantity, Wanted
 from cardsync.stock.quick_add.models import Status
@@ -102,7 +103,7 @@ async def list_entries(
 
 @patch(
     "/quick_add/{entry_id:int}",
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.NotADraft),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, NotADraft),
 )
 async def change_draft(
     caller: Caller,
@@ -117,7 +118,7 @@ async def change_draft(
 @delete(
     "/quick_add/{entry_id:int}",
     status_code=200,
-    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotADraft),
+    responses=problems(*FOR_EITHER, errors.NotFound, NotADraft),
 )
 async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> Deleted:
     """Delete a draft or a rejected entry; the owner also what is published and in no file yet."""
@@ -132,7 +133,7 @@ async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> 
         *FOR_OWNERS,
         *WITH_JSON_BODY,
         errors.NotFound,
-        errors.NotADraft,
+        NotADraft,
         errors.NeedsReview,
         errors.RefusedByGrant,
     ),
@@ -160,8 +161,8 @@ async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
         *WITH_JSON_BODY,
         errors.OwnerRequired,
         errors.NotFound,
-        errors.NotPending,
-        errors.ListingInHand,
+        NotPending,
+        ListingInHand,
     ),
 )
 async def settle_entry(

@@ -17,9 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.money import usd
+from cardsync.stock.errors import ListingInHand, NotPending
+from cardsync.stock.limits import QUICK_ADD_REASON
 from cardsync.stock.quick_add.drafts import held
 from cardsync.stock.quick_add.models import QuickAdd, Status
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
@@ -92,7 +94,7 @@ async def reject(
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
         end(entry, "rejected", _AGENT, now)
-        entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason given"
+        entry.reason = reasons[entry.id][:QUICK_ADD_REASON] or "no reason given"
     return await _note_settled(session, seller_id, done, "rejected", "rejected by TCGplayer", now)
 
 
@@ -110,7 +112,7 @@ async def not_sent(
     done = [entry for entry in entries if entry.status == "pending"]
     for entry in done:
         entry.status, entry.updated_at = "published", now
-        entry.reason = why[: limits.QUICK_ADD_REASON]
+        entry.reason = why[:QUICK_ADD_REASON]
     return await _note_settled(
         session, seller_id, done, "returned", "not sent, and queued again", now
     )
@@ -228,12 +230,12 @@ async def settle(
     if entry.status != "pending":
         if entry.settled_by == caller.actor and (entry.status == "listed") == listed:
             return entry
-        raise errors.NotPending
+        raise NotPending
     if not listed:
         if quantity is not None:
             raise errors.InvalidPayload("quantity: leave it out when none are listed")
         if not is_retryable(entry, now):
-            raise errors.ListingInHand
+            raise ListingInHand
         entry.status, entry.updated_at, entry.settled_by = "published", now, caller.actor
         entry.reason = "a member found it not listed"
     else:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.platform import limits
 from cardsync.platform.shelf_place import Box, Place, way_of
+from cardsync.stock.limits import SEARCH_RULE_VALUES
 from cardsync.stock.search.fields import (
     CONDITIONS,
     ORDERS,
@@ -500,8 +501,8 @@ class _Compiler:
             self._need_few(len(self.values) - before, term)
 
     def _need_few(self, values: int, term: Term) -> None:
-        if values > limits.SEARCH_RULE_VALUES:
-            most = f"{limits.SEARCH_RULE_VALUES:,}"
+        if values > SEARCH_RULE_VALUES:
+            most = f"{SEARCH_RULE_VALUES:,}"
             raise QueryError(
                 f"{term.field}: the rules have more than {most} terms to compare with", term.at
             )

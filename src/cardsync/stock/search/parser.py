@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from cardsync.platform import limits
+from cardsync.stock.limits import SEARCH_DEPTH, SEARCH_TERMS
 from cardsync.stock.search.fields import (
     FIELD_NAMES,
     FIELDS,
@@ -189,8 +190,8 @@ class _Parser:
     def _parenthesis(self) -> Tree:
         start = self._at
         self._depth += 1
-        if self._depth > limits.SEARCH_DEPTH:
-            raise QueryError(f"parentheses can nest at most {limits.SEARCH_DEPTH} deep", start)
+        if self._depth > SEARCH_DEPTH:
+            raise QueryError(f"parentheses can nest at most {SEARCH_DEPTH} deep", start)
         self._at += 1
         self._skip()
         tree = self._query()
@@ -210,8 +211,8 @@ class _Parser:
 
     def _count(self, at: int) -> None:
         self._terms += 1
-        if self._terms > limits.SEARCH_TERMS:
-            raise QueryError(f"a search can have at most {limits.SEARCH_TERMS} terms", at)
+        if self._terms > SEARCH_TERMS:
+            raise QueryError(f"a search can have at most {SEARCH_TERMS} terms", at)
 
     def _term(self, name: str, op: str, start: int) -> Tree:
         if not name:

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.platform import errors, limits
 from cardsync.platform.shelf_place import Box, way_of
+from cardsync.stock.limits import LABELED_BOXES
 
 
 class KeptBox(NamedTuple):
@@ -48,9 +49,9 @@ async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
     if found := await kept_box(session, seller_id, box):
         return found
     [(labels, most)] = await session.execute(text(_LABELED), {"seller": seller_id})
-    if labels >= limits.LABELED_BOXES:
+    if labels >= LABELED_BOXES:
         raise errors.InvalidPayload(
-            f"box: a shop has at most {limits.LABELED_BOXES:,} boxes with a label of their own"
+            f"box: a shop has at most {LABELED_BOXES:,} boxes with a label of their own"
         )
     number = (most or limits.SHELF_NUMBER) + 1
     named: dict[str, Any] = {"seller": seller_id, "number": number, "label": box}

@@ -14,6 +14,8 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
+from cardsync.stock.errors import CountNotOpen, CountOpen
+from cardsync.stock.limits import COUNTED_AT_ONCE, COUNTS_SUGGESTED, PLACES_PER_PAGE_MOST
 from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_shown import (
     CountHistory,
@@ -28,7 +30,7 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, prob
 Seen = Annotated[int, msgspec.Meta(ge=0, le=limits.SHELVED_QUANTITY)]
 CardId = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 Page = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
-PerPage = Annotated[int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)]
+PerPage = Annotated[int, Parameter(ge=1, le=PLACES_PER_PAGE_MOST)]
 
 
 class BeginCount(msgspec.Struct):
@@ -47,7 +49,7 @@ class SeenCard(msgspec.Struct):
 
 
 class SeenCards(msgspec.Struct):
-    cards: Annotated[list[SeenCard], msgspec.Meta(min_length=1, max_length=limits.COUNTED_AT_ONCE)]
+    cards: Annotated[list[SeenCard], msgspec.Meta(min_length=1, max_length=COUNTED_AT_ONCE)]
     """The cards that were seen"""
 
 
@@ -65,7 +67,7 @@ READS_ONE = problems(
     errors.InvalidPayload,
     errors.NotFound,
 )
-ON_ONE = (*FOR_MEMBERS, errors.NotFound, errors.CountNotOpen)
+ON_ONE = (*FOR_MEMBERS, errors.NotFound, CountNotOpen)
 
 
 @get("/counts/suggested", responses=READS)
@@ -73,7 +75,7 @@ async def suggest_counts(
     caller: Caller,
     database: Database,
     settings: Settings,
-    limit: Annotated[int, Parameter(ge=1, le=limits.COUNTS_SUGGESTED)] = 20,
+    limit: Annotated[int, Parameter(ge=1, le=COUNTS_SUGGESTED)] = 20,
 ) -> SuggestedCounts:
     """The boxes that are most worth counting: by value, time since the last count, and pieces that
     are gone without a sale.
@@ -96,7 +98,7 @@ async def list_counts(
     return count_history(found, limits.COUNTS_PER_PAGE)
 
 
-@post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.CountOpen))
+@post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, CountOpen))
 async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -> CountShown:
     """Begin a count with a frozen list of what should be there."""
     box, now = checked_box(data.box), clock.now()

@@ -18,10 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, Place
 from cardsync.stock.cards.visible import VISIBLE
+from cardsync.stock.errors import CountNotOpen, CountOpen
+from cardsync.stock.limits import COUNT_LINES
 from cardsync.stock.shelving.box_numbers import columns_of_box
 from cardsync.stock.shelving.count_reads import read_one
 from cardsync.stock.shelving.count_shown import box_of
@@ -62,7 +64,7 @@ async def begin(
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     is_open = mine.where(ShelfCount.box == kept["box"], ShelfCount.state == "open")
     if await session.scalar(is_open) is not None:
-        raise errors.CountOpen
+        raise CountOpen
     row = ShelfCount(
         seller_id=caller.seller_id,
         **kept,
@@ -80,12 +82,12 @@ async def begin(
         "count": row.id,
         "box": row.box,
         "slot": slot,
-        "most": limits.COUNT_LINES + 1,
+        "most": COUNT_LINES + 1,
     }
     row.lines = await run(session, _FREEZE, values)
-    if row.lines > limits.COUNT_LINES:
+    if row.lines > COUNT_LINES:
         raise errors.InvalidPayload(
-            f"box: more than {limits.COUNT_LINES} cards are here: count slot by slot"
+            f"box: more than {COUNT_LINES} cards are here: count slot by slot"
         )
     await session.flush()
     note(session, caller, "shelf.count_begun", f"count {row.id} of {_where(row)} started", now)
@@ -274,7 +276,7 @@ async def _locked(session: AsyncSession, caller: Caller, count_id: int) -> Shelf
     await one_at_a_time(session, caller.seller_id)
     row = await read_one(session, caller, count_id)
     if row.state != "open":
-        raise errors.CountNotOpen
+        raise CountNotOpen
     return row
 
 

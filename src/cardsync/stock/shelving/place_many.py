@@ -20,6 +20,7 @@ from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import Place
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
 from cardsync.stock.cards.promoted import refuse_picked_promoted
+from cardsync.stock.limits import SHELVED_AT_ONCE
 from cardsync.stock.shelving.box_numbers import made_box
 from cardsync.stock.shelving.undo_placing import undo_of
 
@@ -97,7 +98,7 @@ async def put_many(
         "box": number,
         "start": start.slot,
         "per_slot": per_slot,
-        "most": min(limits.SHELVED_AT_ONCE, room),
+        "most": min(SHELVED_AT_ONCE, room),
         "now": now,
     }
     found = await run_picked(session, caller, selection, _PUT, values, seconds)

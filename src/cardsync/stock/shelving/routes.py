@@ -17,6 +17,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.stock.cards.bulk_selection import Selection
+from cardsync.stock.limits import PLACES_PER_PAGE_MOST
 from cardsync.stock.shelving import boxes, places
 from cardsync.stock.shelving.boxes import BoxPage, Shelves
 from cardsync.stock.shelving.place_many import PutCards, put_many
@@ -98,9 +99,7 @@ async def read_box(
     session: AsyncSession,
     box: str,
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
-    per_page: Annotated[
-        int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
-    ] = limits.PLACES_PER_PAGE,
+    per_page: Annotated[int, Parameter(ge=1, le=PLACES_PER_PAGE_MOST)] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """Show the cards in a box, slot by slot; an unused box is an empty one."""
     return await boxes.lying_in(session, caller, checked_box(box), page, per_page)

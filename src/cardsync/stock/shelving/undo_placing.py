@@ -16,6 +16,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import run
+from cardsync.stock.limits import PLACES_UNDONE
 
 KIND: Final = "shelf.places"
 
@@ -54,7 +55,7 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | No
     for card_id, box, slot, pieces in changes:
         more[card_id, box, slot] += pieces
     places = [place for place, pieces in more.items() if pieces]
-    if not 0 < len(places) <= limits.PLACES_UNDONE:
+    if not 0 < len(places) <= PLACES_UNDONE:
         return None
     cards, boxes, slots = (list(column) for column in zip(*places, strict=True))
     counted = {"cards": cards, "boxes": boxes, "slots": slots}

@@ -1,0 +1,23 @@
+"""The numbers that bound what this district takes and shows."""
+
+from __future__ import annotations
+
+# Discovery: references in one request, letters of a name, and what an answer lists at most.
+REFERENCES = 25
+REFERENCE_NAME = 2
+CANDIDATES = 10
+OFFERS_SHOWN = 25
+NEARBY = 5
+# A basket: its references, the copies of one, and the offers that are weighed for all of them.
+BASKET_REFERENCES = 200
+BASKET_COPIES = 1_000
+BASKET_SELLERS = 1_000
+BASKET_OFFERS = 40_000
+# Unmet demand: rows that are kept, and noted before they are written; callers and days that make
+# it; what a page shows of it, and of a seller's own offers.
+MISSES = 100_000
+MISSES_NOTED = 10_000
+MISS_CALLERS = 5
+MISS_DAYS = 30
+UNMET_SHOWN = 50
+OWN_OFFERS_SHOWN = 10

@@ -1,0 +1,45 @@
+"""The numbers that bound what this district takes and shows."""
+
+from __future__ import annotations
+
+ORDER_NUMBER_CHARACTERS = 200
+BUYER_NAME_CHARACTERS = 500
+STATUS_CHARACTERS = 200
+
+SALES_REPORT_LOOKBACK_MONTHS = 24
+SALES_REPORT_MONTHS_A_CYCLE = 2
+
+SOLD_ORDERS_MOST = 100
+ORDERS_PER_PAGE_MOST = 200
+ITEMS_PER_ORDER = 20
+ITEMS_PER_ORDER_MOST = 200
+REFUND_TEXT_CHARACTERS = 500
+PULL_SESSIONS_SHOWN = 10
+SETTLED_CARDS_SHOWN = 100
+PULL_STATUSES = 100
+
+# Phones that pull: links and marks of a session, marks of a request, open streams of a seller on a
+# process. A link has a share of each, so that a leaked one leaves room for the others: so many
+# marks, and more for each copy that it shows. The desk's pages have streams of their own.
+PULL_LINKS = 200
+PULL_MARKS = 50_000
+PULL_LINK_MARKS = 500
+PULL_LINK_MARKS_A_COPY = 10
+PULL_LINK_MARKS_MOST = 20_000
+PULL_MARKS_AT_ONCE = 500
+PULL_STREAMS = 30
+PULL_LINK_STREAMS = 3
+PULL_DESK_STREAMS = 10
+PULL_QUANTITY = 10_000
+
+SALES_SUMMARY_DAYS = 3_660
+SALES_ITEMS_DAYS = 366
+SALES_CARDS = 20
+# A file of lots or of payments, the lots of a page, and the differences of fees that are listed.
+LOT_ROWS = 20_000
+LOTS_AT_ONCE = 200
+SOLD_WITHOUT_COST = 200
+FEE_DIFFERENCES = 500
+
+ORDERS_OF_CUSTOMER = 100
+REFUNDERS_SHOWN = 200
