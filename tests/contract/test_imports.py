@@ -87,7 +87,7 @@ RUNS = {
     "admin key list": "from cardsync.access import keys",
     "admin operator list": "from cardsync.shop.operators import appoint",
     "catalog list": "from cardsync.catalog import overview, update_times",
-    "backup list": "from cardsync.operations import backup_folder, backup_bucket",
+    "backup list": "from cardsync.platform.backups import backup_folder; from cardsync.operations import backup_bucket",
 }
 BESIDE_ALL = (
     "from cardsync.operations.processes.command_line import _load_logs; _load_logs()",

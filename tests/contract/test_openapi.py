@@ -3,6 +3,7 @@ statuses, codes, bodies and headers.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,12 @@ ORDER_UPLOADS = {
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 }
 PROBLEMS = [kind for kind in errors.kinds_of(errors.Problem) if hasattr(kind, "status")]
+
+
+def test_no_schema_is_named_by_the_place_of_its_module():
+    """Two structs of one name would be; then a move of a module renames types of clients."""
+    of_modules = re.compile("(Shown|Routes|Csv|Queries)[A-Z]")
+    assert list(filter(of_modules.search, DOCUMENT["components"]["schemas"])) == []
 
 
 @pytest.mark.slow

@@ -87,7 +87,8 @@ class CallerAccount(msgspec.Struct, frozen=True):
 
 class SellerState(msgspec.Struct, frozen=True):
     """The seller's one row of lock, lease and request, as it was read without a lock. The fields
-    are the columns of `sync_state` that are read (`agents/seller_state/models.py` says what they mean).
+    are the columns of `sync_state` that are read (`agents/seller_state/models.py` says what they
+    mean).
     """
 
     requested_kind: str | None

@@ -2,8 +2,9 @@
 sign in as somebody else.
 
 The application's role has no right to write these rows: functions of the role that owns the tables
-do, and each wants a proof that only a process with the installation's seal can make (`platform/secret.py`).
-So a statement that somebody smuggles in makes no owner, no key and no session.
+do, and each wants a proof that only a process with the installation's seal can make
+(`platform/secret.py`). So a statement that somebody smuggles in makes no owner, no key and no
+session.
 """
 
 from __future__ import annotations

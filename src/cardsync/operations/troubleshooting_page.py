@@ -9,8 +9,14 @@ import inspect
 from collections.abc import Iterator
 from typing import Final
 
+from cardsync.agents import errors as of_agents
+from cardsync.imports import errors as of_imports
 from cardsync.operations import doctor
-from cardsync.platform.errors import Problem, kinds_of
+from cardsync.platform import errors
+from cardsync.prices import errors as of_prices
+from cardsync.sales import errors as of_sales
+from cardsync.shop import errors as of_shop
+from cardsync.stock import errors as of_stock
 
 _HEAD: Final = """\
 # Troubleshooting
@@ -156,11 +162,16 @@ def troubleshooting_page() -> str:
     return _HEAD + "\n".join(lines) + "\n"
 
 
+# A refusal has a line once its module is here.
+_REFUSALS: Final = (errors, of_agents, of_imports, of_prices, of_sales, of_shop, of_stock)
+
+
 def error_codes() -> dict[str, tuple[set[int], str]]:
     """Return each code with its statuses and its meaning."""
     found = {"internal_server_error": ({500}, "An unhandled failure on our side.")}
-    for kind in kinds_of(Problem):
-        if hasattr(kind, "code") and hasattr(kind, "status"):
+    kinds = (kind for module in _REFUSALS for kind in vars(module).values())
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, errors.Problem) and hasattr(kind, "status"):
             meaning = " ".join((kind.__doc__ or "").split()).replace("|", r"\|")
             statuses, _ = found.setdefault(kind.code, (set(), meaning))
             statuses.add(kind.status)

@@ -403,10 +403,10 @@ async def test_the_market_price_of_a_card_is_drawn_where_two_days_are_known(a_se
 
 
 async def a_lying_shop(a_seller):
-    """Card 1 was sold 120 days ago, card 2 two days ago, card 3 never; cards 1 and 2 have a cost."""
+    """Card 1 was sold 120 days ago, card 2 three days ago, card 3 never; cards 1 and 2 have a cost."""
     rows = [a_row(n, name=f"Card {n}", price="10.00", market="10.00") for n in (1, 2, 3)]
     seller = await a_shop(a_seller, *rows)
-    for id, days in ((1, 120), (2, 2)):
+    for id, days in ((1, 120), (2, 3)):
         placed = (clock.now() - timedelta(days=days)).date()
         await an_item(seller, await an_order(seller, order_date=placed), sku_id=id, quantity=1)
     bought = (clock.now() - timedelta(days=200)).date()

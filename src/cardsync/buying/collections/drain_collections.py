@@ -1,5 +1,5 @@
-"""The stream of a shop's collections, one per job, as `platform/work/runner.py` runs it: the file is read,
-and its rows are matched and stored in slabs.
+"""The stream of a shop's collections, one per job, as `platform/work/runner.py` runs it: the file
+is read, and its rows are matched and stored in slabs.
 
 A writer holds the collection's own row in each transaction. A collection that a killed worker left
 goes on behind its last slab: rows that are stored already stay as they are.
@@ -104,7 +104,9 @@ async def drain_collections(context: procrastinate.JobContext, seller_id: int) -
 
 
 class _ByItsRow:
-    """How `platform/work/runner.py` holds a collection: its row, which each transaction locks again."""
+    """How `platform/work/runner.py` holds a collection: its row, which each transaction locks
+    again.
+    """
 
     async def take(
         self, session: AsyncSession, piece: Collection, settings: Settings

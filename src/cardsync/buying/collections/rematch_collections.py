@@ -1,6 +1,6 @@
 """Matches the rows of a seller's collections that wait again after a catalog was loaded: the file
-is read once more, and a waiting row takes what is found now. A stream of `platform/work/runner.py`, whose
-mark the load sets.
+is read once more, and a waiting row takes what is found now. A stream of `platform/work/runner.py`,
+whose mark the load sets.
 
 What a person chose or left out stays. Each slab of rows is a transaction of its own, which changes
 only what still waits: whoever is killed goes on there.

@@ -65,8 +65,8 @@ class MarketNewest(Base):
     """One cell's market at its product's newest look: the listings and their lowest price, and of
     the sales of thirty days how many, their median and the newest.
 
-    An import writes it beside the observations (`catalog/market/newest.py`), so that a run over all cards
-    sums nothing.
+    An import writes it beside the observations (`catalog/market/newest.py`), so that a run over all
+    cards sums nothing.
     """
 
     __tablename__ = "market_newest"

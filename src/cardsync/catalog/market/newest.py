@@ -1,8 +1,9 @@
 """Keeps the newest market of each product in `market_newest`, in the transaction of the import that
 observed it.
 
-The sums (`catalog/market/sums.py`) cover the thirty days before the look and not before the reading. So
-they stay right until the next look, and a look that is older than a day is no evidence anyway.
+The sums (`catalog/market/sums.py`) cover the thirty days before the look and not before the
+reading. So they stay right until the next look, and a look that is older than a day is no evidence
+anyway.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ _LISTINGS: Final = """
 
 
 class Shown(NamedTuple):
-    """`looks` has the products' clocks, and `fell` of each; the others are of `catalog/market/sums.py`."""
+    """`looks` has the products' clocks, and `fell` of each; the others are of
+    `catalog/market/sums.py`.
+    """
 
     looks: pl.DataFrame
     listed: pl.DataFrame

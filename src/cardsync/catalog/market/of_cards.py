@@ -1,10 +1,10 @@
 """Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
 frame.
 
-An import kept a product's market (`catalog/market/newest.py`), and the few cells are read as numbers.
-Tables of the market are read by product ids and joined with no card. Where no fresh observation was
-imported, the network's evidence is used; it never shows a buy-out, because a change of the source
-would look like one. What carries a time in the future is unknown.
+An import kept a product's market (`catalog/market/newest.py`), and the few cells are read as
+numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
+observation was imported, the network's evidence is used; it never shows a buy-out, because a change
+of the source would look like one. What carries a time in the future is unknown.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Wanted
-from cardsync.stock.quick_add.shown import Entry, entry_body
+from cardsync.stock.quick_add.shown import QuickAddEntry, entry_body
 from cardsync.stock.quick_add.type_ahead import products_like
 
 STATUS_WORDS: Final = {
@@ -160,7 +160,7 @@ async def _change(
         await drafts.change(session, caller, row.id, changes, now)
 
 
-def _place_of(entry: Entry) -> str | None:
+def _place_of(entry: QuickAddEntry) -> str | None:
     if entry.box is None or entry.slot is None:
         return None
     return Place(entry.box, entry.slot).code

@@ -48,7 +48,13 @@ from cardsync.stock.cards.matches import MatchBody, read_match
 from cardsync.stock.cards.old_history import read_whole_card
 from cardsync.stock.cards.queries import read_card, search_cards
 from cardsync.stock.cards.same_card import same_cards
-from cardsync.stock.cards.shown import CardWithHistory, Found, Observation, card_body, with_history
+from cardsync.stock.cards.shown import (
+    CardWithHistory,
+    Found,
+    PriceObservation,
+    card_body,
+    with_history,
+)
 from cardsync.stock.contributions.add import publish
 from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.stock.shelving.places import assign
@@ -105,7 +111,7 @@ def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> lis
     ]
 
 
-def seen_since(history: Sequence[Observation], key: str) -> str | None:
+def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
     """Return when the present amount was first seen without a break; the newest comes first.
     Pure.
     """
@@ -255,7 +261,7 @@ def days_of(asked: str, *, whole: bool) -> str:
     return "" if whole else asked if asked in DAYS else "90"
 
 
-def is_of(seen: Observation, days: str, now: datetime) -> bool:
+def is_of(seen: PriceObservation, days: str, now: datetime) -> bool:
     """Return whether an observation is of these days; "" is all of them. Pure."""
     moment = clock.read_moment(seen.observed_at)
     return not days or moment is None or moment >= now - timedelta(days=int(days))

@@ -25,7 +25,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.sales.lots.hand_lot import span_of, today_of
-from cardsync.sales.lots.lot_csv import RejectedRow
+from cardsync.sales.lots.lot_csv import RejectedLotRow
 from cardsync.sales.lots.lot_csv import read_lots as read_file_of_lots
 from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.lots.shown import ProfitBy
@@ -151,7 +151,7 @@ async def _shown(
     database: Database,
     by: str,
     given: dict[str, str],
-    rejected: list[RejectedRow] | None = None,
+    rejected: list[RejectedLotRow] | None = None,
     problem: str = "",
 ) -> Template:
     until = day_of(given, "to")

@@ -1,9 +1,9 @@
 """Kept figures: one declaration for each (`Kept`), a mark in `work_due` where its source changes,
 and the one loop that refreshes it, as a stream of `platform/work/runner.py`.
 
-`operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is the
-stream's only piece of work. A refresh is one transaction that begins after the mark was read and
-ends by removing it, so what commits meanwhile has set a newer mark, which stays.
+`operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is
+the stream's only piece of work. A refresh is one transaction that begins after the mark was read
+and ends by removing it, so what commits meanwhile has set a newer mark, which stays.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class Kept(Generic[R]):
 
 
 class OneAtATime:
-    """How `platform/work/runner.py` holds a mark: a worker that meets another one at its refresh leaves, and
-    the other one finds newer marks.
+    """How `platform/work/runner.py` holds a mark: a worker that meets another one at its refresh
+    leaves, and the other one finds newer marks.
     """
 
     async def take(

@@ -3,9 +3,9 @@ that reads the sums is here, too.
 
 A day is out of date from the transaction that changes its orders or items (`mark_changed`) until
 the transaction that keeps it again. A reader takes the kept rows of all other days, and counts the
-days that are out of date by itself, so its sums are exact at each moment. `sales/orders/sales_sums.py`
-declares who refreshes them. `ordered` is the date of
-the order, by which uploads find a day; `day` is the account's own, in the zone that the row names.
+days that are out of date by itself, so its sums are exact at each moment.
+`sales/orders/sales_sums.py` declares who refreshes them. `ordered` is the date of the order, by
+which uploads find a day; `day` is the account's own, in the zone that the row names.
 """
 
 from __future__ import annotations

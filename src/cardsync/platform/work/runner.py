@@ -4,8 +4,9 @@ gives it up.
 A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
 the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an event or
 the mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a
-failure lets a piece rest is `platform/work/setbacks.py`. The lease is not imported, as its package is above
-this one: a stream that needs it gives it as its `Holding` (`agents/seller_state/lease.py`).
+failure lets a piece rest is `platform/work/setbacks.py`. The lease is not imported, as its package
+is above this one: a stream that needs it gives it as its `Holding`
+(`agents/seller_state/lease.py`).
 
 | what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
 |------------------------|---------------------|-----------|---------------|------------|-----------|
@@ -27,9 +28,9 @@ this one: a stream that needs it gives it as its `Holding` (`agents/seller_state
 
 What was committed before stays in every case, and the stream goes on behind a piece that ended.
 
-A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It starts, rests and
-is given up by the same rules, and goes on when the seller cancels. Given up, the mark goes: readers
-have what was kept before until the next mark.
+A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It starts,
+rests and is given up by the same rules, and goes on when the seller cancels. Given up, the mark
+goes: readers have what was kept before until the next mark.
 """
 
 from __future__ import annotations

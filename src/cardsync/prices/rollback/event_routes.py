@@ -33,7 +33,7 @@ class ImportedRow(msgspec.Struct):
     new_price: Annotated[Any, Like(Dollars | None)] = None
 
 
-class RejectedRow(msgspec.Struct):
+class RefusedPriceRow(msgspec.Struct):
     """A card of the file that the marketplace refused: by its marketplace id, or, of a file of
     listings, by the entry that X-Quick-Add-Ids named for its row.
     """
@@ -55,7 +55,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     file_sha256: Sha256 | None = None
     rows: list[ImportedRow] | None = None
     """The rows of the file"""
-    rejected: Annotated[list[RejectedRow], msgspec.Meta(max_length=10_000)] | None = None
+    rejected: Annotated[list[RefusedPriceRow], msgspec.Meta(max_length=10_000)] | None = None
     """The rows that the marketplace refused"""
     paused: Annotated[list[CardId], msgspec.Meta(max_length=10_000)] | None = None
     """Cards that the agent leaves out, because the marketplace refused each three times"""

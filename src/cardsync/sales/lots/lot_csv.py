@@ -37,7 +37,7 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-class RejectedRow(msgspec.Struct):
+class RejectedLotRow(msgspec.Struct):
     """`row` is the line in the file; the header is line 1."""
 
     row: int
@@ -49,7 +49,7 @@ class LotRows(NamedTuple):
     """`read_as` says how the file is written, where that is not the usual way."""
 
     lots: list[NewLot]
-    rejected: list[RejectedRow]
+    rejected: list[RejectedLotRow]
     read_as: str = ""
 
 
@@ -77,7 +77,7 @@ def read_lots(body: bytes, today: date) -> LotRows:
             if any(given.values()):
                 rows.lots.append(_lot(given, today, table.form.decimal))
         except _Unreadable as e:
-            rows.rejected.append(RejectedRow(line, e.field, e.reason))
+            rows.rejected.append(RejectedLotRow(line, e.field, e.reason))
     return rows
 
 

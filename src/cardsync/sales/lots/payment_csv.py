@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from cardsync.platform import errors
 from cardsync.platform.table_text import column_name, typed_day
 from cardsync.sales.limits import LOT_ROWS, ORDER_NUMBER_CHARACTERS
-from cardsync.sales.lots.lot_csv import RejectedRow, amount_of, as_read, table_of
+from cardsync.sales.lots.lot_csv import RejectedLotRow, amount_of, as_read, table_of
 
 _ORDER: Final = ("order number", "order #", "order", "order id")
 _DAY: Final = ("payment date", "paid on", "date", "order date")
@@ -46,7 +46,7 @@ class Payments(NamedTuple):
     """`read_as` says how the file is written, where that is not the usual way."""
 
     paid: list[Paid]
-    rejected: list[RejectedRow]
+    rejected: list[RejectedLotRow]
     read_as: str = ""
 
 
@@ -64,19 +64,19 @@ def read_payments(body: bytes) -> Payments:
     day, amount = _first(names, _DAY), _first(names, _AMOUNT)
     decimal = table.form.decimal
     found: dict[str, Paid] = {}
-    rejected: list[RejectedRow] = []
+    rejected: list[RejectedLotRow] = []
     for rows, (line, cells, fault) in enumerate(table.rows):
         if rows == LOT_ROWS:
             raise errors.InvalidPayload(f"csv: at most {LOT_ROWS:,} rows in a file")
         if fault:
-            rejected.append(RejectedRow(line, "row", fault))
+            rejected.append(RejectedLotRow(line, "row", fault))
             continue
         number = _cell(cells, order)[:ORDER_NUMBER_CHARACTERS]
         taken = [amount_of(_cell(cells, at) or "0", decimal) for at in fees]
         if not number:
-            rejected.append(RejectedRow(line, "order_number", "it is missing"))
+            rejected.append(RejectedLotRow(line, "order_number", "it is missing"))
         elif None in taken:
-            rejected.append(RejectedRow(line, "fees", "is not an amount like 1.50"))
+            rejected.append(RejectedLotRow(line, "fees", "is not an amount like 1.50"))
         else:
             total = sum((one for one in taken if one is not None), Decimal(0))
             whole = amount_of(_cell(cells, amount), decimal)

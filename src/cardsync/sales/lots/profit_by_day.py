@@ -1,5 +1,6 @@
 """Keeps sums of profit for each day of orders, game and pricing rule, beside the sums of sales
-(`platform/derived/sales_by_day.py`): the same days are out of date, and a reader counts those by itself.
+(`platform/derived/sales_by_day.py`): the same days are out of date, and a reader counts those by
+itself.
 """
 
 from __future__ import annotations

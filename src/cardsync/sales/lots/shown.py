@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync.sales.lots.lot_csv import RejectedRow
+from cardsync.sales.lots.lot_csv import RejectedLotRow
 from cardsync.sales.lots.models import Lot, Source
 from cardsync.web.safe_texts import encoded
 
@@ -53,7 +53,7 @@ class FileAdded(msgspec.Struct):
     """How many lots were added"""
     known_before: bool
     """The same file was here before: nothing is added"""
-    rejected: list[RejectedRow]
+    rejected: list[RejectedLotRow]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
 
@@ -225,7 +225,7 @@ class PaymentsAdded(msgspec.Struct):
     orders: int
     changed: int
     """Orders whose fees are new or other ones"""
-    rejected: list[RejectedRow]
+    rejected: list[RejectedLotRow]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
 

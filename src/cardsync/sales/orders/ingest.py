@@ -46,8 +46,8 @@ async def drain_orders(context: procrastinate.JobContext, seller_id: int) -> Non
 
 
 class _ByItsRow:
-    """How `platform/work/runner.py` holds an upload of this stream: its row, which each transaction of the
-    work locks again.
+    """How `platform/work/runner.py` holds an upload of this stream: its row, which each transaction
+    of the work locks again.
     """
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Piece | None:

@@ -19,7 +19,7 @@ from cardsync.sales.orders.shown import line_total, money
 from cardsync.stock.cards.visible import VISIBLE
 
 
-class SoldBody(msgspec.Struct):
+class CardSoldBody(msgspec.Struct):
     """`buyer_name` is null also for a caller who may not see buyers."""
 
     order_id: int
@@ -38,7 +38,7 @@ class SoldBody(msgspec.Struct):
 class SoldPage(msgspec.Struct):
     """`after` begins the next page; it is null on the last one."""
 
-    orders: list[SoldBody]
+    orders: list[CardSoldBody]
     """The orders that had the card, newest first"""
     after: int | None
 
@@ -87,9 +87,9 @@ async def orders_of_card(
     return SoldPage(sold, sold[-1].order_id if len(found) > limit else None)
 
 
-def _sold(row: Sequence[Any], caller: Caller) -> SoldBody:
+def _sold(row: Sequence[Any], caller: Caller) -> CardSoldBody:
     order_id, number, buyer, day, placed_at, status, refund, quantity, price = row
-    return SoldBody(
+    return CardSoldBody(
         order_id,
         number,
         caller.buyer(buyer),

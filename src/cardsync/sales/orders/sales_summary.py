@@ -3,8 +3,8 @@ that sold best and not at all.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
 were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
-(`platform/derived/sales_by_day.py`), and count what has changed since; those of cards join the items. Both
-take shorter spans than periods.
+(`platform/derived/sales_by_day.py`), and count what has changed since; those of cards join the
+items. Both take shorter spans than periods.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from cardsync.shop.activity.undo import is_undoable
 _NAMED: Final = re.compile(r" “.*”", re.DOTALL)
 
 
-class Entry(msgspec.Struct):
+class ActivityEntry(msgspec.Struct):
     """`actor` is key N, token N, grant N (an assistant), member N, operator or a part of the
     service, and `actor_name` the name of that key, token, assistant or member; old entries of keys
     say key alone. `before` and `after` hold what differs, for owners. `undone_by` is the entry that
@@ -46,17 +46,17 @@ class Entry(msgspec.Struct):
 
 
 class ActivityPage(msgspec.Struct):
-    activity: list[Entry]
+    activity: list[ActivityEntry]
     total: int
     page: int
     per_page: int
     total_pages: int
 
 
-def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Entry:
+def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> ActivityEntry:
     # Rules and settings are the owner's to read.
     owner = caller.role == "owner"
-    return Entry(
+    return ActivityEntry(
         row.id,
         row.actor,
         row.action,

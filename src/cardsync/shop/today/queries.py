@@ -1,7 +1,8 @@
 """Reads the facts of the work list and the shop's figures for Today.
 
 Every statement reads few rows: orders by their indexes and their tally, runs and tasks from the
-newest, and the figures that the workers keep (`platform/derived/stock.py`). No statement reads all cards.
+newest, and the figures that the workers keep (`platform/derived/stock.py`). No statement reads all
+cards.
 """
 
 from __future__ import annotations

@@ -276,7 +276,7 @@ class RuleBrought(msgspec.Struct):
     """The amount that they take from the listed value, in USD"""
 
 
-class LargestMove(msgspec.Struct):
+class LargestOfSync(msgspec.Struct):
     card_id: int
     product_name: str
     set_name: str | None
@@ -335,7 +335,7 @@ class SyncResult(msgspec.Struct, kw_only=True):
     listed_cards: int | None
     rules: list[RuleBrought]
     """The moves by the rule that asked for them"""
-    largest: list[LargestMove]
+    largest: list[LargestOfSync]
     """The moves that change the listed value most"""
     in_review: int
     """How many prices need review"""

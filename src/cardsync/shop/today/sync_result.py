@@ -17,7 +17,7 @@ from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
 from cardsync.prices.rollback.brought import added, largest_of
 from cardsync.shop.today.shown import (
     Captured,
-    LargestMove,
+    LargestOfSync,
     RefusedPrice,
     RuleBrought,
     SyncBrought,
@@ -238,7 +238,7 @@ async def _by_rule(
 
 async def _largest(
     reading: Reading, caller: Caller, moves: Sequence[Sequence[Any]]
-) -> list[LargestMove]:
+) -> list[LargestOfSync]:
     values = {"seller": caller.seller_id, "cards": [move[0] for move in moves]}
     named = {row[0]: row[1:] for row in await reading.rows(_CARDS, values)} if moves else {}
     told = []
@@ -247,7 +247,7 @@ async def _largest(
             name, set_name, condition = named[card]
             before = None if was is None else amount(Decimal(was))
             after = amount(Decimal(price))
-            told.append(LargestMove(card, name, set_name, condition, copies, before, after))
+            told.append(LargestOfSync(card, name, set_name, condition, copies, before, after))
     return told
 
 

@@ -144,7 +144,7 @@ class CardBody(msgspec.Struct):
     updated_at: str
 
 
-class Observation(msgspec.Struct, gc=False):
+class PriceObservation(msgspec.Struct, gc=False):
     observed_at: str
     price: str | None
     market_price: str | None
@@ -157,7 +157,7 @@ class Observation(msgspec.Struct, gc=False):
 class CardWithHistory(CardBody):
     """`history`: newest first; each observation held until the next."""
 
-    history: list[Observation]
+    history: list[PriceObservation]
     """The observations of it, newest first, at most 365"""
 
 
@@ -200,10 +200,10 @@ def card_body(row: CardRow) -> CardBody:
     )
 
 
-def observation(row: ObservationRow) -> Observation:
+def observation(row: ObservationRow) -> PriceObservation:
     at, *amounts, quantity = row
     price, market, low, low_with_shipping, direct_low = map(usd, amounts)
-    return Observation(
+    return PriceObservation(
         clock.rfc3339(at),
         price,
         market,

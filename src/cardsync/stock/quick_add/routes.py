@@ -24,11 +24,11 @@ from cardsync.stock.quick_add.checked_entry import Changes, Id, Quantity, Wanted
 from cardsync.stock.quick_add.models import Status
 from cardsync.stock.quick_add.shown import (
     Entries,
-    Entry,
     EntryPage,
     PendingEntries,
     Products,
     Published,
+    QuickAddEntry,
     entry_body,
 )
 from cardsync.stock.quick_add.type_ahead import products_like
@@ -110,7 +110,7 @@ async def change_draft(
     session: AsyncSession,
     entry_id: int,
     data: Changes,
-) -> Entry:
+) -> QuickAddEntry:
     """Change a draft. A rejected entry becomes a draft by it."""
     return entry_body(await drafts.change(session, caller, entry_id, data, clock.now()))
 
@@ -170,7 +170,7 @@ async def settle_entry(
     session: AsyncSession,
     entry_id: int,
     data: Settlement,
-) -> Entry:
+) -> QuickAddEntry:
     """Say what the marketplace lists of a pending entry.
 
     Listed in part, the others are a draft again; not listed, it is served again, 30 minutes after

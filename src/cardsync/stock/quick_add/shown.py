@@ -31,7 +31,7 @@ class Products(msgspec.Struct):
     products: list[Product]
 
 
-class Entry(msgspec.Struct):
+class QuickAddEntry(msgspec.Struct):
     """`status` is draft, published, pending, listed or rejected; `reason` says why it was
     rejected or came back. `custom` listings have a title and a photo.
     """
@@ -75,13 +75,13 @@ class Entry(msgspec.Struct):
 
 
 class Entries(msgspec.Struct):
-    entries: list[Entry]
+    entries: list[QuickAddEntry]
     new_printing: int
     """Entries with a printing that no table knows: it is kept as its text"""
 
 
 class EntryPage(msgspec.Struct):
-    entries: list[Entry]
+    entries: list[QuickAddEntry]
     total: int
     page: int
     per_page: int
@@ -91,7 +91,7 @@ class EntryPage(msgspec.Struct):
 class Published(msgspec.Struct):
     """`task_id` is the agent's task that waits for them, null where none is needed."""
 
-    entries: list[Entry]
+    entries: list[QuickAddEntry]
     """The entries that were published"""
     task_id: int | None
     """The agent's task that lists them; null: none is needed"""
@@ -104,7 +104,7 @@ class PendingEntry(msgspec.Struct):
     `retryable`: no agent has it in hand any more, so it may be settled as not listed.
     """
 
-    entry: Entry
+    entry: QuickAddEntry
     """The entry"""
     sent: int
     """The copies that were sent to the marketplace"""
@@ -124,7 +124,7 @@ class PendingEntries(msgspec.Struct):
     pending: list[PendingEntry]
 
 
-def entry_body(row: QuickAdd) -> Entry:
+def entry_body(row: QuickAdd) -> QuickAddEntry:
     moments = ("served_at", "created_at", "updated_at", "published_at", "settled_at")
     own: dict[str, Any] = {
         "marketplace_id": row.listing_id,
@@ -135,5 +135,5 @@ def entry_body(row: QuickAdd) -> Entry:
         "cost": usd(row.cost),
         **{name: rfc3339_or_none(getattr(row, name)) for name in moments},
     }
-    same = {name: getattr(row, name) for name in Entry.__struct_fields__ if name not in own}
-    return Entry(**own, **same)
+    same = {name: getattr(row, name) for name in QuickAddEntry.__struct_fields__ if name not in own}
+    return QuickAddEntry(**own, **same)
