@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 
 import soak
-from stories import STORIES
+from stories import STORIES, files_of
 
 TESTS = Path(__file__).parent
 
@@ -46,7 +46,7 @@ LONGEST_DAILY_SECONDS = 3.0
 # Sign-in, roles, tenancy and money; files of the field; one kill of each stream; the contract; what
 # the README says.
 ALWAYS = (
-    *(f"tests/features/{room}/" for room in ("access", "accounts", "credits")),
+    *(f"tests/features/{room}/" for room in ("access", "shop/accounts", "shop/credits")),
     "tests/contract/",
     "tests/field/",
     "tests/core/test_engine.py",
@@ -87,7 +87,7 @@ TURNS = (
     if os.environ.get("CARDSYNC_TEST_TURN", "all" if soak.BESIDE else "day") == "all"
     else _turns()
 )
-STORY_FILES = frozenset(f"tests/features/{room}/{file}.py" for room, file in STORIES.items())
+STORY_FILES = frozenset(str(file.relative_to(TESTS.parent)) for file in files_of(STORIES))
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
 # `make test` runs this many of a test that talks to a database or to processes.
@@ -102,7 +102,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     begun: set[str] = set()
     for item in items:
-        folder, room, *_ = item.path.relative_to(TESTS).parts
+        folder = item.path.relative_to(TESTS).parts[0]
+        room = item.path.parent.name if folder == "features" else item.path.name
         test = item.nodeid.partition("[")[0]
         seen[test] += item.get_closest_marker("soak") is None
         file = test.partition("::")[0]

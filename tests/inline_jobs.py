@@ -21,7 +21,7 @@ from cardsync.platform.work.jobs import Work
 @dataclass(frozen=True)
 class InlineJobs:
     """A test process has one object; a test of the real worker holds it against that one
-    (features/work/test_inline_jobs.py).
+    (features/platform/work/test_inline_jobs.py).
     """
 
     app: App

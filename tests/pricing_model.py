@@ -1,6 +1,6 @@
 """A small model of one seller's rules, sales, runs, rollbacks, pauses, staff and refunds.
 
-It takes the same calls as tests/features/pricing/test_pricing_machine.py makes over HTTP. Prices
+It takes the same calls as tests/features/prices/test_pricing_machine.py makes over HTTP. Prices
 are whole cents. A file is known by its content; the agent holds the last one that it fetched.
 """
 

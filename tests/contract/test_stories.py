@@ -4,6 +4,6 @@ from stories import FILES, STORIES, TESTS
 
 
 def test_every_capability_has_its_story():
-    folders = {file.parent.name for file in (TESTS / "features").glob("*/test_*.py")}
+    folders = {file.parent.name for file in (TESTS / "features").rglob("test_*.py")}
     assert folders == set(STORIES)
     assert all(file.is_file() for file in FILES)

@@ -18,7 +18,7 @@ def test_every_name_of_the_catalogs_finds_its_card_in_every_form(shared_data: Pa
         card = {"product_name": name, "number": number}
         for form in dict.fromkeys(forms(name, number)):
             tree = readable(form)
-            # The shop's names decide about these: tests/features/search/test_own_names.py.
+            # The shop's names decide about these: tests/features/stock/search/test_own_names.py.
             if tree is not None and is_doubtful(tree, form):
                 continue
             if tree is None or not holds(None, card, tree):

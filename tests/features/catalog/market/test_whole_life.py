@@ -5,8 +5,8 @@ token with only mcp:read sees each step of it and takes none.
 from datetime import timedelta
 
 import pytest
-from tests.features.market.test_outcomes import sold
-from tests.features.market.test_recommendations import (
+from tests.features.catalog.market.test_outcomes import sold
+from tests.features.catalog.market.test_recommendations import (
     LIST,
     ago,
     listings,

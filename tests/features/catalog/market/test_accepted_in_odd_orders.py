@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.features.market.test_recommendations import (
+from tests.features.catalog.market.test_recommendations import (
     CELLS,
     LIST,
     ago,
@@ -21,7 +21,7 @@ from tests.features.market.test_recommendations import (
     synced,
     targets,
 )
-from tests.features.pricing.test_reviews import rolled_back
+from tests.features.prices.test_reviews import rolled_back
 
 from builders import a_csv, a_row
 from cards_builder import found

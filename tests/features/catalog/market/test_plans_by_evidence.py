@@ -5,7 +5,7 @@ evidence.
 from __future__ import annotations
 
 import pytest
-from tests.features.market.test_recommendations import ago, listings, sale
+from tests.features.catalog.market.test_recommendations import ago, listings, sale
 
 from plans_builder import allow, changes, planned
 

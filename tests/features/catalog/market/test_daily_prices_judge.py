@@ -5,7 +5,7 @@ is judged: of the card's own product and printing, in Near Mint and English.
 from datetime import timedelta
 
 import pytest
-from tests.features.market.test_recommendations import (
+from tests.features.catalog.market.test_recommendations import (
     CELLS,
     generated,
     listed_now,

@@ -87,7 +87,7 @@ TURNS = 6
 
 
 def _in_its_room(module: str) -> str:
-    [file] = Path(__file__).parents[1].glob(f"*/{module}.py")
+    [file] = Path(__file__).parents[2].glob(f"*/{module}.py")
     return f"tests.features.{file.parent.name}.{module}"
 
 

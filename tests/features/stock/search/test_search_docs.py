@@ -14,7 +14,7 @@ from cardsync.stock.limits import SEARCH_DEPTH, SEARCH_TERMS
 from cardsync.stock.search.fields import FIELDS, FLAGS, THINGS
 from cardsync.stock.search.parser import parse
 
-PAGE = Path(__file__).parents[3] / "docs" / "search.md"
+PAGE = Path(__file__).parents[4] / "docs" / "search.md"
 ROWS = re.findall(r"^\| (`.*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
 ERRORS = [(found[0], found[1]) for found in ROWS if re.search(r"\(at \d+\)$", found[1])]
 EXAMPLES = [

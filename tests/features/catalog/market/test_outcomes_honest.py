@@ -3,7 +3,14 @@
 from datetime import timedelta
 
 import pytest
-from tests.features.market.test_outcomes import days_of, drawn, reviewed, sold, stocked, told
+from tests.features.catalog.market.test_outcomes import (
+    days_of,
+    drawn,
+    reviewed,
+    sold,
+    stocked,
+    told,
+)
 
 from cardsync.platform import clock
 from orders_builder import change_order

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.features.market.test_recommendations import (
+from tests.features.catalog.market.test_recommendations import (
     LIST,
     ago,
     listings,
