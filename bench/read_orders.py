@@ -26,7 +26,7 @@ from cardsync.platform.database.urls import libpq_url
 from cardsync.sales.limits import ITEMS_PER_ORDER
 from cardsync.sales.orders.pull_reads import RECENT
 from cardsync.sales.orders.pullable import IN_OPEN_SESSION
-from cardsync.sales.orders.shown import ORDER_COLUMNS, ItemRow
+from cardsync.sales.orders.schemas import ORDER_COLUMNS, ItemRow
 from ground import Ground, Reader, Report, spread
 
 OTHERS = 20

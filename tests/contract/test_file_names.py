@@ -15,7 +15,7 @@ RECUR = {
     "models",
     "queries",
     "routes",
-    "shown",
+    "schemas",
 }
 
 

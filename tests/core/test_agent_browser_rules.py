@@ -24,14 +24,7 @@ from cardsync_agent.browser.csv_download import no_csv
 from cardsync_agent.browser.desktop_notification import notify
 from cardsync_agent.browser.find_browser import VARIABLE, Found, find
 from cardsync_agent.browser.human_pace import HumanPace
-from cardsync_agent.browser.origins import (
-    filled,
-    fits,
-    is_allowed,
-    may_download,
-    origin_of,
-    shown,
-)
+from cardsync_agent.browser.origins import filled, fits, is_allowed, may_download, origin_of, shown
 from cardsync_agent.browser.page_snippet import words_of
 from cardsync_agent.browser.start_browser import SellersBrowser
 from cardsync_agent.browser.tab_watch import seconds_of

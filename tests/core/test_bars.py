@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.dashboard.bars import bars_of, histogram
-from cardsync.prices.preview.shown import MoveBin
+from cardsync.prices.preview.schemas import MoveBin
 
 OCTOBER, NOVEMBER, DECEMBER = date(2026, 10, 1), date(2026, 11, 1), date(2026, 12, 1)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.sales.orders.shown import ItemRow, OrderRow, line_total, money, order_body, readable
+from cardsync.sales.orders.schemas import ItemRow, OrderRow, line_total, money, order_body, readable
 
 AN_ORDER = OrderRow(
     id=1, order_number="A-1", buyer_name=None, order_date=None, order_placed_at=None, status=None,

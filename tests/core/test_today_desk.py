@@ -11,8 +11,8 @@ import pytest
 
 from cardsync.platform.clock import rfc3339
 from cardsync.shop.today.desk import by_due, line_of, week_before
+from cardsync.shop.today.schemas import SalesBody, SoldBody, SoldDay, condition_body
 from cardsync.shop.today.shop_facts import Condition
-from cardsync.shop.today.shown import SalesBody, SoldBody, SoldDay, condition_body
 
 # In New York it is still the evening of the 22nd.
 NOW = datetime(2026, 11, 23, 3, tzinfo=UTC)

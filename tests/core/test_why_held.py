@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from cardsync.prices.engine.steps import GATE_PASSED, VERDICT
-from cardsync.prices.recommendations.shown import HeldShown
+from cardsync.prices.recommendations.schemas import HeldShown
 from cardsync.prices.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
-from cardsync.stock.cards.shown import GateHold
+from cardsync.stock.cards.schemas import GateHold
 
 CASES = [
     (

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final, NamedTuple
 
-from cardsync.prices.preview.shown import MoveBin
+from cardsync.prices.preview.schemas import MoveBin
 
 # A day, and an amount or None for each series.
 Point = tuple[date, Mapping[str, str | None]]

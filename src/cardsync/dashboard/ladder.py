@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NamedTuple
 
 from cardsync.prices.receipts.in_short import InShort
-from cardsync.stock.cards.shown import CardBody
+from cardsync.stock.cards.schemas import CardBody
 
 # The prices are between these shares of the width; bounds may be outside.
 _FROM: Final = Decimal(12)

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.platform import clock, errors
-from cardsync.prices.decisions.shown import PriceReviewShown
+from cardsync.prices.decisions.schemas import PriceReviewShown
 from cardsync.prices.proposals.decide_proposals import Answer, Asked, Refused
-from cardsync.prices.recommendations.shown import RecommendationShown
+from cardsync.prices.recommendations.schemas import RecommendationShown
 
 # One button approves every price below so many dollars.
 UNDER: Final = Decimal(20)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cardsync.access.models import Account
     from cardsync.platform.database.session import Database
     from cardsync.prices.inputs.rule_file import RuleSet
-    from cardsync.prices.receipts.shown import Explanation
+    from cardsync.prices.receipts.schemas import Explanation
 
 KEY_VARIABLE = "CARDSYNC_API_KEY"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

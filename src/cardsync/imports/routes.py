@@ -28,7 +28,7 @@ from cardsync.imports.errors import (
     ObjectStorePipelineDisabled,
 )
 from cardsync.imports.limits import UPLOADS_PER_PAGE_MOST
-from cardsync.imports.shown import (
+from cardsync.imports.schemas import (
     Accepted,
     InventoryReport,
     UploadList,

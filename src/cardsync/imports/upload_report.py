@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.cancel import is_cycle_cancelled
 from cardsync.catalog.models import CatalogImport
-from cardsync.imports.shown import (
+from cardsync.imports.schemas import (
     InventoryReport,
     ListedUpload,
     QueueBody,

@@ -16,7 +16,7 @@ from decimal import ROUND_UP, Decimal
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.network.basket_offers import Offered, offers_for
-from cardsync.network.basket_shown import (
+from cardsync.network.basket_schemas import (
     BasketItem,
     BasketParcel,
     BasketStep,

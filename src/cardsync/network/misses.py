@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES, MISSES_NOTED, UNMET_SHOWN
-from cardsync.network.network_shown import UnmetBody
+from cardsync.network.network_schemas import UnmetBody
 from cardsync.network.resolve import EXPOSED
 from cardsync.platform.concurrency import flushing
 from cardsync.platform.database.session import Database, run

@@ -18,11 +18,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import DISCOVERY
 from cardsync.network.availability import find, missed
 from cardsync.network.basket import split_basket
-from cardsync.network.basket_shown import SplitBasket
-from cardsync.network.network_shown import NetworkBody
+from cardsync.network.basket_schemas import SplitBasket
+from cardsync.network.network_schemas import NetworkBody
 from cardsync.network.reference import OneReference, SeveralReferences
+from cardsync.network.schemas import Discovery, discovery_body
 from cardsync.network.seller_network import read_network
-from cardsync.network.shown import Discovery, discovery_body
 from cardsync.network.wishes import BasketAsked
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database

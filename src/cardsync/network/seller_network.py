@@ -16,12 +16,7 @@ from cardsync.access.models import Account
 from cardsync.network import misses
 from cardsync.network.buyer_links import buy_url
 from cardsync.network.limits import OWN_OFFERS_SHOWN
-from cardsync.network.network_shown import (
-    KeptPrivate,
-    NetworkBody,
-    OwnOfferBody,
-    postage_shown,
-)
+from cardsync.network.network_schemas import KeptPrivate, NetworkBody, OwnOfferBody, postage_shown
 from cardsync.network.offers import IN_LANGUAGE
 from cardsync.network.split import Steps, postage_of
 from cardsync.platform.money import dollars, to_units

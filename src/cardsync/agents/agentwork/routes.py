@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.agentwork import claims, tasks
 from cardsync.agents.agentwork.claims import ClaimedTasks, Outcome
 from cardsync.agents.agentwork.models import Status
-from cardsync.agents.agentwork.shown import Task, Tasks, task_body
+from cardsync.agents.agentwork.schemas import Task, Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import KINDS, Kind, named_kinds
 from cardsync.agents.agentwork.task_list import page_of_tasks
 from cardsync.agents.errors import ClaimExpired

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.models import AgentTask, Status
-from cardsync.agents.agentwork.shown import Tasks, task_body
+from cardsync.agents.agentwork.schemas import Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
 from cardsync.agents.limits import TASKS_PER_PAGE_MOST
 from cardsync.platform import limits

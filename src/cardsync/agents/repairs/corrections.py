@@ -20,8 +20,8 @@ from cardsync.access.caller import Caller
 from cardsync.agents.errors import CorrectionDisabled
 from cardsync.agents.limits import CORRECTION_FAILURES, CORRECTIONS_READ
 from cardsync.agents.repairs.models import WorkflowCorrection, WorkflowHeal
+from cardsync.agents.repairs.schemas import FailedRepair
 from cardsync.agents.repairs.shared_repairs import digest_of, lookup_of, shared_for, vote
-from cardsync.agents.repairs.shown import FailedRepair
 from cardsync.platform import errors
 
 

@@ -23,7 +23,7 @@ from cardsync.agents.limits import SELECTOR_CHARACTERS, SNIPPET_BYTES, STEP_NAME
 from cardsync.agents.repairs.corrections import Step, keep, known
 from cardsync.agents.repairs.models import WorkflowHeal
 from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
-from cardsync.agents.repairs.shown import (
+from cardsync.agents.repairs.schemas import (
     CachedRepair,
     Healed,
     NoRepair,

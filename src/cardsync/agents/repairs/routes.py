@@ -12,7 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.errors import CorrectionDisabled
 from cardsync.agents.repairs import corrections
 from cardsync.agents.repairs.heal import HealRequest, Selector, heal
-from cardsync.agents.repairs.shown import (
+from cardsync.agents.repairs.schemas import (
     CachedRepair,
     ConfirmedRepair,
     FailedRepair,

@@ -25,13 +25,13 @@ from cardsync.agents.releases.update import update_fields
 from cardsync.agents.seller_state.sync_kinds import Kind, read_kind
 from cardsync.agents.sync import cancel, manual_request, past_cycles
 from cardsync.agents.sync.cycle_logs import CycleLog, record_cycle
-from cardsync.agents.sync.cycles_shown import Cycle, Cycles, cycle_body
+from cardsync.agents.sync.cycles_schemas import Cycle, Cycles, cycle_body
 from cardsync.agents.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.agents.sync.heartbeat import heartbeat as beat
 from cardsync.agents.sync.last_seen import LastSeen, Noted
 from cardsync.agents.sync.persons_turn import TurnKind
 from cardsync.agents.sync.poll import answer_poll
-from cardsync.agents.sync.shown import (
+from cardsync.agents.sync.schemas import (
     Cancelled,
     Heartbeat,
     Pending,

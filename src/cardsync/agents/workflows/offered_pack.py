@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.workflows.shown import OfferedPack
+from cardsync.agents.workflows.schemas import OfferedPack
 from cardsync.platform import errors
 
 # The pack itself is read only for an agent that has an older one.

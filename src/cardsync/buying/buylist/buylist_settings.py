@@ -17,10 +17,10 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
 from cardsync.buying.buylist.models import PublicBuylist
-from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.buying.buylist.schemas import BuylistSettings
 from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
-from cardsync.buying.offers.shown import Shop
+from cardsync.buying.offers.schemas import Shop
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
 

@@ -24,7 +24,7 @@ from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.catalog.printings import printings_of
 from cardsync.platform import limits
 from cardsync.platform.money import dollars_or_none
-from cardsync.stock.quick_add.shown import Product
+from cardsync.stock.quick_add.schemas import Product
 from cardsync.stock.quick_add.type_ahead import products_like
 
 # A provisional product is made of one shop's row, which is nobody else's business.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.buying.offers.offer_links import BUYLIST
-from cardsync.buying.offers.shown import Shop
+from cardsync.buying.offers.schemas import Shop
 from cardsync.platform import errors
 from cardsync.platform.database import seller_slots
 from cardsync.platform.database.session import Database

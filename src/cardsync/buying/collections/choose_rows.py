@@ -18,7 +18,7 @@ from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_col
 from cardsync.buying.collections.file_formats import FIELDS, header_key, says_card
 from cardsync.buying.collections.models import Collection, CollectionColumns
 from cardsync.buying.collections.read_collections import ALIKE, counts_of, one_collection
-from cardsync.buying.collections.shown import Choice, Chosen, Counts
+from cardsync.buying.collections.schemas import Choice, Chosen, Counts
 from cardsync.catalog.condition import CODES, LANGUAGES
 from cardsync.catalog.models import Product
 from cardsync.catalog.printings import PRINTINGS

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.models import Collection
 from cardsync.buying.collections.read_collections import one_collection
-from cardsync.buying.collections.shown import EffectShown, LeftShown
+from cardsync.buying.collections.schemas import EffectShown, LeftShown
 from cardsync.buying.collections.value_collection import effect_of, lines_of
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import REASONS

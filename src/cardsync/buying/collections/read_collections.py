@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.collections.collection_cells import SCHEMA
 from cardsync.buying.collections.match_collection import keyed_lines
 from cardsync.buying.collections.models import FINISH, Collection
-from cardsync.buying.collections.shown import (
+from cardsync.buying.collections.schemas import (
     CandidateShown,
     CollectionDetail,
     CollectionList,

@@ -26,7 +26,7 @@ from cardsync.buying.collections import (
     value_collection,
 )
 from cardsync.buying.collections.accept_collection import accept_collection
-from cardsync.buying.collections.shown import (
+from cardsync.buying.collections.schemas import (
     Choices,
     Chosen,
     CollectionDetail,

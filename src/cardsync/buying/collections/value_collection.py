@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.buying.collections.models import FINISH
 from cardsync.buying.collections.read_collections import one_collection
-from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, ValuedRow
+from cardsync.buying.collections.schemas import BoughtShown, ValuedCollection, ValuedRow
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import (
@@ -26,7 +26,7 @@ from cardsync.buying.engine.wanted_lines import (
 )
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
-from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
+from cardsync.buying.rules.price_schemas import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
 from cardsync.platform.money import dollars, dollars_or_none

@@ -22,7 +22,7 @@ from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
-from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.offers.schemas import OfferInFull
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.asking_prices import asking_prices
 from cardsync.platform import limits

@@ -21,7 +21,7 @@ from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
-from cardsync.buying.offers.shown import OfferInFull, OfferTotals, totals_body
+from cardsync.buying.offers.schemas import OfferInFull, OfferTotals, totals_body
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.platform import errors

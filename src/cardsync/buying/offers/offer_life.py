@@ -31,7 +31,7 @@ from cardsync.buying.offers.offer_amounts import (
     totals,
 )
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
-from cardsync.buying.offers.shown import OfferInFull, counted
+from cardsync.buying.offers.schemas import OfferInFull, counted
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.rules.room_for_copies import Asked, need_room

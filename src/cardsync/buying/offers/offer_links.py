@@ -17,7 +17,7 @@ from cardsync.access import tokens
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.buying.offers.offer_reads import offer_row
-from cardsync.buying.offers.shown import OfferLinkMade, Shop
+from cardsync.buying.offers.schemas import OfferLinkMade, Shop
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database

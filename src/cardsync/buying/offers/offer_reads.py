@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.limits import BUYING_OFFERS_SHOWN
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State
 from cardsync.buying.offers.offer_amounts import Totals, totals
-from cardsync.buying.offers.shown import OfferInFull, Offers, offer_body, offer_in_full
+from cardsync.buying.offers.schemas import OfferInFull, Offers, offer_body, offer_in_full
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform import errors
 

@@ -20,7 +20,7 @@ from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, 
 from cardsync.buying.limits import OFFER_COPIES, OFFER_LINES
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, need_payable
 from cardsync.buying.rules.day_budgets import spent_today
-from cardsync.buying.rules.price_shown import finishes_to_choose, taken_shown
+from cardsync.buying.rules.price_schemas import finishes_to_choose, taken_shown
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
 from cardsync.platform import errors

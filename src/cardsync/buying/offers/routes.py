@@ -18,7 +18,7 @@ from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_l
 from cardsync.buying.offers.models import State, Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
-from cardsync.buying.offers.shown import OfferInFull, OfferLinkMade, Offers
+from cardsync.buying.offers.schemas import OfferInFull, OfferLinkMade, Offers
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.read_json import Amount
 from cardsync.platform.settings import Settings

@@ -16,7 +16,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTERS
 from cardsync.buying.store_credit.models import BuyingCustomer
-from cardsync.buying.store_credit.shown import Customer, Customers, customer_body
+from cardsync.buying.store_credit.schemas import Customer, Customers, customer_body
 from cardsync.platform import errors
 from cardsync.stock.search.known_names import seen_name
 

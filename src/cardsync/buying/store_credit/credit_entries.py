@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
-from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
+from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet, entry_body
 from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.buying.store_credit import buying_customers, credit_entries
-from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, Customer, Customers
+from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet, Customer, Customers
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.read_json import Amount
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, FOR_OWNERS, WITH_JSON_BODY, problems

@@ -24,7 +24,7 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
 from cardsync.shop.activity.feed_filter import Wanted, read_wanted
-from cardsync.shop.activity.shown import page_body
+from cardsync.shop.activity.schemas import page_body
 
 ACTORS = [
     ("", "Everybody"),

@@ -27,7 +27,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Wanted
-from cardsync.stock.quick_add.shown import QuickAddEntry, entry_body
+from cardsync.stock.quick_add.schemas import QuickAddEntry, entry_body
 from cardsync.stock.quick_add.type_ahead import products_like
 
 STATUS_WORDS: Final = {

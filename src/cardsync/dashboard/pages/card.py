@@ -33,7 +33,7 @@ from cardsync.prices.plans import writes
 from cardsync.prices.receipts.archive import breakdown_at
 from cardsync.prices.receipts.explain import explain_card
 from cardsync.prices.receipts.in_short import receipt_of
-from cardsync.prices.receipts.shown import Explanation, ReceiptThen
+from cardsync.prices.receipts.schemas import Explanation, ReceiptThen
 from cardsync.prices.receipts.what_if import WhatIf, what_if
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.prices.recommendations.why_held import gate_hold
@@ -48,7 +48,7 @@ from cardsync.stock.cards.matches import MatchBody, read_match
 from cardsync.stock.cards.old_history import read_whole_card
 from cardsync.stock.cards.queries import read_card, search_cards
 from cardsync.stock.cards.same_card import same_cards
-from cardsync.stock.cards.shown import (
+from cardsync.stock.cards.schemas import (
     CardWithHistory,
     Found,
     PriceObservation,

@@ -26,10 +26,10 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.prices.inputs.governing import governing_rules
 from cardsync.prices.receipts.explain import pin_of
 from cardsync.prices.receipts.in_short import Receipt, receipt_of
-from cardsync.prices.receipts.shown import ExplainedPin
+from cardsync.prices.receipts.schemas import ExplainedPin
 from cardsync.prices.receipts.some_cards import live_steps
 from cardsync.prices.recommendations.badges import badges_of
-from cardsync.prices.recommendations.shown import CardBadges
+from cardsync.prices.recommendations.schemas import CardBadges
 from cardsync.prices.rules import rule_sets
 from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards import saved_searches
@@ -41,7 +41,7 @@ from cardsync.stock.cards.columns_beside import Beside, beside_of
 from cardsync.stock.cards.market_trend import Trend, market_trends
 from cardsync.stock.cards.names_in_search import with_names
 from cardsync.stock.cards.queries import cards_of, order_of_cards, read_card, search_cards
-from cardsync.stock.cards.shown import CardBody, CardRow, card_body
+from cardsync.stock.cards.schemas import CardBody, CardRow, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import Chip, chips_of, query_of, with_part
 from cardsync.stock.search.fields import QueryError

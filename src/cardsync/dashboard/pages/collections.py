@@ -16,7 +16,7 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.collections import choose_rows, read_collections, value_collection
 from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
-from cardsync.buying.collections.shown import CONDITIONS, Choice
+from cardsync.buying.collections.schemas import CONDITIONS, Choice
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message

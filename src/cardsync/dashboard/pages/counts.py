@@ -27,7 +27,7 @@ from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_filter import read_page
 from cardsync.stock.shelving import count_reads, cycle_counts
-from cardsync.stock.shelving.count_shown import CountInFull, count_history
+from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
 
 SUGGESTED = 10

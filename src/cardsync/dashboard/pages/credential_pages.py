@@ -22,7 +22,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_keys, own_sessions, passkeys
-from cardsync.shop.accounts.shown import own_session, passkey_body
+from cardsync.shop.accounts.schemas import own_session, passkey_body
 from cardsync.web.forms import sentence
 
 

@@ -17,7 +17,7 @@ from cardsync.buying.offers import offer_life, offer_reads
 from cardsync.buying.offers.customer_link import link_of
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_links import PATH
-from cardsync.buying.offers.shown import OfferLine, Shop
+from cardsync.buying.offers.schemas import OfferLine, Shop
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.formats import Reader

@@ -12,7 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.order_filter import read_page
-from cardsync.sales.orders.shown import customer_bodies
+from cardsync.sales.orders.schemas import customer_bodies
 from cardsync.web.request import reading
 
 

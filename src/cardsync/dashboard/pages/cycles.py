@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.agents.sync import past_cycles
-from cardsync.agents.sync.cycles_shown import cycle_body
+from cardsync.agents.sync.cycles_schemas import cycle_body
 from cardsync.dashboard.pages.uploads import page_number
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.platform import clock, limits

@@ -19,10 +19,10 @@ from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.prices.rules import rule_sets
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.queries import find_orders
-from cardsync.sales.orders.shown import OrderRow
+from cardsync.sales.orders.schemas import OrderRow
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import complete_search, search_cards
-from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import chips_of
 from cardsync.stock.search.fields import QueryError

@@ -16,7 +16,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import Input, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
-from cardsync.network.network_shown import postage_shown
+from cardsync.network.network_schemas import postage_shown
 from cardsync.network.seller_network import read_network
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database

@@ -20,9 +20,9 @@ from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_l
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
-from cardsync.buying.offers.shown import OfferInFull, OfferLine
+from cardsync.buying.offers.schemas import OfferInFull, OfferLine
 from cardsync.buying.store_credit import buying_customers
-from cardsync.buying.store_credit.shown import Customers
+from cardsync.buying.store_credit.schemas import Customers
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of

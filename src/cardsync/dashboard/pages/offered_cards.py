@@ -9,7 +9,7 @@ from cardsync.dashboard.shell import PageRequest
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
-from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.web.request import reading
 
 OFFERED: Final = 10

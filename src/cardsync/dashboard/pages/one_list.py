@@ -19,7 +19,7 @@ from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards.card_filter import CardFilter, read_filter, read_page
 from cardsync.stock.cards.queries import search_cards
-from cardsync.stock.cards.shown import card_body
+from cardsync.stock.cards.schemas import card_body
 from cardsync.stock.lists.seller_lists import read_list
 from cardsync.web.request import reading
 

@@ -26,7 +26,7 @@ from cardsync.sales.orders import pull_marks, pull_sessions
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pullable import is_beyond
-from cardsync.sales.orders.shown import adds_up, order_in_full
+from cardsync.sales.orders.schemas import adds_up, order_in_full
 from cardsync.sales.pulling import missing_cards
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.request import reading

@@ -25,7 +25,7 @@ from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.order_filter import OrderFilter, read_filter
 from cardsync.sales.orders.pullable import to_ship
 from cardsync.sales.orders.queries import find_orders, state_counts
-from cardsync.sales.orders.shown import OrderInFull, OrderRow, order_body, order_in_full
+from cardsync.sales.orders.schemas import OrderInFull, OrderRow, order_body, order_in_full
 from cardsync.shop.today.conditions import ship_by
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading

@@ -26,7 +26,7 @@ from cardsync.sales.pulling import marks
 from cardsync.sales.pulling.phone import link_of
 from cardsync.sales.pulling.progress import Kind, Mark
 from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
-from cardsync.sales.pulling.shown import PullLine, progress_of, pull_line
+from cardsync.sales.pulling.schemas import PullLine, progress_of, pull_line
 from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 

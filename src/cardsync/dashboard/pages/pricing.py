@@ -32,7 +32,7 @@ from cardsync.prices.preview.asked import compared_presets
 from cardsync.prices.rules import rule_sets
 from cardsync.prices.rules.rule_forms import cap_in_words, own_fields, sentence_of
 from cardsync.prices.rules.rule_warnings import warnings_of
-from cardsync.prices.rules.shown import PricingRuleShown, rule_bodies
+from cardsync.prices.rules.schemas import PricingRuleShown, rule_bodies
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller

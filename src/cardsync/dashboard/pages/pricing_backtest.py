@@ -22,7 +22,7 @@ from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import rule_of
 from cardsync.prices.preview.asked import past_prices
 from cardsync.prices.preview.backtest import PastAsked
-from cardsync.prices.preview.shown import Backtest
+from cardsync.prices.preview.schemas import Backtest
 from cardsync.prices.rules import rule_sets
 from cardsync.stock.cards.named_cards import NamedCard, named_cards
 from cardsync.web.forms import sentence

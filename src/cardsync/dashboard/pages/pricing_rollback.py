@@ -24,10 +24,10 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_rollback import ask_for
 from cardsync.prices.rollback import rollbacks
-from cardsync.prices.rollback.shown import diff_body, rollback_body
+from cardsync.prices.rollback.schemas import diff_body, rollback_body
 from cardsync.prices.rules import rule_sets
 from cardsync.prices.runs.run_reads import newest_runs
-from cardsync.prices.runs.shown import PriceRunShown, run_body
+from cardsync.prices.runs.schemas import PriceRunShown, run_body
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import sentence

@@ -32,7 +32,7 @@ from cardsync.prices.preview.asked import drafted_rule
 from cardsync.prices.preview.draft import Draft, DraftAsked
 from cardsync.prices.rules import rule_forms, rule_sets
 from cardsync.prices.rules.rule_warnings import warnings_of
-from cardsync.prices.rules.shown import rule_bodies
+from cardsync.prices.rules.schemas import rule_bodies
 from cardsync.prices.rules.shown_changes import ChangedMeanwhile
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there

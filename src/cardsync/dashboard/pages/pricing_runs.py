@@ -23,7 +23,7 @@ from cardsync.prices.models import RunTrigger
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.runs import run_reads
 from cardsync.prices.runs.run_reads import newest_runs
-from cardsync.prices.runs.shown import run_body
+from cardsync.prices.runs.schemas import run_body
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Words for the cause of a run.

@@ -31,10 +31,10 @@ from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.preview.asked import drafted_promotion
 from cardsync.prices.preview.promotion import PromotionAsked
-from cardsync.prices.preview.shown import PromotionEffect
+from cardsync.prices.preview.schemas import PromotionEffect
 from cardsync.prices.rules import sale_sets
 from cardsync.prices.rules.rule_forms import own_fields, percent_field, read_percent
-from cardsync.prices.rules.shown import SaleShown
+from cardsync.prices.rules.schemas import SaleShown
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
 from cardsync.web.forms import sentence

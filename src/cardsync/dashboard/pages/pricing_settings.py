@@ -32,7 +32,7 @@ from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
-from cardsync.stock.cards.shown import card_body
+from cardsync.stock.cards.schemas import card_body
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading
 

@@ -21,7 +21,7 @@ from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.rule_tests import rule_tests
-from cardsync.prices.rule_tests.shown import test_body
+from cardsync.prices.rule_tests.schemas import test_body
 from cardsync.web.forms import sentence
 from cardsync.web.request import provide_heavy
 

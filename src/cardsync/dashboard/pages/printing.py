@@ -27,10 +27,10 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import boxes_between, checked_box, place_in
 from cardsync.sales.orders import pull_reads, returned_copies
 from cardsync.sales.orders.one_order import read_order
-from cardsync.sales.orders.shown import OrderInFull, adds_up, order_in_full
+from cardsync.sales.orders.schemas import OrderInFull, adds_up, order_in_full
 from cardsync.stock.cards.card_filter import CardPage, ids_of, read_filter, read_page, selected_ids
 from cardsync.stock.cards.queries import search_cards
-from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.stock.printing.style import style_of
 from cardsync.web.request import reading

@@ -28,7 +28,7 @@ from cardsync.sales.lots.hand_lot import span_of, today_of
 from cardsync.sales.lots.lot_csv import RejectedLotRow
 from cardsync.sales.lots.lot_csv import read_lots as read_file_of_lots
 from cardsync.sales.lots.payment_csv import read_payments
-from cardsync.sales.lots.shown import ProfitBy
+from cardsync.sales.lots.schemas import ProfitBy
 from cardsync.sales.orders import sales_summary
 from cardsync.shop.today.conditions import same_days_before
 from cardsync.stock.cards.bulk_selection import read_id

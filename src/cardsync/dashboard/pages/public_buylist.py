@@ -19,7 +19,7 @@ from cardsync.buying.buylist.visitors import shop_of
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
-from cardsync.buying.offers.shown import totals_body
+from cardsync.buying.offers.schemas import totals_body
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, url

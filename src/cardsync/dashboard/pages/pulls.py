@@ -26,13 +26,13 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders import pull_reads, pull_sessions
 from cardsync.sales.orders.order_filter import read_filter
-from cardsync.sales.orders.pull_shown import PullOrder
+from cardsync.sales.orders.pull_schemas import PullOrder
 from cardsync.sales.orders.queries import find_orders
 from cardsync.sales.pulling import missing_cards, phone_links
 from cardsync.sales.pulling.event_streams import PullStreams
 from cardsync.sales.pulling.phone import event_stream
 from cardsync.sales.pulling.queue import Queue, read_queue
-from cardsync.sales.pulling.shown import MissingCard, progress_of
+from cardsync.sales.pulling.schemas import MissingCard, progress_of
 from cardsync.stock.cards.card_filter import ids_of
 from cardsync.web.request import reading
 

@@ -18,7 +18,7 @@ from cardsync.dashboard.bars import bars_of
 from cardsync.dashboard.shell import PageRequest, reader_of, show
 from cardsync.platform import clock, errors
 from cardsync.sales.orders import sales_summary
-from cardsync.sales.orders.sales_summary_shown import SalesSummary, SummaryBy
+from cardsync.sales.orders.sales_summary_schemas import SalesSummary, SummaryBy
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.

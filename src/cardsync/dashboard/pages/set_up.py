@@ -44,19 +44,19 @@ from cardsync.prices.files.changes_in_file import ChangesInFile
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.preview.asked import compared_presets
-from cardsync.prices.preview.shown import PresetShown
+from cardsync.prices.preview.schemas import PresetShown
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.shop.accounts import first_run, own_keys
 from cardsync.shop.accounts.browser_session import cookie_of
 from cardsync.shop.accounts.first_run import NewOwner
-from cardsync.shop.accounts.shown import KeysBody
+from cardsync.shop.accounts.schemas import KeysBody
 from cardsync.shop.operators import catalog_installs
 from cardsync.shop.operators.catalog_installs import NoCatalog
 from cardsync.shop.today.listed_value import read_listed_value
-from cardsync.shop.today.shown import ListedDay
+from cardsync.shop.today.schemas import ListedDay
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import find_cards
-from cardsync.stock.cards.shown import Found
+from cardsync.stock.cards.schemas import Found
 from cardsync.web.forms import form_of, go, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page

@@ -27,7 +27,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings, deletion, people
 from cardsync.shop.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.shop.accounts.browser_session import cookie_of
-from cardsync.shop.accounts.shown import deletion_body
+from cardsync.shop.accounts.schemas import deletion_body
 from cardsync.shop.operators import own_backups
 from cardsync.web.forms import go, sentence
 from cardsync.web.reach import reach_of

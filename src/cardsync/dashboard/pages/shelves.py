@@ -22,9 +22,9 @@ from cardsync.platform.shelf_place import Place, checked_box, read_place
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_filter import read_filter, read_page
 from cardsync.stock.cards.queries import search_cards
-from cardsync.stock.cards.shown import card_body
+from cardsync.stock.cards.schemas import card_body
 from cardsync.stock.shelving import boxes, count_reads, places
-from cardsync.stock.shelving.count_shown import count_history
+from cardsync.stock.shelving.count_schemas import count_history
 from cardsync.stock.shelving.rename_box import rename
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading

@@ -26,10 +26,10 @@ from cardsync.agents.releases.update import update_fields
 from cardsync.agents.seller_state.sync_kinds import KINDS, read_kind
 from cardsync.agents.sync import cancel, cooldown, past_cycles
 from cardsync.agents.sync import manual_request as requests
-from cardsync.agents.sync.cycles_shown import cycle_body
+from cardsync.agents.sync.cycles_schemas import cycle_body
 from cardsync.agents.sync.last_seen import LastSeen, is_offline
 from cardsync.agents.sync.poll import next_sync_at
-from cardsync.agents.sync.shown import status_body
+from cardsync.agents.sync.schemas import status_body
 from cardsync.agents.sync.status import status_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import Reader
@@ -42,7 +42,7 @@ from cardsync.prices.files import price_updates
 from cardsync.prices.files.changes_in_file import ChangesInFile
 from cardsync.prices.files.file_now import changes_now, fresh_file
 from cardsync.prices.rollback import rollbacks
-from cardsync.prices.rollback.shown import rollback_body
+from cardsync.prices.rollback.schemas import rollback_body
 from cardsync.shop.accounts import account_settings
 from cardsync.shop.credits import skip_wait
 from cardsync.shop.today.sync_result import price_files

@@ -30,7 +30,7 @@ from cardsync.shop.today import desk, work_list
 from cardsync.shop.today import last_visit as last_visits
 from cardsync.shop.today.listed_value import read_listed_value
 from cardsync.shop.today.movers import read_movers
-from cardsync.shop.today.shown import ListedDay, MoverBody, MoversBody, TodayBody
+from cardsync.shop.today.schemas import ListedDay, MoverBody, MoversBody, TodayBody
 from cardsync.stock.cards import market_trend
 from cardsync.stock.cards.market_trend import Trend
 from cardsync.web.request import reading

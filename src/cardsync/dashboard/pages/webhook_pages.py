@@ -22,7 +22,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices import webhooks
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
-from cardsync.shop.notices.shown import delivery_body, webhook_body
+from cardsync.shop.notices.schemas import delivery_body, webhook_body
 from cardsync.web.forms import sentence
 
 PATH: Final = "/settings/webhooks"

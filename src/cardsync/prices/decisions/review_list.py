@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.money import dollars, to_units, usd
-from cardsync.prices.decisions.shown import PriceReviewShown, PriceReviewsShown
+from cardsync.prices.decisions.schemas import PriceReviewShown, PriceReviewsShown
 from cardsync.prices.proposals.decide_proposals import Asked
 
 _PENDING: Final = """

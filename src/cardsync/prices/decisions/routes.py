@@ -18,7 +18,7 @@ from cardsync.platform.read_json import Id, read
 from cardsync.platform.settings import Settings
 from cardsync.prices.decisions.accept_reviews import MOST
 from cardsync.prices.decisions.review_list import reviews_of
-from cardsync.prices.decisions.shown import (
+from cardsync.prices.decisions.schemas import (
     DecidedReviews,
     PriceReviewsShown,
     decided_body,

@@ -26,7 +26,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import decide_plan, reads
 from cardsync.prices.plans.models import AgentPlan, Outcome
-from cardsync.prices.plans.shown import PlanShown
+from cardsync.prices.plans.schemas import PlanShown
 from cardsync.shop.activity import feed
 from cardsync.shop.activity.entry_words import Names, actor_words
 from cardsync.web.forms import form_of, go, refused

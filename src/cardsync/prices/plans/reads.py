@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.prices.plans.decide_plan import WAITING, plan_of
 from cardsync.prices.plans.models import AgentPlan, Outcome
-from cardsync.prices.plans.shown import PlanShown, plan_body
+from cardsync.prices.plans.schemas import PlanShown, plan_body
 from cardsync.prices.rollback import words
 from cardsync.prices.rollback.rollbacks import rollback_of
 

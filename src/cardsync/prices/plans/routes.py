@@ -25,7 +25,7 @@ from cardsync.prices.errors import (
 )
 from cardsync.prices.limits import PLAN_BYTES, PLANS_PER_PAGE, PLANS_PER_PAGE_MOST
 from cardsync.prices.plans import decide_plan, new_plans, permissions, reads
-from cardsync.prices.plans.shown import (
+from cardsync.prices.plans.schemas import (
     PlanPermissions,
     Plans,
     PlanShown,

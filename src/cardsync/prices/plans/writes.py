@@ -33,11 +33,11 @@ from cardsync.sales.lots.add_lots import NewLot
 from cardsync.sales.lots.lot_csv import LotRows
 from cardsync.sales.lots.models import Lot
 from cardsync.sales.orders import returned_copies
-from cardsync.sales.orders.returns_shown import RestockedShown
+from cardsync.sales.orders.returns_schemas import RestockedShown
 from cardsync.stock.cards import chosen_match
 from cardsync.stock.cards.bulk_selection import Selection
 from cardsync.stock.lists import entries, seller_lists
-from cardsync.stock.lists.shown import CardListBody
+from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.quick_add import publish_drafts as listings
 from cardsync.stock.quick_add.models import QuickAdd
 

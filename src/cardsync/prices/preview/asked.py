@@ -17,7 +17,7 @@ from cardsync.prices.preview.backtest import PastAsked
 from cardsync.prices.preview.draft import Draft, DraftAsked
 from cardsync.prices.preview.preview import PricesAsked
 from cardsync.prices.preview.promotion import PromotionAsked
-from cardsync.prices.preview.shown import Backtest, PresetShown, Preview, PromotionEffect
+from cardsync.prices.preview.schemas import Backtest, PresetShown, Preview, PromotionEffect
 from cardsync.web.made_files import Made, made
 
 

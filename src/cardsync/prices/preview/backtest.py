@@ -33,7 +33,7 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.prices.preview import snapshots
 from cardsync.prices.preview.preview import asked
-from cardsync.prices.preview.shown import Backtest, BacktestDay, BacktestSummary, SoldLine
+from cardsync.prices.preview.schemas import Backtest, BacktestDay, BacktestSummary, SoldLine
 from cardsync.prices.preview.simulated_shop import Shop
 from cardsync.prices.preview.snapshots import Snapshot
 from cardsync.prices.standing import decided_of

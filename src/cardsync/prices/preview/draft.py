@@ -29,7 +29,7 @@ from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, price_s
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.preview import preview
-from cardsync.prices.preview.shown import MoveBin, Preview
+from cardsync.prices.preview.schemas import MoveBin, Preview
 
 LARGEST: Final = 10
 # With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.

@@ -25,9 +25,9 @@ from cardsync.prices.inputs.rule_json import RuleBody
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.preview.draft import beside, read_draft
-from cardsync.prices.preview.shown import DraftOnCard, DraftOnCards, PricedBy
+from cardsync.prices.preview.schemas import DraftOnCard, DraftOnCards, PricedBy
+from cardsync.prices.receipts.schemas import ExplainedBlocker, explained_card, governing_rule
 from cardsync.prices.receipts.sentences import blocker_codes, explain
-from cardsync.prices.receipts.shown import ExplainedBlocker, explained_card, governing_rule
 from cardsync.prices.receipts.some_cards import priced_cards
 from cardsync.stock.cards.models import Card
 

@@ -22,7 +22,7 @@ from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
 from cardsync.prices.preview.draft import UNSAVED
-from cardsync.prices.preview.shown import PresetShown
+from cardsync.prices.preview.schemas import PresetShown
 
 # The number of largest moves that are shown as examples.
 EXAMPLES: Final = 10

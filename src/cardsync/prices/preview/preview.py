@@ -44,7 +44,7 @@ from cardsync.prices.inputs.rule_file import read_rules, read_sales
 from cardsync.prices.inputs.rule_json import RuleBody, SaleBody
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
-from cardsync.prices.preview.shown import DifferingCard, LargestMove, MoveBin, Preview
+from cardsync.prices.preview.schemas import DifferingCard, LargestMove, MoveBin, Preview
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.stock.cards.write import decimal
 from cardsync.web.safe_texts import safe_texts

@@ -31,7 +31,7 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.limits import RULE_PRIORITY
 from cardsync.prices.preview.draft import UNSAVED
 from cardsync.prices.preview.preview import cards_of, reason_of
-from cardsync.prices.preview.shown import LargestMove, PromotionEffect
+from cardsync.prices.preview.schemas import LargestMove, PromotionEffect
 
 LARGEST: Final = 10
 _A_DAY: Final = timedelta(days=1)

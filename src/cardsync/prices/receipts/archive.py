@@ -25,8 +25,8 @@ from cardsync.platform.storage import ObjectMissing, Store
 from cardsync.prices.engine.engine import INPUT_COLUMNS
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.receipts import parquet_file
+from cardsync.prices.receipts.schemas import ExplainedBlocker, ReceiptThen
 from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
-from cardsync.prices.receipts.shown import ExplainedBlocker, ReceiptThen
 from cardsync.stock.cards.models import Card
 
 # The run is that of the last upload that covered the card's whole product line, or the run that

@@ -28,8 +28,7 @@ from cardsync.prices.files.price_updates import run_waits
 from cardsync.prices.inputs.cards_to_price import Choices, condition_of, read_stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.receipts.archive import breakdown, last_synced
-from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
-from cardsync.prices.receipts.shown import (
+from cardsync.prices.receipts.schemas import (
     ExplainedBlocker,
     ExplainedPin,
     Explanation,
@@ -37,6 +36,7 @@ from cardsync.prices.receipts.shown import (
     explained_card,
     governing_rule,
 )
+from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
 from cardsync.prices.receipts.stale_target import stale_target
 from cardsync.stock.cards.models import Card
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.money import dollars, to_units
-from cardsync.prices.receipts.shown import StaleReason, StaleTarget
+from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
 from cardsync.stock.cards.models import Card
 
 # A deleted rule, a setting and a pin that was taken away leave only their entries of the feed.

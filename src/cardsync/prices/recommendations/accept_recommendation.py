@@ -43,7 +43,7 @@ from cardsync.prices.proposals.decide_proposals import (
 from cardsync.prices.proposals.models import Proposal
 from cardsync.prices.recommendations.candidates import review_of
 from cardsync.prices.recommendations.generate import note_events
-from cardsync.prices.recommendations.shown import DecisionShown
+from cardsync.prices.recommendations.schemas import DecisionShown
 from cardsync.prices.standing import APPLIED
 
 ACCEPTED: Final = "recommendations.accepted"

@@ -25,7 +25,7 @@ from cardsync.catalog.market.verdicts import (
 from cardsync.platform import errors, limits
 from cardsync.platform.money import dollars_or_none
 from cardsync.prices.engine.holdout_draw import begin_of, window
-from cardsync.prices.recommendations.shown import CardBadges, HeldShown
+from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
 from cardsync.prices.recommendations.why_held import Held
 
 # A provisional product that a catalog's product took over is that product's.

@@ -25,7 +25,7 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
 from cardsync.prices.engine import engine
 from cardsync.prices.receipts import parquet_file
-from cardsync.prices.recommendations.shown import (
+from cardsync.prices.recommendations.schemas import (
     GateVerdict,
     HoldShown,
     HoldsShown,

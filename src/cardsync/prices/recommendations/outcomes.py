@@ -34,7 +34,7 @@ from cardsync.prices.recommendations.review_effect import (
     effect_of,
     effect_of_draw,
 )
-from cardsync.prices.recommendations.shown import (
+from cardsync.prices.recommendations.schemas import (
     AppliedShown,
     HoldoutShown,
     OutcomeShown,

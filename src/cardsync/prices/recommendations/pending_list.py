@@ -20,7 +20,7 @@ from cardsync.platform.money import dollars, to_units, usd
 from cardsync.prices.limits import STALE_STOCK
 from cardsync.prices.proposals.decide_proposals import Asked
 from cardsync.prices.recommendations.badges import badges_of
-from cardsync.prices.recommendations.shown import (
+from cardsync.prices.recommendations.schemas import (
     RecommendationShown,
     RecommendationsShown,
     card_body,

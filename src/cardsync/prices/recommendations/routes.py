@@ -27,7 +27,7 @@ from cardsync.prices.recommendations.holds import holds_now
 from cardsync.prices.recommendations.impressions import Observation, record_shown
 from cardsync.prices.recommendations.outcomes import outcomes
 from cardsync.prices.recommendations.pending_list import recommendations, without_buy_outs
-from cardsync.prices.recommendations.shown import (
+from cardsync.prices.recommendations.schemas import (
     BadgesShown,
     DecisionShown,
     HoldsShown,

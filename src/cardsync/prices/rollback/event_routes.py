@@ -16,7 +16,7 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.platform.work.jobs import Work
 from cardsync.prices.rollback import repricing_events
-from cardsync.prices.rollback.shown import Recorded
+from cardsync.prices.rollback.schemas import Recorded
 from cardsync.web.request import FOR_AGENTS, WITH_JSON_BODY, problems
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]

@@ -18,7 +18,7 @@ from cardsync.prices.errors import NotCancellable, RollbackOpen
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_rollback import ask_for
 from cardsync.prices.rollback import rollbacks
-from cardsync.prices.rollback.shown import RollbackList, RollbackShown, diff_body, rollback_body
+from cardsync.prices.rollback.schemas import RollbackList, RollbackShown, diff_body, rollback_body
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 

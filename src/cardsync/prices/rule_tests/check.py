@@ -23,7 +23,7 @@ from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.models import RuleTest
 from cardsync.prices.preview.preview import cards_of, reason_of
 from cardsync.prices.rule_tests.expectations import read_expectation
-from cardsync.prices.rule_tests.shown import CardThatFails, RuleTestVerdict
+from cardsync.prices.rule_tests.schemas import CardThatFails, RuleTestVerdict
 
 FIRST: Final = 5
 

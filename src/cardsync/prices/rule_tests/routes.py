@@ -16,7 +16,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.described import Like
 from cardsync.prices.rule_tests import rule_tests
-from cardsync.prices.rule_tests.shown import (
+from cardsync.prices.rule_tests.schemas import (
     RuleTestList,
     RuleTestShown,
     RuleTestVerdicts,

@@ -33,7 +33,7 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.models import RuleTest
 from cardsync.prices.rule_tests.check import judge
 from cardsync.prices.rule_tests.expectations import read_expectation
-from cardsync.prices.rule_tests.shown import RuleTestVerdict, RuleTestVerdicts
+from cardsync.prices.rule_tests.schemas import RuleTestVerdict, RuleTestVerdicts
 
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")

@@ -27,7 +27,7 @@ from cardsync.prices.limits import OVERRIDE_REASON_CHARACTERS
 from cardsync.prices.models import PricingRule, RuleTest
 from cardsync.prices.rule_tests.check import judge
 from cardsync.prices.rule_tests.rule_tests import tests_of, verdicts_of
-from cardsync.prices.rule_tests.shown import RuleTestVerdict
+from cardsync.prices.rule_tests.schemas import RuleTestVerdict
 from cardsync.web.heavy_work import heavy_for
 
 _NAMED = 3

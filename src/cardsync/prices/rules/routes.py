@@ -26,7 +26,7 @@ from cardsync.prices.plans.request_writer import WRITING as PROVIDED
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.rules import rule_sets, sale_sets
 from cardsync.prices.rules.rule_warnings import warnings_of
-from cardsync.prices.rules.shown import (
+from cardsync.prices.rules.schemas import (
     PinnedCard,
     PricingRuleShown,
     PricingSettings,

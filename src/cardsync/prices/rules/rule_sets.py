@@ -30,7 +30,7 @@ from cardsync.prices.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.prices.limits import GUARDS
 from cardsync.prices.models import PricingRule
 from cardsync.prices.rule_tests.saves import governing, judge_save
-from cardsync.prices.rule_tests.shown import RuleTestVerdict
+from cardsync.prices.rule_tests.schemas import RuleTestVerdict
 from cardsync.prices.rules.undo_rules import IMAGES, differing, rule_json_of, undo_of
 
 _STEP = 10

@@ -37,7 +37,7 @@ from cardsync.prices.limits import RULE_PRIORITY, SALES
 from cardsync.prices.models import PricingSale
 from cardsync.prices.rules.pin_many import still_applied
 from cardsync.prices.rules.rule_warnings import warnings_of
-from cardsync.prices.rules.shown import SaleShown, sale_bodies
+from cardsync.prices.rules.schemas import SaleShown, sale_bodies
 from cardsync.prices.rules.undo_rules import differing
 from cardsync.prices.rules.undo_sales import (
     IMAGES,

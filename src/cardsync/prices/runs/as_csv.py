@@ -11,7 +11,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.models import PriceRun
 from cardsync.prices.runs.run_reads import runs_before
-from cardsync.prices.runs.shown import run_body
+from cardsync.prices.runs.schemas import run_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 

@@ -34,7 +34,7 @@ from cardsync.prices.preview.draft import DraftAsked
 from cardsync.prices.preview.draft_on_cards import DraftOnCardsAsked, draft_on_cards
 from cardsync.prices.preview.preview import PricesAsked
 from cardsync.prices.preview.promotion import PromotionAsked
-from cardsync.prices.preview.shown import (
+from cardsync.prices.preview.schemas import (
     Backtest,
     DraftOnCards,
     DraftPreview,
@@ -44,12 +44,12 @@ from cardsync.prices.preview.shown import (
 )
 from cardsync.prices.receipts.archive import breakdown_at
 from cardsync.prices.receipts.explain import explain_card
-from cardsync.prices.receipts.shown import Explanation, ReceiptThen
+from cardsync.prices.receipts.schemas import Explanation, ReceiptThen
 from cardsync.prices.receipts.what_if import WhatIf, what_if
 from cardsync.prices.runs import run_reads
 from cardsync.prices.runs.as_csv import runs_as_csv
 from cardsync.prices.runs.run_reads import newest_runs
-from cardsync.prices.runs.shown import (
+from cardsync.prices.runs.schemas import (
     PriceRuns,
     PriceRunShown,
     RuleAnalysis,

@@ -25,7 +25,7 @@ from cardsync.sales.lots import profit
 from cardsync.sales.lots.fee_schedule import rule_of, schedule_on
 from cardsync.sales.lots.line_profit import of_orders
 from cardsync.sales.lots.payment_csv import Payments
-from cardsync.sales.lots.shown import FeeAudit, FeeDifference, FeeMonth, PaymentsAdded, cents
+from cardsync.sales.lots.schemas import FeeAudit, FeeDifference, FeeMonth, PaymentsAdded, cents
 
 AUDIT_DAYS: Final = 366
 TOLERANCE: Final = Decimal("0.02")

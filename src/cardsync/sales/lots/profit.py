@@ -15,7 +15,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
 from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
 from cardsync.sales.lots.profit_by_day import KEPT, LIVE_DAYS, live
-from cardsync.sales.lots.shown import (
+from cardsync.sales.lots.schemas import (
     CardWithoutCost,
     LineProfit,
     PricedBy,

@@ -14,7 +14,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.sales.lots.models import CardCost, Lot
-from cardsync.sales.lots.shown import CostOfCard, LotBody, LotPage, lot_body
+from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage, lot_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 

@@ -25,7 +25,7 @@ from cardsync.sales.lots import fee_audit, profit, read_lots
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.sales.lots.lot_csv import read_lots as read_file
 from cardsync.sales.lots.payment_csv import read_payments
-from cardsync.sales.lots.shown import (
+from cardsync.sales.lots.schemas import (
     CardWithoutCost,
     CostOfCard,
     FeeAudit,

@@ -20,7 +20,7 @@ from cardsync.sales.orders.customer_list import Customer, customers
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.pullable import TO_SHIP_STATUSES
-from cardsync.sales.orders.shown import (
+from cardsync.sales.orders.schemas import (
     ORDER_COLUMNS,
     OrderRow,
     customer_bodies,

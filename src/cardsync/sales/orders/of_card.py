@@ -15,7 +15,7 @@ from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.sales.orders.shown import line_total, money
+from cardsync.sales.orders.schemas import line_total, money
 from cardsync.stock.cards.visible import VISIBLE
 
 

@@ -28,8 +28,12 @@ from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
 from cardsync.sales.orders.customer_list import Earned, key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
 from cardsync.sales.orders.models import BUYER_HASH, BUYER_KEY
-from cardsync.sales.orders.returns_shown import CustomerInFull, OrderOfCustomerShown, RefunderShown
-from cardsync.sales.orders.shown import earned_fields, money
+from cardsync.sales.orders.returns_schemas import (
+    CustomerInFull,
+    OrderOfCustomerShown,
+    RefunderShown,
+)
+from cardsync.sales.orders.schemas import earned_fields, money
 
 KIND: Final = "customer.note"
 # A customer with so many refunded orders is shown as a repeat refunder.

@@ -8,7 +8,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import SHARED
 from cardsync.platform.shelf_place import BOX, NAMED, WAY
 from cardsync.sales.limits import PULL_SESSIONS_SHOWN, SETTLED_CARDS_SHOWN
-from cardsync.sales.orders.shown import (
+from cardsync.sales.orders.schemas import (
     ORDER_COLUMNS,
     CardOfItem,
     ItemRow,

@@ -21,8 +21,8 @@ from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
+from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
-from cardsync.sales.orders.pull_shown import ManyMarked, OrderMarks
 from cardsync.sales.orders.pullable import (
     INCOMPLETE,
     MARKED_SHIPPED_PENDING,

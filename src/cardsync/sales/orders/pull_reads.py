@@ -19,7 +19,7 @@ from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.sales.limits import PULL_SESSIONS_SHOWN
 from cardsync.sales.orders.pull_changes import CHANGED
 from cardsync.sales.orders.pull_models import PullState
-from cardsync.sales.orders.pull_shown import PullItem, PullOrder, PullSession, PullSessionOrders
+from cardsync.sales.orders.pull_schemas import PullItem, PullOrder, PullSession, PullSessionOrders
 from cardsync.sales.orders.pullable import NEEDS_REVIEW
 from cardsync.sales.orders.work_order import ToPull, items_in_order, work_order
 from cardsync.stock.shelving.places import places_of_items

@@ -18,7 +18,7 @@ from cardsync.sales.errors import PullSessionOpen
 from cardsync.sales.limits import PULL_STATUSES
 from cardsync.sales.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.sales.orders.order_filter import read_filter
-from cardsync.sales.orders.pull_shown import (
+from cardsync.sales.orders.pull_schemas import (
     ManyMarked,
     OrderMarks,
     PullSession,

@@ -28,14 +28,14 @@ from cardsync.sales.orders.filter_sql import (
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.page_order import PageOrder, page_order
 from cardsync.sales.orders.pull_reads import RECENT, session_of
-from cardsync.sales.orders.pull_shown import PullSession
+from cardsync.sales.orders.pull_schemas import PullSession
 from cardsync.sales.orders.pullable import (
     OF_TO_SHIP_STATUS,
     TO_SHIP_STATUSES,
     delivered,
     on_the_way,
 )
-from cardsync.sales.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow, order_row
+from cardsync.sales.orders.schemas import ORDER_COLUMNS, ItemRow, OrderRow, order_row
 
 Values = dict[str, Any]
 Counts = dict[str, int]

@@ -29,7 +29,7 @@ from cardsync.sales.orders.of_card import SoldPage, orders_of_card
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.order_filter import Given, read_filter, read_page
 from cardsync.sales.orders.queries import Found, find_orders
-from cardsync.sales.orders.shown import (
+from cardsync.sales.orders.schemas import (
     CustomersPage,
     OrderBody,
     OrderInFull,

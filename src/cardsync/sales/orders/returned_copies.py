@@ -29,14 +29,14 @@ from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
-from cardsync.sales.orders.returns_shown import (
+from cardsync.sales.orders.returns_schemas import (
     CopiesPut,
     CopiesShown,
     RestockedShown,
     ReturnShown,
     ReturnsPage,
 )
-from cardsync.sales.orders.shown import money, readable
+from cardsync.sales.orders.schemas import money, readable
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving import places
 

@@ -22,7 +22,7 @@ from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.orders import one_customer, returned_copies
-from cardsync.sales.orders.returns_shown import (
+from cardsync.sales.orders.returns_schemas import (
     CustomerInFull,
     CustomerNoteShown,
     Refunders,

@@ -27,7 +27,7 @@ from cardsync.platform.work.jobs import Work
 from cardsync.sales.errors import EmptyPayload, InvalidJson
 from cardsync.sales.orders import feedback
 from cardsync.sales.orders.accept_orders import accept
-from cardsync.sales.orders.shown import AcceptedRows, FeedbackStored
+from cardsync.sales.orders.schemas import AcceptedRows, FeedbackStored
 from cardsync.web.field_words import WORDS
 from cardsync.web.request import FOR_AGENTS, ApiRequest, problems, takes_json
 

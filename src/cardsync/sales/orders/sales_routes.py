@@ -22,7 +22,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.sales.errors import InvalidJson
 from cardsync.sales.orders import sales_reports
-from cardsync.sales.orders.sales_shown import (
+from cardsync.sales.orders.sales_schemas import (
     Gaps,
     MonthReports,
     ReportStored,

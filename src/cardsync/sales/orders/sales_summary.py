@@ -22,9 +22,9 @@ from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS,
 from cardsync.sales.limits import SALES_CARDS, SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS
 from cardsync.sales.lots import profit
 from cardsync.sales.lots.line_profit import COLUMNS, RATE
-from cardsync.sales.lots.shown import Profit, profit_of
+from cardsync.sales.lots.schemas import Profit, profit_of
 from cardsync.sales.orders.sales_figures import Day, Period, figures
-from cardsync.sales.orders.sales_summary_shown import (
+from cardsync.sales.orders.sales_summary_schemas import (
     SalesCards,
     SalesOfGame,
     SalesPeriod,
@@ -33,7 +33,7 @@ from cardsync.sales.orders.sales_summary_shown import (
     SummaryBy,
     UnsoldCardShown,
 )
-from cardsync.sales.orders.shown import money
+from cardsync.sales.orders.schemas import money
 from cardsync.stock.cards.visible import VISIBLE
 
 _USUAL: Final = timedelta(days=29)

@@ -13,7 +13,7 @@ from litestar.params import QueryParameter
 
 from cardsync.platform import clock, errors
 from cardsync.sales.orders import sales_summary
-from cardsync.sales.orders.sales_summary_shown import (
+from cardsync.sales.orders.sales_summary_schemas import (
     SalesCards,
     SalesSummary,
     SummaryBy,

@@ -29,7 +29,7 @@ from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.orders.pullable import UNSETTLED
 from cardsync.sales.pulling.queue import Entry, read_queue
-from cardsync.sales.pulling.shown import MissingCard, OtherCopy
+from cardsync.sales.pulling.schemas import MissingCard, OtherCopy
 from cardsync.stock.cards.visible import VISIBLE
 
 KIND: Final = "order.missing_settled"

@@ -16,7 +16,7 @@ from cardsync.platform.described import Like
 from cardsync.sales.errors import MissingSettled
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.pulling import missing_cards
-from cardsync.sales.pulling.shown import MissingCards
+from cardsync.sales.pulling.schemas import MissingCards
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 

@@ -29,7 +29,7 @@ from cardsync.platform.settings import Settings
 from cardsync.sales.limits import PULL_LINKS
 from cardsync.sales.orders.pull_sessions import PULLS
 from cardsync.sales.pulling.queue import PhoneLink
-from cardsync.sales.pulling.shown import PullLinkMade, PullLinkShown
+from cardsync.sales.pulling.schemas import PullLinkMade, PullLinkShown
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 LINK_CALLER = caller_query(

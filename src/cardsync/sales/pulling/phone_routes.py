@@ -29,7 +29,7 @@ from cardsync.sales.pulling.phone import (
 )
 from cardsync.sales.pulling.phone_links import caller_with_link
 from cardsync.sales.pulling.queue import read_queue, sku_of
-from cardsync.sales.pulling.shown import MarkOutcome, PullMarks, PullQueue, pull_marks, pull_queue
+from cardsync.sales.pulling.schemas import MarkOutcome, PullMarks, PullQueue, pull_marks, pull_queue
 from cardsync.stock.pictures.answer import A_DAY, answer
 from cardsync.stock.pictures.read_pictures import of_sku
 

@@ -14,7 +14,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.settings import Settings
 from cardsync.sales.pulling import phone_links
-from cardsync.sales.pulling.shown import PullLinks, PullLinkShown, PullLinksMade
+from cardsync.sales.pulling.schemas import PullLinks, PullLinkShown, PullLinksMade
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,

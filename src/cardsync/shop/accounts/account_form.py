@@ -18,7 +18,7 @@ from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 from cardsync.shop.accounts import account_settings, sellers
-from cardsync.shop.accounts.shown import line_switches
+from cardsync.shop.accounts.schemas import line_switches
 
 LINE: Final = "line:"
 # `PATCH /api/account` sets the same fields.

@@ -21,7 +21,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_account
 from cardsync.shop.accounts.own_account import OwnChange
-from cardsync.shop.accounts.shown import SessionBody, session_body
+from cardsync.shop.accounts.schemas import SessionBody, session_body
 from cardsync.web.forms import AnyRequest
 from cardsync.web.request import ApiRequest
 

@@ -18,7 +18,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import data_export, deletion, own_keys, people
-from cardsync.shop.accounts.shown import (
+from cardsync.shop.accounts.schemas import (
     DeletionBody,
     InvitationBody,
     KeyBody,

@@ -17,7 +17,7 @@ from cardsync.platform.limits import ROLES
 
 if TYPE_CHECKING:
     from cardsync.platform.database.session import Database
-    from cardsync.shop.accounts.shown import RosterBody
+    from cardsync.shop.accounts.schemas import RosterBody
 
 
 @click.group()

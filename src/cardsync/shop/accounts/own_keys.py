@@ -21,7 +21,7 @@ from cardsync.access.models import ApiKey
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.settings import Settings
-from cardsync.shop.accounts.shown import KeyBody, KeysBody
+from cardsync.shop.accounts.schemas import KeyBody, KeysBody
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
 
 

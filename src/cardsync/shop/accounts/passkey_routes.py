@@ -24,7 +24,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import passkeys
 from cardsync.shop.accounts.browser_session import begun
-from cardsync.shop.accounts.shown import (
+from cardsync.shop.accounts.schemas import (
     PasskeyBody,
     PasskeyOptions,
     PasskeysBody,

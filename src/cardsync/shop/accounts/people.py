@@ -21,7 +21,7 @@ from cardsync.platform.limits import ROLES
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations, roster
 from cardsync.shop.accounts.invitations import Link, MemberError
-from cardsync.shop.accounts.shown import RosterBody
+from cardsync.shop.accounts.schemas import RosterBody
 
 
 class Invited(NamedTuple):

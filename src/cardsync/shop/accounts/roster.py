@@ -19,7 +19,7 @@ from cardsync.platform.database.session import enter_tenant
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations
 from cardsync.shop.accounts.invitations import Link, MemberError
-from cardsync.shop.accounts.shown import RosterBody
+from cardsync.shop.accounts.schemas import RosterBody
 
 RESET_LINK_IS_GOOD: Final = timedelta(days=1)
 

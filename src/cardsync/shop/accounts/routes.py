@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.sync_kinds import SyncMode
 from cardsync.platform import clock, errors, read_json
 from cardsync.shop.accounts import account_settings
-from cardsync.shop.accounts.shown import AccountSettings, LineSwitch, settings_body
+from cardsync.shop.accounts.schemas import AccountSettings, LineSwitch, settings_body
 from cardsync.shop.limits import SHIP_WITHIN_MOST
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 

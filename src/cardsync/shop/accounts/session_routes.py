@@ -28,7 +28,7 @@ from cardsync.shop.accounts.browser_session import (
     who_asks,
 )
 from cardsync.shop.accounts.own_account import OwnChange
-from cardsync.shop.accounts.shown import (
+from cardsync.shop.accounts.schemas import (
     MemberBody,
     OwnSessions,
     SessionBody,

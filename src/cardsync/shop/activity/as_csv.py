@@ -19,7 +19,7 @@ from cardsync.platform.storage import open_store
 from cardsync.shop.activity.feed import feed_before
 from cardsync.shop.activity.feed_filter import Wanted
 from cardsync.shop.activity.old_entries import older_entries
-from cardsync.shop.activity.shown import entry_body
+from cardsync.shop.activity.schemas import entry_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 

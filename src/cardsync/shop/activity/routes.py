@@ -15,7 +15,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import feed, undo
 from cardsync.shop.activity.as_csv import activity_as_csv
 from cardsync.shop.activity.feed_filter import read_wanted
-from cardsync.shop.activity.shown import ActivityEntry, ActivityPage, entry_body, page_body
+from cardsync.shop.activity.schemas import ActivityEntry, ActivityPage, entry_body, page_body
 from cardsync.shop.errors import NotUndoable
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork

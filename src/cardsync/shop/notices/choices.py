@@ -16,7 +16,7 @@ from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices.models import NoticeReader
 from cardsync.shop.notices.notice_kinds import Way, kinds_for
-from cardsync.shop.notices.shown import ChoicesBody, kind_body
+from cardsync.shop.notices.schemas import ChoicesBody, kind_body
 from cardsync.shop.notices.unsubscribe_links import Unsubscriber
 
 

@@ -22,7 +22,7 @@ from cardsync.shop.notices.news import Found
 from cardsync.shop.notices.next_times import next_digest
 from cardsync.shop.notices.notice_kinds import way_of
 from cardsync.shop.notices.webhook_signature import new_message_id
-from cardsync.shop.today.shown import amount
+from cardsync.shop.today.schemas import amount
 
 # Streams of the worker (`operations/processes/worker.py`).
 MAIL: Final = "mail"

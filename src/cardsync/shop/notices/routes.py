@@ -15,7 +15,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.limits import WEBHOOK_KINDS
 from cardsync.shop.notices import choices, webhooks
 from cardsync.shop.notices.notice_kinds import Way
-from cardsync.shop.notices.shown import (
+from cardsync.shop.notices.schemas import (
     ChoicesBody,
     DeliveriesBody,
     DeliveryBody,

@@ -20,7 +20,7 @@ from cardsync.platform.backups.backup_reports import read_state
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_ROWS
-from cardsync.shop.operators.shown import (
+from cardsync.shop.operators.schemas import (
     CatalogImportShown,
     InstallationShown,
     JobsShown,

@@ -23,7 +23,7 @@ from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs, installation, own_backups, shops
 from cardsync.shop.operators.catalog_installs import CatalogsShown
 from cardsync.shop.operators.own_backups import BackupsShown
-from cardsync.shop.operators.shown import InstallationShown, Plan, SellerShown, SellersShown
+from cardsync.shop.operators.schemas import InstallationShown, Plan, SellerShown, SellersShown
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 READ = (*BEHIND_A_KEY, errors.SessionRequired, errors.OperatorRequired)

@@ -21,7 +21,7 @@ from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant
 from cardsync.shop.accounts import sellers
 from cardsync.shop.limits import OPERATOR_SELLERS
-from cardsync.shop.operators.shown import SellerShown, SellersShown
+from cardsync.shop.operators.schemas import SellerShown, SellersShown
 
 CHANGEABLE: Final = ("plan", "trial_ends_at", "suspended", "past_due")
 _FOUND: Final = """

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cardsync.platform import clock
 from cardsync.shop.today.conditions import FOR_BUYERS
-from cardsync.shop.today.shown import ConditionBody, SalesBody
+from cardsync.shop.today.schemas import ConditionBody, SalesBody
 from cardsync.stock.cards.market_trend import DAYS, Trend, trend_of
 
 _WEEK: Final = timedelta(days=7)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.shop.today.shown import LineValue, ListedDay, ListedValueBody, amount
+from cardsync.shop.today.schemas import LineValue, ListedDay, ListedValueBody, amount
 
 DAYS_MOST: Final = 1_100
 _BY_DAY = """

@@ -10,7 +10,7 @@ from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.money import dollars
-from cardsync.shop.today.shown import MoverBody, MoversBody
+from cardsync.shop.today.schemas import MoverBody, MoversBody
 
 _MOVERS = """
     SELECT movers_at, movers -> :days FROM shop_figures WHERE seller_id = :seller

@@ -43,8 +43,7 @@ from cardsync.sales.orders.pullable import (
 )
 from cardsync.shop.today import account_conditions
 from cardsync.shop.today import conditions as rules
-from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
-from cardsync.shop.today.shown import (
+from cardsync.shop.today.schemas import (
     FeedbackBody,
     ListedNow,
     RatingCount,
@@ -56,6 +55,7 @@ from cardsync.shop.today.shown import (
     ToShip,
     amount,
 )
+from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
 from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
 
 FEEDBACKS: Final = 100

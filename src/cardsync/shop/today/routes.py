@@ -18,7 +18,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.today import sync_result, work_list
 from cardsync.shop.today.listed_value import DAYS_MOST, read_listed_value
 from cardsync.shop.today.movers import read_movers
-from cardsync.shop.today.shown import ListedValueBody, MoversBody, SyncResultBody, TodayBody
+from cardsync.shop.today.schemas import ListedValueBody, MoversBody, SyncResultBody, TodayBody
 from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
 
 READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)

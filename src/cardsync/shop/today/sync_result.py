@@ -15,7 +15,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import DAY, SOLD, TOTAL
 from cardsync.prices.rollback.brought import added, largest_of
-from cardsync.shop.today.shown import (
+from cardsync.shop.today.schemas import (
     Captured,
     LargestOfSync,
     RefusedPrice,

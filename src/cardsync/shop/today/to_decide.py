@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.prices.plans import reads as plans
-from cardsync.prices.plans.shown import PlanShown, plan_body
+from cardsync.prices.plans.schemas import PlanShown, plan_body
 from cardsync.shop.today.shop_facts import Waiting
 
 PLANS_MOST: Final = 50

@@ -13,7 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.sync.cooldown import meets, remaining_seconds
 from cardsync.agents.sync.last_seen import LastSeen
 from cardsync.agents.sync.poll import next_sync_at
-from cardsync.agents.sync.shown import PhaseProgress
+from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.agents.sync.status import SyncStatus, status_of
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.snapshot_reads import Reading
@@ -21,7 +21,7 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.files.price_updates import run_waits
 from cardsync.shop.today.conditions import conditions
 from cardsync.shop.today.queries import read_shop
-from cardsync.shop.today.shown import SyncBody, TodayBody, condition_body
+from cardsync.shop.today.schemas import SyncBody, TodayBody, condition_body
 from cardsync.shop.today.sync_result import last_brought
 
 

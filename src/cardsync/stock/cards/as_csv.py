@@ -16,7 +16,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.card_filter import CardFilter
 from cardsync.stock.cards.queries import cards_after
-from cardsync.stock.cards.shown import CardRow, card_body
+from cardsync.stock.cards.schemas import CardRow, card_body
 from cardsync.stock.search.fields import QueryError
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork

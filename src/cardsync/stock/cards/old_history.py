@@ -11,7 +11,7 @@ from cardsync.platform.old_data.read_back import Old, rows_of_key
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
 from cardsync.stock.cards.queries import read_card
-from cardsync.stock.cards.shown import CardRow, ObservationRow
+from cardsync.stock.cards.schemas import CardRow, ObservationRow
 from cardsync.stock.limits import CARD_HISTORY_WHOLE
 
 

@@ -19,8 +19,8 @@ from cardsync.platform.shelf_place import BOX, NAMED, WAY
 from cardsync.stock.cards import paging
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.names_in_search import own_names
+from cardsync.stock.cards.schemas import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.stock.cards.selection import Selected, select_cards
-from cardsync.stock.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.stock.cards.sort_order import page_order
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import CARD_HISTORY_SHOWN

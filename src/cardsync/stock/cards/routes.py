@@ -23,7 +23,7 @@ from cardsync.stock.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.stock.cards.card_filter import read_filter, read_page
 from cardsync.stock.cards.old_history import read_whole_card
 from cardsync.stock.cards.queries import cards_behind, complete_search, read_card, search_cards
-from cardsync.stock.cards.shown import (
+from cardsync.stock.cards.schemas import (
     CardsBehind,
     CardsPage,
     CardWithHistory,

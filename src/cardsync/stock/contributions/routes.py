@@ -13,7 +13,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.read_json import Amount
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.queries import read_card
-from cardsync.stock.cards.shown import CardBody, card_body
+from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.contributions.add import Wanted, contribute, publish
 from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems

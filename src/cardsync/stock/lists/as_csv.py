@@ -9,8 +9,8 @@ from typing import Any, Final
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.lists.seller_lists import all_lists
-from cardsync.stock.lists.shown import CardListBody
 from cardsync.web.csv_parts import Part, lines_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 

@@ -25,7 +25,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.stock.lists import seller_lists
 from cardsync.stock.lists.as_csv import lists_as_csv
-from cardsync.stock.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists
+from cardsync.stock.lists.schemas import CardListBody, CardsAdded, CardsRemoved, Lists
 from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import TEXT, TEXTS, described

@@ -22,7 +22,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.limits import LIST_NAME_CHARACTERS, LISTS_PER_SELLER
-from cardsync.stock.lists.shown import CardListBody
+from cardsync.stock.lists.schemas import CardListBody
 from cardsync.stock.search.folding import folded, words
 from cardsync.stock.search.known_names import name_key, seen_name
 

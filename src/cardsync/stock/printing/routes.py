@@ -9,13 +9,13 @@ from litestar.params import Parameter
 
 from cardsync.platform import errors
 from cardsync.stock.limits import LABELS_AT_ONCE
-from cardsync.stock.printing.sheets import SHEETS, layout, sheet_of
-from cardsync.stock.printing.shown import (
+from cardsync.stock.printing.schemas import (
     LabelLayout,
     LabelSheets,
     label_layout,
     label_sheet,
 )
+from cardsync.stock.printing.sheets import SHEETS, layout, sheet_of
 from cardsync.web.request import BEHIND_A_KEY, problems
 
 

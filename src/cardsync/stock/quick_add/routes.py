@@ -22,7 +22,7 @@ from cardsync.stock.errors import ListingInHand, NotADraft, NotPending
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Id, Quantity, Wanted
 from cardsync.stock.quick_add.models import Status
-from cardsync.stock.quick_add.shown import (
+from cardsync.stock.quick_add.schemas import (
     Entries,
     EntryPage,
     PendingEntries,

@@ -25,8 +25,8 @@ from cardsync.stock.limits import QUICK_ADD_REASON
 from cardsync.stock.quick_add.drafts import held
 from cardsync.stock.quick_add.models import QuickAdd, Status
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
+from cardsync.stock.quick_add.schemas import PendingEntry, entry_body
 from cardsync.stock.quick_add.served_entries import SAME_CARD
-from cardsync.stock.quick_add.shown import PendingEntry, entry_body
 
 _AGENT = "agent"
 # The quantity and price that the newest import brought for the cards of pending entries.

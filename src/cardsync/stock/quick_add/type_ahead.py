@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.stock.quick_add.shown import Product
+from cardsync.stock.quick_add.schemas import Product
 
 _LOOKED_AT = 2_000
 # The same splitting as in the function `catalog_words` of the database.

@@ -16,14 +16,14 @@ from cardsync.platform import errors, limits
 from cardsync.platform.shelf_place import BOX, NAMED, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box
-from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
-from cardsync.stock.shelving.count_shown import (
+from cardsync.stock.shelving.count_schemas import (
     CountInFull,
     CountLineShown,
     SuggestedCounts,
     box_of,
     count_body,
 )
+from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from cardsync.stock.shelving.models import ShelfCount
 
 # A sale explains a drop until the card is pulled and its place corrected.

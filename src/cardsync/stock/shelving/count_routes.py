@@ -17,7 +17,7 @@ from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
 from cardsync.stock.errors import CountNotOpen, CountOpen
 from cardsync.stock.limits import COUNTED_AT_ONCE, COUNTS_SUGGESTED, PLACES_PER_PAGE_MOST
 from cardsync.stock.shelving import count_reads, cycle_counts
-from cardsync.stock.shelving.count_shown import (
+from cardsync.stock.shelving.count_schemas import (
     CountHistory,
     CountInFull,
     CountShown,

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.money import dollars
 from cardsync.platform.shelf_place import Box, way_of
-from cardsync.stock.shelving.count_shown import SuggestedCount
+from cardsync.stock.shelving.count_schemas import SuggestedCount
 
 # A box that was never counted is as urgent as one that was counted a year ago.
 _NEVER: Final = 365

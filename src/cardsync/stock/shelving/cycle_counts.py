@@ -26,7 +26,7 @@ from cardsync.stock.errors import CountNotOpen, CountOpen
 from cardsync.stock.limits import COUNT_LINES
 from cardsync.stock.shelving.box_numbers import columns_of_box
 from cardsync.stock.shelving.count_reads import read_one
-from cardsync.stock.shelving.count_shown import box_of
+from cardsync.stock.shelving.count_schemas import box_of
 from cardsync.stock.shelving.models import ShelfCount
 
 SETTLED: Final = "shelf.count"

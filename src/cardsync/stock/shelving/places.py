@@ -20,7 +20,7 @@ from cardsync.platform import errors, limits
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.stock.cards.promoted import refuse_promoted
-from cardsync.stock.cards.shown import Location
+from cardsync.stock.cards.schemas import Location
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box, made_box
 from cardsync.stock.shelving.undo_placing import undo_of

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from cardsync.agents.seller_state.sync_kinds import Kind as SyncKind
 from cardsync.agents.seller_state.sync_kinds import Phase, SyncMode
 from cardsync.agents.sync.cooldown import Meets
-from cardsync.agents.sync.shown import PhaseProgress
+from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.described import Like
 from cardsync.platform.money import dollars, to_units

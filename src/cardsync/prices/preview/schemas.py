@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cardsync.prices.receipts.shown import ExplainedBlocker, ExplainedCard, GoverningRule
+from cardsync.prices.receipts.schemas import ExplainedBlocker, ExplainedCard, GoverningRule
 
 
 class LargestMove(msgspec.Struct):

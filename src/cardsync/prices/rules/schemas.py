@@ -27,7 +27,7 @@ from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_file import RecommendationMode
 from cardsync.prices.inputs.rule_rows import rule_of, sale_of, seller_pricing
 from cardsync.prices.models import PricingRule, PricingSale
-from cardsync.prices.rule_tests.shown import RuleTestVerdict
+from cardsync.prices.rule_tests.schemas import RuleTestVerdict
 from cardsync.prices.rules.rule_warnings import Warnings
 
 

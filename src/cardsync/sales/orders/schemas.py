@@ -22,12 +22,12 @@ from cardsync.platform.described import Like
 from cardsync.platform.money import usd
 from cardsync.platform.shelf_place import Place
 from cardsync.sales.limits import REFUND_TEXT_CHARACTERS
-from cardsync.sales.lots.shown import cents
+from cardsync.sales.lots.schemas import cents
 from cardsync.sales.orders.cells import RefundType
 from cardsync.sales.orders.customer_list import Customer, Earned
 from cardsync.sales.orders.order_filter import ShippingType
 from cardsync.sales.orders.pull_models import MissingOutcome, MissingReason, PullState
-from cardsync.sales.orders.pull_shown import PullSession
+from cardsync.sales.orders.pull_schemas import PullSession
 from cardsync.sales.orders.pullable import UNSETTLED, marked_shipped_pending
 
 _CENT = Decimal("0.01")

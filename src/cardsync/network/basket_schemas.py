@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync.network.shown import Number
+from cardsync.network.schemas import Number
 
 
 class BasketItem(msgspec.Struct):

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync.platform.described import Like
 from cardsync.sales.orders.cells import RefundType
-from cardsync.sales.orders.shown import CustomerBody
+from cardsync.sales.orders.schemas import CustomerBody
 
 
 class OrderOfCustomerShown(msgspec.Struct):

@@ -12,7 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
-from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
+from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.money import dollars, to_units, usd
 

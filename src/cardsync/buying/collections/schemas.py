@@ -11,7 +11,7 @@ from cardsync.buying.collections.collection_cells import RejectedRow
 from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
 from cardsync.buying.engine.wanted_lines import Reason
-from cardsync.buying.rules.price_shown import OtherFinish, PriceTakenShown
+from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 
 WhichRows = Literal["all", "waiting", "left_out"]

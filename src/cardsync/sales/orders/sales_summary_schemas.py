@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cardsync.sales.lots.shown import Profit
+from cardsync.sales.lots.schemas import Profit
 from cardsync.web.safe_texts import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
