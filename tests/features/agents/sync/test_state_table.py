@@ -87,8 +87,9 @@ TURNS = 6
 
 
 def _in_its_room(module: str) -> str:
-    [file] = Path(__file__).parents[2].glob(f"*/{module}.py")
-    return f"tests.features.{file.parent.name}.{module}"
+    tests = Path(__file__).parents[3]
+    [file] = tests.glob(f"features/**/{module}.py")
+    return ".".join(file.relative_to(tests.parent).with_suffix("").parts)
 
 
 @pytest.mark.parametrize("row", ROWS)
