@@ -23,7 +23,7 @@ from sqlalchemy import delete
 from builders import Seller, SellerBuilder, Service, a_csv, a_row
 from cardsync.agents.releases.signing import canonical
 from cardsync.agents.workflows import publish_packs
-from cardsync.agents.workflows.models import WorkflowPack, WorkflowPackKill
+from cardsync.agents.workflows.publish_packs import WorkflowPack, WorkflowPackKill
 from cardsync.platform import clock
 from cardsync.web import bodies
 from packs_builder import LOCALE, MARKET, a_pack

@@ -18,9 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import keys, sealed
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
+from cardsync.access.each_seller import known_seller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.grant_models import OAuthGrant
-from cardsync.access.known_seller import known_seller
 from cardsync.access.models import AccessToken
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
 from cardsync.access import access_tokens, patience, tokens
-from cardsync.access.audience import audience, metadata_url
+from cardsync.access.audience import READ, WRITE, audience, metadata_url
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.check_limits import RateLimits
-from cardsync.access.scopes import READ, WRITE
 from cardsync.access.sessions import caller_with
 from cardsync.platform import errors
 from cardsync.platform.database import seller_slots

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
 from cardsync.platform.database.session import Database
+from cardsync.platform.errors import CommandError
 
 AT_ONCE: Final = 1_000
 
@@ -33,3 +34,11 @@ async def in_parts(
                 part = await some(session, seller_id)
             done += part
     return done
+
+
+async def known_seller(session: AsyncSession, seller_id: int) -> Seller:
+    """Raises CommandError."""
+    seller = await session.get(Seller, seller_id)
+    if seller is None:
+        raise CommandError(f"there is no seller {seller_id}")
+    return seller

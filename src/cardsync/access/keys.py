@@ -17,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sealed
-from cardsync.access.known_seller import known_seller
+from cardsync.access.each_seller import known_seller
 from cardsync.access.models import ApiKey
 from cardsync.platform import clock
 

@@ -20,7 +20,7 @@ class MemberSession(Base):
     """A browser that signed in.
 
     Only the SHA-256 of its cookie is kept; a session that ends is deleted. `browser` is a name for
-    people (`browser_names.py`), from its first request.
+    people (`sessions.py`), from its first request.
     """
 
     __tablename__ = "member_session"

@@ -8,19 +8,47 @@ out, removing a member or suspending a seller works on the next request.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import passwords, sealed, tokens
-from cardsync.access.browser_names import browser_name
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.settings import Settings
+
+# The first that is named counts: most browsers name those that they descend from, too.
+_BROWSERS: Final = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+UNKNOWN: Final = "Another program"
+
+
+def browser_name(user_agent: str | None) -> str:
+    sent = user_agent or ""
+    browser = next((name for mark, name in _BROWSERS if mark in sent), UNKNOWN)
+    system = next((name for mark, name in _SYSTEMS if mark in sent), "")
+    return f"{browser} on {system}" if system else browser
+
 
 OWNER_SQL = "SELECT seller_id, id FROM member_session WHERE token_hash = %s"
 SESSION_CALLER = caller_query(

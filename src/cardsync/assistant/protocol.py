@@ -27,9 +27,8 @@ from cardsync.access.admission import (
     need_scope,
     refuse_other_sites,
 )
-from cardsync.access.audience import PATH, metadata_url
+from cardsync.access.audience import PATH, WRITE, metadata_url
 from cardsync.access.caller import Caller, header
-from cardsync.access.scopes import WRITE
 from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
 from cardsync.platform import errors

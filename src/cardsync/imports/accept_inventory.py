@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
@@ -33,8 +34,8 @@ from cardsync.imports.errors import (
     ObjectStorePipelineDisabled,
 )
 from cardsync.imports.limits import PRESIGNED_COMPRESSED_BYTES
-from cardsync.imports.models import RequestedUpload
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, spool_body
@@ -42,6 +43,35 @@ from cardsync.platform.work.jobs import enqueue, mark_due
 from cardsync.platform.work.models import Upload
 from cardsync.platform.work.streams import private_key
 from cardsync.web import bodies
+
+
+class RequestedUpload(Base):
+    """The product line of a presigned key, until an upload names the key.
+
+    Keys without a line have no row.
+    """
+
+    __tablename__ = "upload_request"
+    __table_args__ = (Index("uq_upload_request_key", "seller_id", "key", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    key: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str] = mapped_column(Text)
+    requested_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class LineSnapshot(Base):
+    """The newest believable upload of a product line: every active card of the line was seen then."""
+
+    __tablename__ = "line_snapshot"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    upload_id: Mapped[int] = mapped_column(BigInteger)
+    observed_at: Mapped[datetime] = mapped_column(Moment)
+
 
 OBJECT_KEY = re.compile(
     r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"

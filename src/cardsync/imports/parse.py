@@ -22,8 +22,8 @@ from cardsync.imports.csv_format import WHITE, Block
 from cardsync.imports.csv_header import Header
 from cardsync.imports.typed_cells import PRICES, codes_of, mapped, numbers_of, plain_of
 from cardsync.platform import limits
+from cardsync.platform.concurrency import ahead
 from cardsync.platform.errors import InvalidCsv
-from cardsync.platform.work.prefetch import ahead
 
 TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
 FRAME_COLUMNS = (

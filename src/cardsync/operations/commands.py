@@ -308,8 +308,7 @@ def rotate_secret() -> Result:
     Example: cardsync admin rotate-secret
     """
     from cardsync.operations.processes.supervisor import database
-    from cardsync.operations.rotate_secret import rotate
-    from cardsync.operations.seal_anew import seal_anew
+    from cardsync.operations.rotate_secret import rotate, seal_anew
 
     with database(settings_with(), say) as ready:
         done = rotate(ready, seal_anew)

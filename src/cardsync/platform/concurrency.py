@@ -1,14 +1,16 @@
 """Runs work beside other work: `beside` runs a coroutine while a block runs, `flushing` writes what
-was noted in memory again and again, `at_once` runs two coroutines and returns both results.
+was noted in memory again and again, `at_once` runs two coroutines and returns both results,
+`ahead` makes the items of an iterator before they are needed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import structlog
 
@@ -87,3 +89,19 @@ async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B])
     finally:
         result = await other
     return done, result
+
+
+T = TypeVar("T")
+
+_END: Final = object()
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield the items; each is made in a thread while the one before it is used. An error is raised
+    at its item. The thread ends with the iteration, however that ends.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, items, _END)
+            yield cast("T", item)

@@ -19,8 +19,8 @@ import msgspec
 from isal import igzip, igzip_lib
 
 from cardsync.platform import limits
+from cardsync.platform.concurrency import ahead
 from cardsync.platform.errors import BadRequest, DecompressedTooLarge, InvalidGzip
-from cardsync.platform.work.prefetch import ahead
 
 Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 

@@ -25,7 +25,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__
-from cardsync.access.scopes import READ, WRITE
+from cardsync.access.audience import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.platform import errors
 from cardsync.web import retired

@@ -11,7 +11,7 @@ import pytest
 from assistants import data, message, refused, sent, told
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids
-from cardsync.access.scopes import READ, WRITE
+from cardsync.access.audience import READ, WRITE
 from cardsync.assistant import tool_answers, tools
 from cardsync.assistant.bindings import FALLBACK, TABLE, shapes
 from cardsync.tables import metadata

@@ -13,17 +13,33 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from itertools import islice
 
 import structlog
-from sqlalchemy import CursorResult, text
+from sqlalchemy import CursorResult, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.rate_limits.bucket import Bucket, Verdict
 from cardsync.access.rate_limits.groups import Group
 from cardsync.platform import clock
 from cardsync.platform.concurrency import beside
+from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.session import Database
 from cardsync.platform.limits import Limit
+
+
+class RateLimit(Base):
+    """A token bucket, in the manner of GCRA; global and unlogged: a crash of the database loses
+    the limits, nothing else. `bucket` names group and holder (`general:k17`,
+    `anonymous:192.0.2.7`); `tat` is the theoretical arrival time.
+    """
+
+    __tablename__ = "rate_limit"
+    __table_args__ = {"prefixes": ["UNLOGGED"]}  # noqa: RUF012
+    bucket: Mapped[str] = mapped_column(Text, primary_key=True)
+    tat: Mapped[datetime] = mapped_column(Moment)
+
 
 log = structlog.get_logger(__name__)
 

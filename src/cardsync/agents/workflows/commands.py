@@ -11,7 +11,7 @@ from cardsync.agents.workflows import pack_form
 from cardsync.operations.processes.command_line import Result, plain, prints, say, with_database
 
 if TYPE_CHECKING:
-    from cardsync.agents.workflows.models import WorkflowPack, WorkflowPackKill
+    from cardsync.agents.workflows.publish_packs import WorkflowPack, WorkflowPackKill
     from cardsync.platform.database.session import Database
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -7,17 +7,42 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import ColumnElement, delete, func, select, text
+from sqlalchemy import ColumnElement, Text, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.agents.releases.signing import PACK_DOMAIN, canonical, sign
 from cardsync.agents.workflows import pack_form
-from cardsync.agents.workflows.models import WorkflowPack, WorkflowPackKill
 from cardsync.platform import errors
+from cardsync.platform.database.columns import NOW, Base, Moment
+
+
+class WorkflowPack(Base):
+    """`pack` is the canonical JSON that `signature` signs, behind the domain of packs."""
+
+    __tablename__ = "workflow_pack"
+    marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
+    locale: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    pack: Mapped[str] = mapped_column(Text)
+    signature: Mapped[str] = mapped_column(Text)
+    published_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class WorkflowPackKill(Base):
+    """A version that is withdrawn, whether it was published here or came with the agent."""
+
+    __tablename__ = "workflow_pack_kill"
+    marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
+    locale: Mapped[str] = mapped_column(Text, primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    killed_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
 
 # A file may hold white space that is not signed.
 MOST_FILE_BYTES = 2 * pack_form.MOST_BYTES

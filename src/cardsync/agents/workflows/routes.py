@@ -8,8 +8,7 @@ from litestar import Router, get
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.agents.workflows.offered_pack import offered_pack
-from cardsync.agents.workflows.schemas import OfferedPack
+from cardsync.agents.workflows.offered_pack import OfferedPack, offered_pack
 from cardsync.platform import errors, limits
 from cardsync.web.request import FOR_AGENTS, problems, storable
 

@@ -19,11 +19,10 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import keys, sealed
-from cardsync.access.audience import audience
+from cardsync.access.audience import READ, SCOPES, WRITE, audience
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.member_models import AccountDeletion
-from cardsync.access.scopes import READ, SCOPES, WRITE
 from cardsync.assistant.oauth import clients, redirects
 from cardsync.assistant.oauth.refused import Refused, Unverified
 from cardsync.platform import errors

@@ -22,10 +22,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import keys, sealed
 from cardsync.access.access_tokens import PREFIX
 from cardsync.access.activity import note_by
+from cardsync.access.audience import SCOPES
 from cardsync.access.entitlements import is_paid
 from cardsync.access.grant_models import OAuthCode, OAuthGrant, RefreshToken
 from cardsync.access.models import AccessToken, Account, Member
-from cardsync.access.scopes import SCOPES
 from cardsync.assistant.oauth import clients
 from cardsync.assistant.oauth.consent import need_target
 from cardsync.assistant.oauth.refused import Refused

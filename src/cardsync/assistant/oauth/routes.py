@@ -11,8 +11,7 @@ import msgspec
 from litestar import MediaType, Request, Response, Router, get, post
 
 from cardsync.access.admission import among_programs
-from cardsync.access.audience import METADATA_PATH, PATH, audience
-from cardsync.access.scopes import SCOPES
+from cardsync.access.audience import METADATA_PATH, PATH, SCOPES, audience
 from cardsync.assistant.oauth import clients, exchange
 from cardsync.assistant.oauth.client_metadata import GRANT_TYPES
 from cardsync.assistant.oauth.exchange import Tokens

@@ -8,21 +8,42 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET, UnsetType
-from sqlalchemy import select
+from sqlalchemy import BigInteger, Text, select
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
-from cardsync.buying.buylist.models import PublicBuylist
-from cardsync.buying.buylist.schemas import BuylistSettings
 from cardsync.buying.limits import BUYLIST_TERMS_CHARACTERS
 from cardsync.buying.offers.offer_links import BUYLIST
 from cardsync.buying.offers.schemas import Shop
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
+from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+
+
+class BuylistSettings(msgspec.Struct):
+    """`path` is where strangers see it while `is_open`."""
+
+    is_open: bool
+    terms: str
+    path: str
+    """Where strangers see it while it is open"""
+
+
+class PublicBuylist(Base):
+    """A shop without a row has no public buylist (tenant)."""
+
+    __tablename__ = "public_buylist"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    is_open: Mapped[bool] = mapped_column(server_default=FALSE)
+    terms: Mapped[str] = mapped_column(Text, server_default="")
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
 
 PATH: Final = BUYLIST
 KIND: Final = "buylist.changed"

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
-from cardsync.buying.buylist.schemas import BuylistSettings
+from cardsync.buying.buylist.buylist_settings import BuylistSettings
 from cardsync.platform import clock, errors
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 

@@ -45,8 +45,7 @@ from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.chosen_match import settle_match
 from cardsync.stock.cards.matches import MatchBody, read_match
-from cardsync.stock.cards.old_history import read_whole_card
-from cardsync.stock.cards.queries import read_card, search_cards
+from cardsync.stock.cards.queries import read_card, read_whole_card, search_cards
 from cardsync.stock.cards.same_card import same_cards
 from cardsync.stock.cards.schemas import (
     CardWithHistory,

@@ -18,7 +18,7 @@ from sqlalchemy import Table, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import __version__
-from cardsync.access.known_seller import known_seller
+from cardsync.access.each_seller import known_seller
 from cardsync.access.models import Seller
 from cardsync.operations.moving import archive_file, archive_tables
 from cardsync.operations.moving.archive_file import ArchiveWriter, FileLine, Manifest

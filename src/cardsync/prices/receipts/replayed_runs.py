@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from cardsync.access.each_seller import all_sellers
-from cardsync.access.known_seller import known_seller
+from cardsync.access.each_seller import all_sellers, known_seller
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.storage import ObjectMissing, Store

@@ -15,14 +15,17 @@ from typing import Any, Final
 
 import orjson
 import polars as pl
-from sqlalchemy import select, text
+from sqlalchemy import BigInteger, Text, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import lease_is_live, locked
 from cardsync.platform import clock
+from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
@@ -36,7 +39,32 @@ from cardsync.prices.loss.loss_limits import SIDES, SPANS, is_beyond, summed
 from cardsync.prices.loss.moves import past_moves, record
 from cardsync.prices.proposals.models import Proposal
 from cardsync.prices.recommendations.candidates import Found, all_found
-from cardsync.prices.recommendations.models import RecommendationScan
+
+
+class RecommendationEvent(Base):
+    """An event is shown, accepted, auto_applied or expired; each happens once to a revision."""
+
+    __tablename__ = "recommendation_event"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    recommendation_id: Mapped[int] = mapped_column(
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+    )
+    revision: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    kind: Mapped[str] = mapped_column(Text, primary_key=True)
+    at: Mapped[datetime] = mapped_column(Moment)
+    actor: Mapped[str] = mapped_column(Text)
+
+
+class RecommendationScan(Base):
+    """The newest generation, and how many cards each rule governed then."""
+
+    __tablename__ = "recommendation_scan"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    generated_at: Mapped[datetime] = mapped_column(Moment)
+    rule_cards: Mapped[dict[str, int]] = mapped_column(JSONB, server_default="{}")
+
 
 # A dismissed recommendation stays away for so long, whatever the evidence says.
 DISMISSED_FOR: Final = timedelta(days=30)

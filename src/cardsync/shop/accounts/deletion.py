@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import sealed
 from cardsync.access.activity import OPERATOR, note, note_by
 from cardsync.access.caller import Caller
+from cardsync.access.each_seller import known_seller
 from cardsync.access.grant_models import OAuthCode
-from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
 from cardsync.access.models import Account, Member
 from cardsync.network import exposure

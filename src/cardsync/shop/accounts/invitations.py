@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import passwords, sealed, sessions, tokens
 from cardsync.access.activity import note_by
-from cardsync.access.known_seller import known_seller
+from cardsync.access.each_seller import known_seller
 from cardsync.access.member_models import Invitation
 from cardsync.access.models import Member, Seller
 from cardsync.platform import clock, errors, limits

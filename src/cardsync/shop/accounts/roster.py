@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sealed
-from cardsync.access.known_seller import known_seller
+from cardsync.access.each_seller import known_seller
 from cardsync.access.models import Member
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant

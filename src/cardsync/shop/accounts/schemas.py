@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from cardsync.access import tokens
-from cardsync.access.browser_names import UNKNOWN
 from cardsync.access.caller import Caller
 from cardsync.access.member_models import AccountDeletion, MemberSession, Passkey
 from cardsync.access.models import Account
-from cardsync.access.sessions import SignedIn
+from cardsync.access.sessions import UNKNOWN, SignedIn
 from cardsync.agents.seller_state.sync_kinds import SyncMode
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform.clock import rfc3339, rfc3339_or_none

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cardsync.access.scopes import SCOPES
+from cardsync.access.audience import SCOPES
 from cardsync.operations.processes.command_line import ROW_ID, Result, plain, prints, with_database
 from cardsync.platform import clock
 

@@ -6,13 +6,43 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, Text, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.models import Account
+from cardsync.platform.database.columns import NOW, Base, Moment
 from cardsync.platform.errors import CommandError
-from cardsync.shop.credits.models import CreditTransaction
 from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
+
+
+class CreditTransaction(Base):
+    """A seller's balance is the sum of its rows (tenant). `kind` is grant or skip_wait; only charges
+    have an idempotency key.
+
+    The application's role may not change rows.
+    """
+
+    __tablename__ = "credit_transaction"
+    __table_args__ = (
+        Index(
+            "uq_credit_transaction_idempotency_key",
+            "seller_id",
+            "idempotency_key",
+            unique=True,
+            postgresql_where=text("idempotency_key IS NOT NULL"),
+        ),
+        CheckConstraint("balance_after >= 0", name="balance_after"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str] = mapped_column(Text)
+    amount: Mapped[int]
+    balance_after: Mapped[int]
+    reason: Mapped[str | None] = mapped_column(Text)
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
 
 APPEND_SQL = text("""
     WITH moved AS (

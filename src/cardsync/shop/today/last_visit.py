@@ -5,11 +5,26 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from sqlalchemy import BigInteger
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.session import run
-from cardsync.shop.today.models import MemberVisit
+
+
+class MemberVisit(Base):
+    """A member's visits to Today: `seen_at` is the newest look, and `before_at` the last look of
+    the visit before this one; null for a first visit.
+    """
+
+    __tablename__ = "member_visit"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(Moment)
+    before_at: Mapped[datetime | None] = mapped_column(Moment)
+
 
 # A look after so long a pause begins another visit.
 PAUSE: Final = timedelta(minutes=30)

@@ -6,6 +6,7 @@ One pass over the cards finds them, for every search: counting and ordering read
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from psycopg.errors import QueryCanceled
@@ -13,9 +14,14 @@ from psycopg.rows import TupleRow
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.session import Database
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import searched_by_all_processes
+from cardsync.platform.old_data.old_kinds import HISTORY
+from cardsync.platform.old_data.read_back import Old, rows_of_key
+from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import BOX, NAMED, WAY
+from cardsync.platform.storage import open_store
 from cardsync.stock.cards import paging
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.names_in_search import own_names
@@ -23,7 +29,7 @@ from cardsync.stock.cards.schemas import CardRow, Found, ObservationRow, SearchA
 from cardsync.stock.cards.selection import Selected, select_cards
 from cardsync.stock.cards.sort_order import page_order
 from cardsync.stock.cards.visible import VISIBLE
-from cardsync.stock.limits import CARD_HISTORY_SHOWN
+from cardsync.stock.limits import CARD_HISTORY_SHOWN, CARD_HISTORY_WHOLE
 from cardsync.stock.search.completion import Completion, OwnNames, complete, field_at_end
 from cardsync.stock.search.fields import QueryError
 
@@ -205,7 +211,7 @@ async def read_card(
     most: int = CARD_HISTORY_SHOWN,
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first; those that have moved to the object
-    store are in `stock/cards/old_history.py`. Raises NotFound.
+    store are in `stock/cards/queries.py`. Raises NotFound.
     """
     values = {
         "seller": caller.seller_id,
@@ -231,3 +237,17 @@ async def complete_search(reading: Reading, caller: Caller, text: str) -> list[C
         return complete(text, OwnNames())
     own = await own_names(reading.rows, caller.seller_id, caller.member_id, field)
     return complete(text, own)
+
+
+async def read_whole_card(
+    database: Database, caller: Caller, settings: Settings, now: datetime, card_id: int
+) -> tuple[CardRow, list[ObservationRow]]:
+    """Return the card, and its observations, newest first. Raises NotFound."""
+    most = CARD_HISTORY_WHOLE
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        card, history = await read_card(reading, caller, card_id, most)
+    # The connection is given back before the files are read.
+    old = Old(database, open_store(settings), caller.seller_id)
+    rows = await rows_of_key(old, HISTORY, card_id, most - len(history))
+    older = (ObservationRow._make(map(row.get, ObservationRow._fields)) for row in rows)
+    return card, [*history, *older]

@@ -21,8 +21,13 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.stock.cards.card_filter import read_filter, read_page
-from cardsync.stock.cards.old_history import read_whole_card
-from cardsync.stock.cards.queries import cards_behind, complete_search, read_card, search_cards
+from cardsync.stock.cards.queries import (
+    cards_behind,
+    complete_search,
+    read_card,
+    read_whole_card,
+    search_cards,
+)
 from cardsync.stock.cards.schemas import (
     CardsBehind,
     CardsPage,

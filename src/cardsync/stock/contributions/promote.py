@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import BigInteger, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.account_lock import one_at_a_time
+from cardsync.platform.database.columns import Base, Moment
 from cardsync.stock.contributions.newly_listed import (
     Live,
     Place,
@@ -29,6 +31,20 @@ from cardsync.stock.contributions.newly_listed import (
     taken,
 )
 from cardsync.stock.lists.seller_lists import alone_with_lists
+
+
+class PublishedContribution(Base):
+    """How many copies of a card the marketplace listed when a member published a contribution of it
+    (tenant). The row is deleted when the contribution is retired. `listed` maps the id of each live
+    card that is the same to the most copies of it that were listed since then.
+    """
+
+    __tablename__ = "published_contribution"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    published_at: Mapped[datetime] = mapped_column(Moment)
+    listed: Mapped[dict[str, int]] = mapped_column(JSONB)
+
 
 _SAME_CARD: Final = """
     l.seller_id = :seller AND l.product_id = coalesce(a.adopted_by, p.product_id)
