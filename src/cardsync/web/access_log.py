@@ -21,14 +21,11 @@ from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
 from cardsync.platform import clock
 from cardsync.platform.settings import Settings
-from cardsync.platform.telemetry import metric_files
 from cardsync.platform.telemetry.spans import TRACING, Span, trace
 from cardsync.web.browser_headers import RawHeaders, fixed_headers, missing_headers
 from cardsync.web.retired import retired_headers
 
 log = structlog.get_logger("cardsync.request")
-metric_files.reserve()
-
 REQUESTS = Counter("cardsync_requests_total", "Requests answered", ["method", "route", "status"])
 SECONDS = Histogram(
     "cardsync_request_seconds",

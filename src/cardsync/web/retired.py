@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import Counter
 
-from cardsync.platform.telemetry import metric_files
-
 if TYPE_CHECKING:
     from litestar.types import Scope
 
-metric_files.reserve()
 USES: Final = Counter(
     "cardsync_retired_uses_total", "Answers to requests that used something retired", ["name"]
 )

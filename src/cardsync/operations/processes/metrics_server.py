@@ -5,10 +5,12 @@ processes of a supervisor together, or of a worker that runs alone.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,23 @@ _folding = threading.Lock()
 _Counts: Any = MmapedDict
 
 
+def metrics_folder(run_folder: Path) -> Path:
+    """Make the folder in which the processes of a supervisor store their counts.
+
+    They map its files. On a full disk that ends a process, so the folder is in memory where the
+    system has a place for that. Its name follows from `run_folder`: a supervisor that was killed
+    leaves no second one.
+    """
+    name = f"cardsync-metrics-{sha256(bytes(run_folder.resolve())).hexdigest()[:16]}"
+    for folder in (Path("/dev/shm") / name, run_folder / "metrics"):  # noqa: S108
+        shutil.rmtree(folder, ignore_errors=True)
+        # Another user of this machine may have taken the name.
+        with suppress(OSError):
+            folder.mkdir(mode=0o700)
+            return folder
+    raise RuntimeError(f"no folder for metrics can be made in {run_folder}")
+
+
 class _OfAll(multiprocess.MultiProcessCollector):
     def __init__(self, registry: CollectorRegistry, folder: Path) -> None:
         self._folder = folder
@@ -47,7 +66,7 @@ class _OfAll(multiprocess.MultiProcessCollector):
 
 def fold_dead(folder: Path) -> None:
     """Add what dead processes counted to one file of each kind and delete theirs: each death would
-    leave two megabytes. On a full disk their files stay.
+    leave its files.
     """
     dead: dict[str, list[Path]] = {}
     with _folding:
@@ -62,18 +81,13 @@ def fold_dead(folder: Path) -> None:
 
 def _fold(kept: Path, dead: list[Path]) -> None:
     sums = Counter[str]()
-    size = 64
     for path in (kept, *dead):
         # A process that was killed as it made its file has counted nothing.
         if path.exists() and path.stat().st_size:
             for key, value, *_ in _Counts.read_all_values_from_file(str(path)):
                 sums[key] += value
-    for key in sums:
-        size += 64
-        size += len(key.encode())
     fresh = kept.with_suffix(".new")
-    # A mapped page that finds no room on the disk would end this process: an error comes first.
-    fresh.write_bytes(bytes(size))
+    fresh.unlink(missing_ok=True)
     counts = _Counts(str(fresh))
     for key, value in sums.items():
         counts.write_value(key, value, 0)

@@ -26,7 +26,7 @@ from cardsync.operations.processes.backup_children import (
     has_no_seller,
 )
 from cardsync.operations.processes.child import MAX_QUICK_DEATHS, Child, child_env, stop
-from cardsync.operations.processes.metrics_server import fold_dead, metrics_served
+from cardsync.operations.processes.metrics_server import fold_dead, metrics_folder, metrics_served
 from cardsync.operations.processes.worker_memory import frugal
 from cardsync.platform import clock
 from cardsync.platform.database.migrate import keep_seal, migrate
@@ -145,9 +145,7 @@ def stop_on_signals() -> None:
 def processes(settings: Settings) -> Iterator[list[Child]]:
     """Run web and worker processes for as long as the block lasts."""
     env = child_env(settings)
-    metrics = bind_address.run_folder(settings) / "metrics"
-    shutil.rmtree(metrics, ignore_errors=True)
-    metrics.mkdir()
+    metrics = metrics_folder(bind_address.run_folder(settings))
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child(WEB, [*program, "web"], frugal(env))]
@@ -163,6 +161,7 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
             yield children
     finally:
         stop(children)
+        shutil.rmtree(metrics, ignore_errors=True)
 
 
 def supervise(

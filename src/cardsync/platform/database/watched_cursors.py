@@ -20,11 +20,9 @@ from psycopg.rows import TupleRow
 from cardsync.platform import clock
 from cardsync.platform.database.spread import for_nodes
 from cardsync.platform.database.statement_words import described, summary
-from cardsync.platform.telemetry import metric_files, spans
+from cardsync.platform.telemetry import spans
 
 log = structlog.get_logger("cardsync.statement")
-metric_files.reserve()
-
 SECONDS = Histogram(
     "cardsync_statement_seconds",
     "Time of a message to the database until its first rows",

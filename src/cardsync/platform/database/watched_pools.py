@@ -10,9 +10,6 @@ from sqlalchemy import AsyncAdaptedQueuePool, PoolProxiedConnection
 
 from cardsync.platform import clock
 from cardsync.platform.database.connections import Connection
-from cardsync.platform.telemetry import metric_files
-
-metric_files.reserve()
 
 WAITS = Histogram(
     "cardsync_connection_wait_seconds",

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Histogram
 
-from cardsync.platform.telemetry import metric_files
-
-metric_files.reserve()
 UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads processed", ["state"])
 UPLOAD_SECONDS = Histogram(
     "cardsync_upload_seconds",
