@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.catalog.report import write_csv
-from cardsync.web.safe_texts import as_it_was, encoded, safe, safe_texts
+from cardsync.platform.kit.csv_table import encoded
+from cardsync.platform.kit.safe_texts import as_it_was, safe, safe_texts
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫−"
 # Characters that stand before a sign and that nobody sees, or that a program leaves out.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.platform.errors import CommandError
+from cardsync.platform.kit.csv_table import encoded
 from cardsync.web.csv_parts import PART
-from cardsync.web.safe_texts import encoded
 
 _SHOWN = 20
 

@@ -7,7 +7,6 @@ search language.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from cardsync.imports.parse import Parsed, ProductLines, parse
 from cardsync.platform import clock, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.errors import CommandError, InvalidCsv, InvalidRule
+from cardsync.platform.kit.csv_table import quoted_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.prices.engine import breaker, engine, rules
 from cardsync.prices.engine.run_inputs import Run
@@ -281,14 +281,7 @@ def price_updates_csv(rows: pl.DataFrame) -> bytes:
         "add_to_quantity": pl.lit("0"),
         "price": _in_dollars("target_price"),
     }
-    out = io.BytesIO()
-    rows.select(**cells).write_csv(
-        out,
-        include_header=False,
-        quote_style="always",
-        line_terminator="\r\n",
-    )
-    return HEADER_ONLY + out.getvalue()
+    return HEADER_ONLY + quoted_frame(rows.select(**cells))
 
 
 def _in_dollars(column: str) -> pl.Expr:

@@ -9,7 +9,6 @@ kept.
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -18,9 +17,10 @@ from cardsync.imports.csv_header import Header, read_whole
 from cardsync.imports.parse import Rejected
 from cardsync.imports.uncertain_records import MAX_RECORD_LINES
 from cardsync.platform.errors import InvalidCsv
+from cardsync.platform.kit.csv_table import encoded, quoted
+from cardsync.platform.kit.safe_texts import as_it_was
 from cardsync.platform.table_text import NotATable, read_table, text_of_line, typed_whole, unwrapped
 from cardsync.web.csv_parts import PART
-from cardsync.web.safe_texts import as_it_was, encoded
 
 LINE, REASON = "Line", "Reason"
 
@@ -96,12 +96,9 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
         if start is None:
             break
         _, span = _record(lines, header)
-        out = io.StringIO()
-        csv.writer(
-            out, delimiter=header.form.delimiter, lineterminator="", quoting=csv.QUOTE_ALL
-        ).writerow(rows[line].cells)
+        mended_line = quoted([rows[line].cells], header.form.delimiter, end="")
         # The lines of a record stay as many as they were, so that later numbers still hold.
-        parts += [data[at:start], out.getvalue().encode(), b"\n" * (span - 1)]
+        parts += [data[at:start], mended_line, b"\n" * (span - 1)]
         at = start + sum(map(len, islice(lines.near(), span))) + span - 1
     return b"".join([*parts, data[at:]])
 

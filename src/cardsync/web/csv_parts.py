@@ -6,7 +6,7 @@ A slow reader keeps no connection and no process, and no more than one part.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -14,9 +14,9 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.safe_texts import encoded
 
 P = ParamSpec("P")
 # Others have their turn between parts, and a part has at most so many rows.
@@ -43,7 +43,7 @@ Make = Callable[Concatenate[Database, Caller, Settings, datetime, int, P], Await
 async def streamed(
     heavy: HeavyWork,
     caller: Caller,
-    columns: Sequence[str],
+    table: CsvTable,
     make: Make[P],
     *values: P.args,
     **options: P.kwargs,
@@ -55,7 +55,7 @@ async def streamed(
     async def made(after: int) -> Part:
         return await heavy.read(make, caller, Work.FILE, clock.now(), after, *values, **options)
 
-    return _all(encoded([columns]), await made(0), made)
+    return _all(table.file([]), await made(0), made)
 
 
 async def _all(
@@ -68,15 +68,18 @@ async def _all(
 
 
 async def part_of(
-    rows: Sequence[Row], line: Callable[[Row], Sequence[Any]], most: int = PART
+    table: CsvTable, rows: Sequence[Row], body: Callable[[Row], Any] | None = None, most: int = PART
 ) -> Part:
     """Return the lines of rows, of which the next part has more if there are as many as may be."""
-    lines = await lines_of(rows, line)
+    lines = await lines_of(table, rows, body)
     return Part(lines, rows[-1].id if len(rows) == most else None)
 
 
 AnyRow = TypeVar("AnyRow")
 
 
-async def lines_of(rows: Sequence[AnyRow], line: Callable[[AnyRow], Sequence[Any]]) -> bytes:
-    return await asyncio.to_thread(lambda: encoded([line(row) for row in rows]))
+async def lines_of(
+    table: CsvTable, rows: Iterable[AnyRow], body: Callable[[AnyRow], Any] | None = None
+) -> bytes:
+    """Return the lines of rows; `body` makes what has the fields of each."""
+    return await asyncio.to_thread(table.lines, rows if body is None else map(body, rows))

@@ -9,8 +9,8 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
+from cardsync.platform.kit.safe_texts import safe
 from cardsync.sales.orders import as_csv as of_orders
-from cardsync.web.safe_texts import safe
 
 
 @pytest.fixture

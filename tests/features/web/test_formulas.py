@@ -71,14 +71,10 @@ FOR_THE_MARKETPLACE = {
     "/api/v1/export/price-updates",
     "/sync/prices.csv",
 }
-# The modules that write a CSV by their own means, beside `web/safe_texts.py`.
+# The modules that write a CSV by their own means, beside `platform/kit/csv_table.py`.
 WRITERS = {
     "shop/accounts/export_entries.py": "safe_texts",
-    "prices/preview/preview.py": "safe_texts",
     "prices/files/content.py": "the marketplace's",
-    "imports/price_file.py": "the marketplace's",
-    "imports/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
-    "stock/quick_add/served_entries.py": "the marketplace's",
     "platform/database/copy.py": "for PostgreSQL",
     "imports/outcome.py": "for a hash",
     "prices/runs/run_pricing.py": "for a hash",
@@ -109,7 +105,7 @@ def test_every_module_that_writes_a_table_is_known():
         for file in src.rglob("*.py")
         if _WRITES.search(text := file.read_text())
     }
-    assert set(found) == {"web/safe_texts.py", *WRITERS}
+    assert set(found) == {"platform/kit/csv_table.py", *WRITERS}
     for name, by in WRITERS.items():
         assert by != "safe_texts" or "safe_texts(" in found[name], name
 

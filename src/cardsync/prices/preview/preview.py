@@ -27,6 +27,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state.lease import held_to_read
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import encoded_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine import engine, missing_evidence
@@ -47,7 +48,6 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.preview.schemas import DifferingCard, LargestMove, MoveBin, Preview
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.stock.cards.write import decimal
-from cardsync.web.safe_texts import safe_texts
 
 LARGEST: Final = 50
 DIFFERING: Final = 10
@@ -322,9 +322,8 @@ def every_card(out: pl.DataFrame, kind: str) -> bytes:
         engine.is_limited().alias("held"),
         pl.col("blockers").replace_strict(codes, return_dtype=pl.String).alias("blocked"),
     )
-    buffer = io.BytesIO()
     if kind == "csv":
-        safe_texts(frame, ["blocked"]).write_csv(buffer)
-    else:
-        frame.write_parquet(buffer)
+        return encoded_frame(frame, ["blocked"])
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
     return buffer.getvalue()

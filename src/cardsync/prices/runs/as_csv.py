@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.settings import Settings
-from cardsync.prices.models import PriceRun
 from cardsync.prices.runs.run_reads import runs_before
 from cardsync.prices.runs.schemas import run_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
-COLUMNS: Final = (
-    "id", "trigger", "state", "upload_id", "started_at", "finished_at", "cards", "priced",
-    "changed", "held", "blocked",
+_TABLE: Final = CsvTable(
+    ("id", "trigger", "state", "upload_id", "started_at", "finished_at", "cards", "priced",
+     "changed", "held", "blocked"),
+    blocked=lambda run: sum(run.blocked.values()),
 )  # fmt: skip
 
 
 async def runs_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return all runs, newest first."""
-    return await streamed(heavy, caller, COLUMNS, part_of_runs)
+    return await streamed(heavy, caller, _TABLE, part_of_runs)
 
 
 async def part_of_runs(
@@ -33,11 +34,4 @@ async def part_of_runs(
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         rows = await runs_before(session, caller, after or None, PART)
-    return await part_of(rows, _line)
-
-
-def _line(row: PriceRun) -> Sequence[Any]:
-    body = run_body(row)
-    cells = {name: getattr(body, name) for name in COLUMNS}
-    cells["blocked"] = sum(body.blocked.values())
-    return [cells[name] for name in COLUMNS]
+    return await part_of(_TABLE, rows, run_body)

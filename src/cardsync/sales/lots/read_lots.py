@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from typing import Final
 
-import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.sales.lots.models import CardCost, Lot
 from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage, lot_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
+
+_TABLE: Final = CsvTable(LotBody.__struct_fields__)
 
 
 async def lots(
@@ -50,7 +53,7 @@ async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) ->
 async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return every lot as a file, the newest first, part by part. Raises OwnerRequired."""
     caller.must_see_revenue()
-    return await streamed(heavy, caller, LotBody.__struct_fields__, part_of_lots)
+    return await streamed(heavy, caller, _TABLE, part_of_lots)
 
 
 async def part_of_lots(
@@ -59,4 +62,4 @@ async def part_of_lots(
     """Return the lots before one."""
     async with database.tenant(caller.seller_id) as session:
         page = await lots(session, caller, None, after or None, PART)
-    return await part_of(page.lots, msgspec.structs.astuple, PART)
+    return await part_of(_TABLE, page.lots, most=PART)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from operator import attrgetter
 from typing import Literal
 
 import msgspec
 
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.sales.lots.lot_csv import RejectedLotRow
 from cardsync.sales.lots.models import Lot, Source
-from cardsync.web.safe_texts import encoded
 
 ProfitBy = Literal["day", "week", "month", "game", "rule", "pricing_rule"]
 PricedBy = Literal["rule", "no_rule", "unknown"]
@@ -283,12 +284,7 @@ def profit_of(
 def profit_as_csv(summary: ProfitSummary) -> bytes:
     """Return the rows or the rules as a CSV."""
     if summary.by == "rule":
-        rules = map(msgspec.structs.astuple, summary.rules)
-        return encoded([RuleReturn.__struct_fields__, *rules])
+        return CsvTable(RuleReturn.__struct_fields__).file(summary.rules)
     keys = ("priced_by", "rule_id", "rule") if summary.by == "pricing_rule" else ("start", "game")
-    names = (*keys, *Profit.__struct_fields__)
-    rows = (
-        (*(getattr(r, key) for key in keys), *msgspec.structs.astuple(r.profit))
-        for r in summary.rows
-    )
-    return encoded([names, *rows])
+    figures = {name: attrgetter(f"profit.{name}") for name in Profit.__struct_fields__}
+    return CsvTable((*keys, *figures), **figures).file(summary.rows)

@@ -5,18 +5,18 @@ An order that changes meanwhile appears once, as it was or as it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from psycopg.errors import QueryCanceled
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.settings import Settings
-from cardsync.sales.orders.customer_list import Customer, customers
+from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.pullable import TO_SHIP_STATUSES
@@ -30,40 +30,14 @@ from cardsync.sales.orders.schemas import (
 from cardsync.web.csv_parts import PART, Part, lines_of, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
-COLUMNS: Final = (
-    "id",
-    "order_number",
-    "buyer_name",
-    "order_date",
-    "order_placed_at",
-    "status",
-    "product_amt",
-    "shipping_amt",
-    "total_amt",
-    "shipping_type",
-    "item_count",
-    "shipped_marked_at",
-    "pull_dismissed_at",
-    "pulled_at",
-    "missing_count",
-    "refund_type",
-    "refund_origin",
-    "refund_amt",
-    "refund_reason",
-    "refund_note",
-    "feedback_rating",
-    "feedback_comment",
-)
-_MOMENTS: Final = frozenset(
-    {"order_placed_at", "shipped_marked_at", "pull_dismissed_at", "pulled_at"}
-)
-OF_CUSTOMERS: Final = (
-    "buyer_name",
-    "order_count",
-    "first_order_at",
-    "last_order_at",
-)
-_OF_REVENUE: Final = ("lifetime_total", "pieces", "costed", "profit")
+_ORDERS: Final = CsvTable(
+    ("id", "order_number", "buyer_name", "order_date", "order_placed_at", "status", "product_amt",
+     "shipping_amt", "total_amt", "shipping_type", "item_count", "shipped_marked_at",
+     "pull_dismissed_at", "pulled_at", "missing_count", "refund_type", "refund_origin",
+     "refund_amt", "refund_reason", "refund_note", "feedback_rating", "feedback_comment")
+)  # fmt: skip
+_CUSTOMERS: Final = CsvTable(("buyer_name", "order_count", "first_order_at", "last_order_at"))
+_WITH_REVENUE: Final = CsvTable((*_CUSTOMERS.names, "lifetime_total", "pieces", "costed", "profit"))
 # A part may have to add all orders up again, so there are few parts.
 CUSTOMERS: Final = 10_000
 
@@ -72,7 +46,7 @@ async def orders_as_csv(
     heavy: HeavyWork, caller: Caller, wanted: OrderFilter
 ) -> AsyncIterator[bytes]:
     """Return the orders that a filter finds, by id. Raises InvalidPayload."""
-    return await streamed(heavy, caller, COLUMNS, part_of_orders, wanted.asked_by(caller))
+    return await streamed(heavy, caller, _ORDERS, part_of_orders, wanted.asked_by(caller))
 
 
 async def part_of_orders(
@@ -91,7 +65,7 @@ async def part_of_orders(
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
-    return await part_of(rows, _order, PART)
+    return await part_of(_ORDERS, rows, lambda row: order_body(row, ()), PART)
 
 
 async def _orders(
@@ -119,12 +93,6 @@ async def _orders(
     return [order_row(row, caller) for row in rows]
 
 
-def _order(row: OrderRow) -> Sequence[Any]:
-    body = order_body(row, ())
-    texts = {name: getattr(body, name) for name in COLUMNS}
-    return [rfc3339_or_none(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
-
-
 async def customers_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return the customers by the sum of their orders, which is a column, as is their profit, for a
     caller who may see revenue.
@@ -139,15 +107,9 @@ async def part_of_customers(
     number = after + 1
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         rows = (await customers(reading, caller, number, CUSTOMERS)).page
-    columns = _of_customers(caller)
-
-    def cells(row: Customer) -> Sequence[Any]:
-        [body] = customer_bodies([row])
-        return [getattr(body, name) for name in columns]
-
-    lines = await lines_of(rows, cells)
+    lines = await lines_of(_of_customers(caller), customer_bodies(rows))
     return Part(lines, number if len(rows) == CUSTOMERS else None)
 
 
-def _of_customers(caller: Caller) -> Sequence[str]:
-    return OF_CUSTOMERS + (_OF_REVENUE if caller.sees_revenue else ())
+def _of_customers(caller: Caller) -> CsvTable:
+    return _WITH_REVENUE if caller.sees_revenue else _CUSTOMERS

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Final, Literal
 
 import msgspec
 
+from cardsync.platform.kit.csv_table import CsvTable, encoded
 from cardsync.sales.lots.schemas import Profit
-from cardsync.web.safe_texts import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
 
@@ -123,15 +123,18 @@ class SalesCards(msgspec.Struct):
 
 def as_csv(summary: SalesSummary) -> bytes:
     """Return the periods or the games as a CSV."""
-    kind = SalesOfGame if summary.by == "game" else SalesPeriod
-    rows = (_line(row) for row in summary.games or summary.periods)
-    return encoded([(*kind.__struct_fields__, "costed"), *rows])
+    table = _TABLES["games" if summary.by == "game" else "periods"]
+    return table.file(summary.games or summary.periods)
 
 
-def _line(row: SalesPeriod | SalesOfGame) -> list[Any]:
-    own = msgspec.structs.astuple(row)[:-1]
-    one = row.profit
-    return [*own, None, 0] if one is None else [*own, one.profit, one.costed]
+_TABLES: Final = {
+    name: CsvTable(
+        (*kind.__struct_fields__, "costed"),
+        profit=lambda row: row.profit and row.profit.profit,
+        costed=lambda row: row.profit.costed if row.profit else 0,
+    )
+    for name, kind in (("games", SalesOfGame), ("periods", SalesPeriod))
+}
 
 
 def cards_as_csv(cards: SalesCards) -> bytes:

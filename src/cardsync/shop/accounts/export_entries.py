@@ -24,12 +24,13 @@ from cardsync.platform.backups.backup_folder import FileLine
 from cardsync.platform.database.copy import copy_bytes
 from cardsync.platform.database.parquet_sheet import ParquetSheet
 from cardsync.platform.database.session import Database, driver
+from cardsync.platform.kit.csv_table import encoded_frame
+from cardsync.platform.kit.safe_texts import safe_texts
 from cardsync.platform.old_data.read_back import Old, old_files
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
 from cardsync.shop.accounts.export_sheets import SHEETS, Sheet
 from cardsync.web.made_files import making
-from cardsync.web.safe_texts import safe_texts
 
 ROWS_AT_ONCE: Final = 20_000
 _LEVEL: Final = 4
@@ -130,7 +131,7 @@ def _add(entry: _Counted, parquet: ParquetSheet, part: bytes, *, head: bool) -> 
     cells = parquet.add(part, head=head)
     safely = safe_texts(cells, parquet.texts if part else ())
     # Rewriting takes longer than reading, and few parts have such a text.
-    entry.write(part if safely.equals(cells) else safely.write_csv(include_header=head).encode())
+    entry.write(part if safely is cells else encoded_frame(safely, (), head=head))
 
 
 def _add_all(entry: _Counted, chunks: Iterator[bytes]) -> None:

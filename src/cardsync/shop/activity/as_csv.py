@@ -4,15 +4,13 @@ moved to the object store.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.old_data.read_back import Old
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
@@ -23,15 +21,15 @@ from cardsync.shop.activity.schemas import entry_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
-COLUMNS: Final = (
-    "id", "created_at", "actor", "action", "risk", "outcome", "summary", "request_id", "before",
-    "after", "undone_by",
+_TABLE: Final = CsvTable(
+    ("id", "created_at", "actor", "action", "risk", "outcome", "summary", "request_id", "before",
+     "after", "undone_by")
 )  # fmt: skip
 
 
 async def activity_as_csv(heavy: HeavyWork, caller: Caller, wanted: Wanted) -> AsyncIterator[bytes]:
     """Return the entries that a filter finds, newest first."""
-    return await streamed(heavy, caller, COLUMNS, part_of_activity, wanted)
+    return await streamed(heavy, caller, _TABLE, part_of_activity, wanted)
 
 
 async def part_of_activity(
@@ -49,15 +47,5 @@ async def part_of_activity(
         page = await feed_before(session, caller, wanted, before, PART)
     old = Old(database, open_store(settings), caller.seller_id)
     rows = await older_entries(old, wanted, page, before, PART)
-    return await part_of(rows, partial(_line, caller), PART)
-
-
-def _line(caller: Caller, row: Activity) -> Sequence[Any]:
     # The file keeps the actors by their ids alone.
-    body = entry_body(caller, row, {})
-    cells = {name: getattr(body, name) for name in COLUMNS}
-    return [_text(cells[name]) for name in COLUMNS]
-
-
-def _text(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    return await part_of(_TABLE, rows, lambda row: entry_body(caller, row, {}), PART)

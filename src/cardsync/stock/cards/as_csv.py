@@ -6,27 +6,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any
+from typing import Final
 
 from psycopg.errors import QueryCanceled
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.card_filter import CardFilter
 from cardsync.stock.cards.queries import cards_after
-from cardsync.stock.cards.schemas import CardRow, card_body
+from cardsync.stock.cards.schemas import card_body
 from cardsync.stock.search.fields import QueryError
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
 HEADERS = {"Content-Disposition": 'attachment; filename="cards.csv"'}
-COLUMNS = (
-    "id", "marketplace_id", "product_name", "set_name", "number", "rarity", "game",
-    "condition_label", "printing", "language", "quantity", "price", "target_price", "market_price",
-    "low_price", "low_price_with_shipping", "direct_low", "status", "locations", "lists",
-    "updated_at",
+_TABLE: Final = CsvTable(
+    ("id", "marketplace_id", "product_name", "set_name", "number", "rarity", "game",
+     "condition_label", "printing", "language", "quantity", "price", "target_price",
+     "market_price", "low_price", "low_price_with_shipping", "direct_low", "status", "locations",
+     "lists", "updated_at"),
+    locations=lambda card: " ".join(f"{one.code}:{one.quantity}" for one in card.locations),
+    lists=lambda card: " ".join(entry.slug for entry in card.lists),
 )  # fmt: skip
 
 
@@ -34,7 +37,7 @@ async def cards_as_csv(
     heavy: HeavyWork, caller: Caller, wanted: CardFilter
 ) -> AsyncIterator[bytes]:
     """Return the file in parts. Raises InvalidPayload for a search that cannot be read."""
-    return await streamed(heavy, caller, COLUMNS, part_of_cards, wanted)
+    return await streamed(heavy, caller, _TABLE, part_of_cards, wanted)
 
 
 async def part_of_cards(
@@ -56,12 +59,4 @@ async def part_of_cards(
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
-    return await part_of(rows, _line, PART)
-
-
-def _line(row: CardRow) -> list[Any]:
-    card = card_body(row)
-    cells = {name: getattr(card, name) for name in COLUMNS}
-    cells["locations"] = " ".join(f"{place.code}:{place.quantity}" for place in card.locations)
-    cells["lists"] = " ".join(entry.slug for entry in card.lists)
-    return [cells[name] for name in COLUMNS]
+    return await part_of(_TABLE, rows, card_body, PART)

