@@ -62,8 +62,9 @@ mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at
 explore: .venv/.dev ## The properties with random examples, other ones each time
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile explore tests/core
 
-lint: .venv/.dev ## Format, lint, and the floors of the house
-	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check . && "$(BIN)/lint-imports"
+lint: .venv/.dev .venv/.front-dev ## Format, lint, style sheets, and the floors of the house
+	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check . && "$(BIN)/lint-imports" && \
+	  "$(BIN)/python" frontend/lint_styles.py
 
 types: .venv/.dev ## Types, strict
 	@"$(BIN)/mypy"

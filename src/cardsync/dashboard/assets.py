@@ -1,13 +1,15 @@
 """Serves the files under `static` that pages link, each at an address that names its content.
 
-A file's address changes with its content, so browsers keep it forever. `static/vendor` is filled by
-`make setup`; without it pages work, but without scripts of others and without icons.
+A file's address changes with its content, so browsers keep it forever. A style sheet goes out as
+one file, with those that it imports. `static/vendor` is filled by `make setup`; without it pages
+work, but without scripts of others and without icons.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -26,6 +28,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
+IMPORT = re.compile(rb'^@import "(css/.+)";$', re.MULTILINE)
 FOREVER = "public, max-age=31536000, immutable"
 FAVICON = "public, max-age=86400"
 SMALLEST_PACKED = 600
@@ -42,11 +45,14 @@ class Asset:
 def _assets() -> tuple[dict[str, Asset], dict[str, str]]:
     """The assets by their address, and each file's address by its name."""
     assets, addresses = {}, {}
-    for name, file in _walk(files(__package__) / "static", ""):
+    static = files(__package__) / "static"
+    for name, file in _walk(static, ""):
         stem, dot, ending = name.rpartition(".")
         if (media_type := TYPES.get(dot + ending)) is None:
             continue
         content = file.read_bytes()
+        if ending == "css":
+            content = IMPORT.sub(lambda found: (static / found[1].decode()).read_bytes(), content)
         packed = gzip.compress(content, 9, mtime=0) if len(content) >= SMALLEST_PACKED else None
         digest = hashlib.sha256(content).hexdigest()[:12]
         address = f"{stem}.{digest}.{ending}"
