@@ -10,7 +10,8 @@ STATIC = Path(assets.__file__).parent / "static"
 def test_the_style_sheet_holds_each_component_once():
     text = assets.text_of("app.css")
     components = sorted((STATIC / "css").glob("*.css"))
-    assert text and len(components) > 30
+    assert text
+    assert len(components) > 30
     for component in components:
         assert text.count(component.read_text()) == 1, component.name
     assert "@import" not in text
