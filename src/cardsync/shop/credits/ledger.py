@@ -17,8 +17,8 @@ from cardsync.shop.limits import CREDIT_BALANCE, SKIP_WAIT_CREDITS
 
 
 class CreditTransaction(Base):
-    """A seller's balance is the sum of its rows (tenant). `kind` is grant or skip_wait; only charges
-    have an idempotency key.
+    """A seller's balance is the sum of its rows (tenant). `kind` is grant or skip_wait; only
+    charges have an idempotency key.
 
     The application's role may not change rows.
     """
