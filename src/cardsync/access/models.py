@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from sqlalchemy import (
     ARRAY,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cardsync.access.declared_settings import SettingsOfAccount, settings_of
 from cardsync.access.entitlements import Entitlements, entitlements
 from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
 
@@ -125,49 +127,19 @@ class AccessToken(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-class Account(Base):
+class Account(SettingsOfAccount, Base):
     """One row a seller: the plan and every switch that the operator or the seller sets."""
 
     __tablename__ = "account"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    plan: Mapped[str] = mapped_column(Text)
-    trial_ends_at: Mapped[datetime | None] = mapped_column(Moment)
-    sync_mode: Mapped[str] = mapped_column(Text, server_default="full")
     # The lines that are switched on, the default first; and those that the seller switched off.
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
     disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    suspended: Mapped[bool] = mapped_column(server_default=FALSE)
-    past_due: Mapped[bool] = mapped_column(server_default=FALSE)
-    write_consent: Mapped[bool] = mapped_column(server_default=TRUE)
-    upload_approved: Mapped[bool] = mapped_column(server_default=FALSE)
-    auto_sync_paused: Mapped[bool] = mapped_column(server_default=FALSE)
-    automatic_pricing_paused: Mapped[bool] = mapped_column(server_default=FALSE)
-    sync_interval_minutes: Mapped[int | None]
-    quiet_hours: Mapped[str | None] = mapped_column(Text)
-    time_zone: Mapped[str] = mapped_column(Text, server_default="America/New_York")
-    full_history_requested: Mapped[bool] = mapped_column(server_default=FALSE)
-    planner_opt_in: Mapped[bool] = mapped_column(server_default=FALSE)
-    credits_metering_enabled: Mapped[bool] = mapped_column(server_default=FALSE)
     credit_balance: Mapped[int] = mapped_column(server_default="0")
-    object_store_pipeline_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
-    attribution_logging: Mapped[bool] = mapped_column(server_default=TRUE)
-    # An order leaves within so many working days.
-    ship_within_days: Mapped[int] = mapped_column(server_default="3")
-    tracking_threshold: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="50")
-    direct_program: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Whether staff see what the shop earned (access/caller.py).
-    staff_see_revenue: Mapped[bool] = mapped_column(server_default=FALSE)
-    network_consent: Mapped[bool] = mapped_column(server_default=FALSE)
-    network_published: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Since when each switch is on.
+    # Since when each switch of the network is on.
     network_consented_at: Mapped[datetime | None] = mapped_column(Moment)
     network_published_at: Mapped[datetime | None] = mapped_column(Moment)
-    store_name: Mapped[str | None] = mapped_column(Text)
-    # A buyer's link to a listing, with {marketplace_product_id}; and what a parcel's postage is,
-    # by its value: "0:1.27,12:3.20".
-    listing_url_template: Mapped[str | None] = mapped_column(Text)
-    postage_steps: Mapped[str | None] = mapped_column(Text)
     direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
     default_rule_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")
@@ -178,15 +150,6 @@ class Account(Base):
     hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # Writers without a member's click may take so much off the listed value in a week. Without a
-    # budget it is a part of that value (pricing/loss/loss_limits.py).
-    loss_budget: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # A sold copy's cost is found by fifo or average (lots/settle_uses.py). The amounts are the cost
-    # of sending an order: a letter, a parcel with tracking, and the supplies of either.
-    costing: Mapped[str] = mapped_column(Text, server_default="fifo")
-    letter_postage: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0")
-    parcel_postage: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0")
-    supplies: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0")
     # Larger moves of a price wait for the seller's word (pricing/decisions).
     review_up_bp: Mapped[int | None]
     review_down_bp: Mapped[int | None]
@@ -207,3 +170,6 @@ class Account(Base):
             suspended=self.suspended,
             now=now,
         )
+
+
+SETTINGS: Final = settings_of(Account.__mapper__.columns)

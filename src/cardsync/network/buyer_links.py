@@ -6,24 +6,12 @@ A seller's own link is wrapped by the operator's affiliate template, and is neve
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from cardsync.access.setting_kinds import PRODUCT
 from cardsync.platform.settings import Settings
 
-PRODUCT = "{marketplace_product_id}"
 WRAPPED = "{url}"
-_LONGEST = 500
-
-
-def listing_url_template(value: str) -> str:
-    """Return a seller's template. Raises ValueError with what it takes."""
-    text = value.strip()
-    parts = urlsplit(text.replace(PRODUCT, "1"))
-    if len(text) > _LONGEST or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"an address like https://shop.example/product/{PRODUCT}, or nothing")
-    if PRODUCT not in text or PRODUCT in (parts.netloc or ""):
-        raise ValueError(f"an address that holds {PRODUCT}, or nothing")
-    return text
 
 
 def buy_url(

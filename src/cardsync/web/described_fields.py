@@ -126,7 +126,11 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
     for base in reversed(struct.__mro__):
         if not issubclass(base, msgspec.Struct) or base is msgspec.Struct:
             continue
-        [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        try:
+            [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, TypeError):
+            # One that is made of a declaration has no text of its own.
+            continue
         assert isinstance(body, ast.ClassDef)
         for field, below in zip(body.body, body.body[1:], strict=False):
             match field, below:

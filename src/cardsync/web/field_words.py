@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from cardsync.access.models import SETTINGS
+
 # Times by their form; those named `…_at` are so by their name.
 MOMENTS: Final = frozenset({"former_secret_until"})
 WORDS: Final[dict[str, str]] = {
+    **{name: setting.api for name, setting in SETTINGS.items() if setting.api},
     # Errors
     "error": "The fault in one sentence, for people",
     "code": "The fault in one word, for programs",
@@ -86,7 +89,6 @@ WORDS: Final[dict[str, str]] = {
     "shipping_adder": "Added to prices from the tracking threshold on, in USD",
     "minimum_move": "A smaller change is not made, in USD",
     "minimum_cap_step": "A cap lets a price move by at least this much, in USD",
-    "attribution_logging": "Receipts of prices are kept",
     "warnings": "The oddities of it, in sentences for people",
     "rule_tests": "The verdicts of the rule tests on the rules with this one",
     "expectation": "The condition that must hold, such as never under 2.00",
@@ -163,9 +165,6 @@ WORDS: Final[dict[str, str]] = {
     "sha256": "The SHA-256 of the download; only when there is an update",
     "product_lines": "The product lines of the account",
     "has_pending_tasks": "Work waits for this agent",
-    "sync_mode": "full: the agent uploads the new prices. read_only (Review Mode): it saves the "
-    "repriced file and does not upload it",
-    "upload_approved": "The seller approved one upload of the newest price file",
     "sync_in_progress": "A sync is running",
     "last_sync_at": "The end of the newest completed sync; null if there was none",
     "agent_last_seen_at": "The newest heartbeat; null if there was none",
@@ -202,7 +201,6 @@ WORDS: Final[dict[str, str]] = {
     "min_price": "The lowest price, in USD",
     "total_quantity": "The copies of all sellers",
     "as_of": "The age of the snapshot: its oldest part's time",
-    "store_name": "The name by which buyers know the shop",
     "buy_url": "An affiliate link, to be shown unchanged",
     "nearby_printings": "Up to five rows of the catalog, without seller data",
     "in_network_unexposed": "A seller of the network holds it without having opted in",
@@ -214,19 +212,6 @@ WORDS: Final[dict[str, str]] = {
     "fetched_at": "When the sales were observed",
     "recorded": "The observations that are new",
     # Accounts
-    "auto_sync_paused": "No sync begins by itself",
-    "automatic_pricing_paused": "No price changes by itself",
-    "sync_interval_minutes": "From the end of one sync to the next, from 30 minutes on",
-    "quiet_hours": "No sync begins then, as 22:00-06:00 in the seller's time zone",
-    "time_zone": "A name of the IANA database, such as America/New_York",
-    "planner_opt_in": "The agent gets a plan of its steps",
-    "write_consent": "The agent may change prices at the marketplace",
-    "tracking_threshold": "Orders from this total on are tracked, in USD",
-    "direct_program": "The seller takes part in the marketplace's own program",
-    "network_consent": "The shop's stock may be shown to buyers",
-    "network_published": "The shop's stock is shown to buyers",
-    "listing_url_template": "The shop's own listing, with {marketplace_product_id} in it",
-    "postage_steps": "The postage by the value of the parcel, as 0:1.27,12:3.20",
     "role": "owner: everything of the shop. staff: the daily work",
     "plan": "The plan that the account has paid for, or the steps to run",
     "created_at": "When it was made",
@@ -490,13 +475,6 @@ WORDS: Final[dict[str, str]] = {
     "past_due": "A payment is late: no price file is made",
     "suspended": "The account is switched off",
     "trial_ends_at": "When the trial ends; null: it has no end",
-    "staff_see_revenue": "Staff see what the shop earns",
-    "loss_budget": "The most that keys, tokens and automatic changes take off in a week, in USD",
-    "ship_within_days": "Working days within which orders are sent",
-    "letter_postage": "The postage of a letter, in USD",
-    "parcel_postage": "The postage of a parcel, in USD",
-    "supplies": "The cost of envelopes and sleeves for an order, in USD",
-    "costing": "Which lot a sold copy is of",
     "network_consented_at": "When the owner agreed to the network; null: not",
     "network_published_at": "When the stock was published to the network; null: not",
     "own_script": "A script of the shop, by the owner's word: the loss limits do not weigh it",

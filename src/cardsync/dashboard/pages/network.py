@@ -14,7 +14,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.settings_pages import Input, shown_and_wanted
+from cardsync.dashboard.pages.settings_pages import inputs_of, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.network.network_schemas import postage_shown
 from cardsync.network.seller_network import read_network
@@ -25,28 +25,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings
 from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
 
-INPUTS: Final = (
-    Input(
-        "network_published",
-        "Share my listings",
-        "check",
-        "Turn off for a vacation.",
-    ),
-    Input(
-        "network_consent",
-        "I agree to let network buyers find my stock",
-        "check",
-        "If off, no one can see your stock.",
-    ),
-    Input("store_name", "Store name", hint="As buyers see it."),
-    Input(
-        "listing_url_template",
-        "Listing link template",
-        hint="Like https://shop.example/product/{marketplace_product_id}. "
-        "Leave blank to link to TCGplayer.",
-    ),
-    Input("postage_steps", "Shipping rates"),
-)
+INPUTS: Final = inputs_of("network")
 # What the two switches do not say.
 REASONS: Final = {
     "suspended": "your account is suspended",

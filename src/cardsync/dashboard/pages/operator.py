@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.models import SETTINGS
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -19,7 +20,6 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders.order_filter import read_page
-from cardsync.shop.accounts import sellers
 from cardsync.shop.operators import installation, shops
 
 _SWITCHES: Final = ("suspended", "past_due")
@@ -69,7 +69,7 @@ async def change_seller(
     for name in shops.CHANGEABLE:
         if name in form:
             try:
-                values[name] = sellers.SETTABLE[name](form[name])
+                values[name] = SETTINGS[name].read(form[name])
             except ValueError as e:
                 raise errors.InvalidPayload(f"{name}: must be {e}") from e
     await shops.change_shop(session, caller, seller_id, values, clock.now())

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.models import SETTINGS
 from cardsync.agents.sync import manual_request as sync_request
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
@@ -60,84 +61,18 @@ class Input:
     group: str = ""
 
 
-SHOP: Final = (
-    Input("store_name", "Store name", hint="Your store name on TCGplayer."),
-    Input(
-        "time_zone",
-        "Time zone",
-        "zone",
-        "For example America/New_York. All times are in this zone.",
-    ),
-    Input(
-        "ship_within_days",
-        "Ship within",
-        hint="Business days, for example 3. Today warns you before they run out.",
-    ),
-    Input(
-        "tracking_threshold",
-        "Require tracking at ($)",
-        hint="Orders from this total up ship with tracking. For example 50.00.",
-    ),
-    Input(
-        "loss_budget",
-        "Weekly limit for automatic price cuts ($)",
-        hint="Above this, you approve. Leave blank for 5% of your listed value.",
-    ),
-    Input(
-        "costing",
-        "Cost method",
-        "select",
-        "Used to calculate profit.",
-        (("fifo", "First in, first out (FIFO)"), ("average", "Average cost")),
-    ),
-    Input("letter_postage", "Stamp cost per envelope ($)", hint="For example 0.73."),
-    Input("parcel_postage", "Tracked shipping per order ($)", hint="For example 4.50."),
-    Input("supplies", "Supplies per order ($)", hint="Sleeves, envelope, label. For example 0.25."),
-    Input("direct_program", "This store is in TCGplayer Direct", "check"),
-    Input(
-        "staff_see_revenue",
-        "Staff can see sales and profit",
-        "check",
-        "Sales, stock value and what customers spent. If off, only owners see them.",
-    ),
-)
-SYNC: Final = (
-    Input(
-        "sync_mode",
-        "Mode",
-        "select",
-        "In Review Mode, you see every new price and approve each price file.",
-        (
-            ("full", "Full: new prices are sent automatically"),
-            ("read_only", "Review Mode: you approve first"),
-        ),
-    ),
-    Input(
-        "sync_interval_minutes",
-        "Minutes between syncs",
-        hint="30 or more. Leave blank for the default.",
-    ),
-    Input(
-        "quiet_hours",
-        "Quiet hours",
-        hint="No sync starts during these hours. For example 22:00-06:00.",
-    ),
-    Input("auto_sync_paused", "Pause automatic syncs", "check"),
-    Input("automatic_pricing_paused", "Pause sending prices", "check"),
-    Input(
-        "planner_opt_in",
-        "Smart sync schedule",
-        "check",
-        "Syncs more often when a lot sells, and less often when nothing changes.",
-    ),
-    Input(
-        "write_consent",
-        "Send prices to TCGplayer",
-        "check",
-        "If off, nothing is sent.",
-    ),
-)
-INPUTS: Final = {"shop": SHOP, "sync": SYNC}
+def inputs_of(page: str) -> tuple[Input, ...]:
+    """Return the fields of a page's form, as the settings declare them."""
+    found = [(place, one) for one in SETTINGS.values() for place in one.places]
+    found.sort(key=lambda each: not each[0].first)
+    return tuple(
+        Input(one.name, place.label, one.kind.input, place.hint, one.kind.options)
+        for place, one in found
+        if place.page == page
+    )
+
+
+INPUTS: Final = {"shop": inputs_of("shop"), "sync": inputs_of("sync")}
 HEADINGS: Final = {"shop": "Shop", "sync": "Sync"}
 
 

@@ -9,30 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
+from cardsync.access.models import SETTINGS, Account
 from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 from cardsync.shop.accounts import account_settings, sellers
 from cardsync.shop.accounts.schemas import line_switches
 
 LINE: Final = "line:"
-# `PATCH /api/account` sets the same fields.
-FIELDS: Final = (
-    "store_name", "time_zone", "ship_within_days", "tracking_threshold", "direct_program", "sync_mode",
-    "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
-    "planner_opt_in", "write_consent", "network_consent", "network_published",
-    "listing_url_template", "postage_steps", "staff_see_revenue", "loss_budget",
-    "costing", "letter_postage", "parcel_postage", "supplies",
-)  # fmt: skip
-
-_MONEY: Final = (
-    "tracking_threshold", "loss_budget", "letter_postage", "parcel_postage", "supplies",
-)  # fmt: skip
 
 
 class Conflict(NamedTuple):
@@ -62,10 +51,9 @@ class Unreadable(Exception):
 
 def as_texts(account: Account) -> dict[str, str]:
     """Return the settings and the product lines as the form shows them. Pure."""
-    texts = {name: _text(getattr(account, name)) for name in FIELDS}
-    for name in _MONEY:
-        amount = getattr(account, name)
-        texts[name] = "" if amount is None else dollars(to_units(amount))
+    texts = {
+        name: _text(getattr(account, name)) for name, setting in SETTINGS.items() if setting.places
+    }
     lines = line_switches(account)
     return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
 
@@ -73,6 +61,8 @@ def as_texts(account: Account) -> dict[str, str]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return dollars(to_units(value))
     return "" if value is None else str(value)
 
 
@@ -122,7 +112,7 @@ def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
         if name.startswith(LINE):
             continue
         try:
-            values[name] = sellers.SETTABLE[name](text)
+            values[name] = SETTINGS[name].read(text)
         except ValueError as e:
             problems[name] = f"Must be {e}."
     return values, problems

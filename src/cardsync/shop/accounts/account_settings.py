@@ -16,29 +16,16 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
+from cardsync.access.models import SETTINGS, Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.runs import reprice
 from cardsync.shop.accounts import sellers
-from cardsync.shop.limits import STORE_NAME_CHARACTERS
 
 # Undoing a change of the account puts its fields back (`shop/activity/undo_kinds.py`).
 KIND: Final = "account.settings"
-# `cardsync admin seller set` reads these fields from texts, by the same rules.
-_READ_AS_TEXT = (
-    "quiet_hours",
-    "time_zone",
-    "tracking_threshold",
-    "loss_budget",
-    "letter_postage",
-    "parcel_postage",
-    "supplies",
-    "listing_url_template",
-    "postage_steps",
-)
 
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:
@@ -118,16 +105,11 @@ async def put_back(
 
 
 def _read(name: str, value: Any) -> Any:
-    if name == "store_name" and value is not None:
-        if len(value.strip()) > STORE_NAME_CHARACTERS:
-            raise errors.InvalidPayload(
-                f"store_name: has more than {STORE_NAME_CHARACTERS} characters"
-            )
-        return value.strip() or None
-    if name not in _READ_AS_TEXT or value is None:
+    setting = SETTINGS.get(name)
+    if setting is None or value is None:
         return value
     try:
-        return sellers.SETTABLE[name](str(value))
+        return setting.read(str(value))
     except ValueError as e:
         raise errors.InvalidPayload(f"{name}: must be {e}") from e
 

@@ -18,7 +18,6 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations, sellers
-from cardsync.shop.limits import STORE_NAME_CHARACTERS
 
 _LOCK = 0x5E7_0001
 
@@ -40,7 +39,7 @@ def _readable(given: NewOwner) -> NewOwner:
     """Raises InvalidPayload."""
     store, name = (" ".join(each.split()) for each in (given.store_name, given.name))
     for field, value, most in (
-        ("store_name", store, STORE_NAME_CHARACTERS),
+        ("store_name", store, limits.STORE_NAME_CHARACTERS),
         ("name", name, limits.MEMBER_NAME_CHARACTERS),
     ):
         if not 1 <= len(value) <= most:

@@ -2,63 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
 import msgspec
 from litestar import Router, get, patch
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
-from cardsync.agents.seller_state.sync_kinds import SyncMode
 from cardsync.platform import clock, errors, read_json
 from cardsync.shop.accounts import account_settings
-from cardsync.shop.accounts.schemas import AccountSettings, LineSwitch, settings_body
-from cardsync.shop.limits import SHIP_WITHIN_MOST
+from cardsync.shop.accounts.schemas import AccountChange, AccountSettings, settings_body
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
-
-Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
-
-Days = Annotated[int, msgspec.Meta(ge=1, le=SHIP_WITHIN_MOST)]
-
-
-class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`;
-    `ship_within_days` are working days; `loss_budget` is what keys, tokens and the automatic mode
-    may take off the listed value within a week, in dollars. `costing` says which lot a sold copy
-    is of, and the amounts are what an order costs to send.
-
-    Product lines that are not named stay as they are.
-    """
-
-    sync_mode: SyncMode | UnsetType = UNSET
-    sync_interval_minutes: Minutes | UnsetType | None = UNSET
-    quiet_hours: str | UnsetType | None = UNSET
-    """No sync begins then, as 22:00-06:00 in the seller's time zone"""
-    time_zone: str | UnsetType = UNSET
-    auto_sync_paused: bool | UnsetType = UNSET
-    automatic_pricing_paused: bool | UnsetType = UNSET
-    planner_opt_in: bool | UnsetType = UNSET
-    write_consent: bool | UnsetType = UNSET
-    upload_approved: bool | UnsetType = UNSET
-    ship_within_days: Days | UnsetType = UNSET
-    tracking_threshold: str | int | float | UnsetType = UNSET
-    loss_budget: str | int | float | UnsetType | None = UNSET
-    costing: Literal["fifo", "average"] | UnsetType = UNSET
-    """fifo: a sold copy is of the oldest lot. average: it costs the mean of all"""
-    letter_postage: str | int | float | UnsetType = UNSET
-    parcel_postage: str | int | float | UnsetType = UNSET
-    supplies: str | int | float | UnsetType = UNSET
-    direct_program: bool | UnsetType = UNSET
-    staff_see_revenue: bool | UnsetType = UNSET
-    attribution_logging: bool | UnsetType = UNSET
-    store_name: str | UnsetType | None = UNSET
-    network_consent: bool | UnsetType = UNSET
-    network_published: bool | UnsetType = UNSET
-    listing_url_template: str | UnsetType | None = UNSET
-    postage_steps: str | UnsetType | None = UNSET
-    product_lines: list[LineSwitch] | UnsetType = UNSET
 
 
 async def _strictly(request: ApiRequest) -> AccountChange:

@@ -5,20 +5,21 @@ rows. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync.access import tokens
 from cardsync.access.caller import Caller
 from cardsync.access.member_models import AccountDeletion, MemberSession, Passkey
-from cardsync.access.models import Account
+from cardsync.access.models import SETTINGS, Account
 from cardsync.access.sessions import UNKNOWN, SignedIn
-from cardsync.agents.seller_state.sync_kinds import SyncMode
 from cardsync.catalog.product_lines import NAMES
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.described import Like
-from cardsync.platform.money import dollars, to_units, usd
+from cardsync.platform.money import dollars, to_units
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
 
@@ -35,37 +36,29 @@ class LineSwitch(msgspec.Struct):
     """Its cards are priced and exported"""
 
 
-class AccountSettings(msgspec.Struct):
+if TYPE_CHECKING:
+    _Shown: TypeAlias = msgspec.Struct
+    _Changed: TypeAlias = msgspec.Struct
+else:
+    _OWN = [setting for setting in SETTINGS.values() if setting.who == "owner"]
+    _Shown = msgspec.defstruct("_Shown", [(one.name, one.answer) for one in _OWN])
+    _Changed = msgspec.defstruct("_Changed", [(one.name, one.body, UNSET) for one in _OWN])
+
+
+class AccountSettings(_Shown):
     """As they are stored; the heartbeat says what the plan allows of them."""
 
-    sync_mode: SyncMode
-    sync_interval_minutes: int | None
-    quiet_hours: str | None
-    time_zone: str
-    auto_sync_paused: bool
-    automatic_pricing_paused: bool
-    planner_opt_in: bool
-    write_consent: bool
-    upload_approved: bool
-    ship_within_days: int
-    tracking_threshold: str
-    loss_budget: str | None
-    costing: Literal["fifo", "average"]
-    """fifo: a sold copy is of the oldest lot. average: it costs the mean of all"""
-    letter_postage: str
-    parcel_postage: str
-    supplies: str
-    direct_program: bool
-    staff_see_revenue: bool
-    attribution_logging: bool
-    store_name: str | None
-    network_consent: bool
-    network_published: bool
     network_consented_at: datetime | None
     network_published_at: datetime | None
-    listing_url_template: str | None
-    postage_steps: str | None
     product_lines: list[LineSwitch]
+
+
+class AccountChange(_Changed, forbid_unknown_fields=True):
+    """The fields to set; null takes the default. Product lines that are not named stay as they
+    are.
+    """
+
+    product_lines: list[LineSwitch] | UnsetType = UNSET
 
 
 def line_switches(account: Account) -> list[tuple[str, bool]]:
@@ -78,10 +71,9 @@ def settings_body(account: Account) -> AccountSettings:
     own: dict[str, Any] = {
         name: getattr(account, name) for name in AccountSettings.__struct_fields__
     }
-    for name in ("tracking_threshold", "letter_postage", "parcel_postage", "supplies"):
-        own[name] = dollars(to_units(getattr(account, name)))
-    budget = account.loss_budget
-    own["loss_budget"] = usd(budget)
+    for name, value in own.items():
+        if isinstance(value, Decimal):
+            own[name] = dollars(to_units(value))
     own["product_lines"] = [LineSwitch(*line) for line in line_switches(account)]
     return AccountSettings(**own)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 from sqlalchemy import delete, select, text
@@ -20,20 +16,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import keys, passwords, sealed
 from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
-from cardsync.access.entitlements import SYNC_MODES, is_paid
-from cardsync.access.models import Account, Member, Seller
+from cardsync.access.entitlements import is_paid
+from cardsync.access.models import SETTINGS, Account, Member, Seller
 from cardsync.agents.agentwork import price_tasks
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.catalog.product_lines import NAMES
 from cardsync.network import exposure
-from cardsync.network.buyer_links import listing_url_template
 from cardsync.platform import clock
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.errors import CommandError
-from cardsync.platform.limits import PLANS
-from cardsync.platform.money import read_amount
-from cardsync.platform.postage import postage_steps
 from cardsync.platform.work.jobs import ORDERS, SALES, mark_due
 from cardsync.platform.work.streams import hold_still
 from cardsync.prices.inputs.rule_rows import make_preset_rule
@@ -41,7 +33,6 @@ from cardsync.sales.lots.profit_by_day import mark_days
 from cardsync.sales.lots.stale_cards import mark_all
 from cardsync.sales.orders import shipping_type
 from cardsync.shop.accounts import left_objects
-from cardsync.shop.limits import SHIP_WITHIN_MOST
 
 if TYPE_CHECKING:
     from cardsync.platform.storage import Store
@@ -67,106 +58,7 @@ class CreatedSeller:
     api_key: str
 
 
-def _flag(value: str) -> bool:
-    if value.lower() in ("true", "1", "yes", "on"):
-        return True
-    if value.lower() in ("false", "0", "no", "off"):
-        return False
-    raise ValueError("true or false")
-
-
-def _choice(*allowed: str) -> Any:
-    def read(value: str) -> str:
-        if value not in allowed:
-            raise ValueError("one of " + ", ".join(allowed))
-        return value
-
-    return read
-
-
-def _moment(value: str) -> datetime | None:
-    if not value:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError as e:
-        raise ValueError("a moment like 2027-01-31T12:00:00Z, or nothing") from e
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _minutes(value: str) -> int | None:
-    plain = value.isascii() and value.isdigit() and len(value) < 10
-    if value and not (plain and 30 <= int(value) <= 60 * 24 * 366):
-        raise ValueError("30 or more minutes, at most a year, or nothing for the default")
-    return int(value) if value else None
-
-
-def _quiet_hours(value: str) -> str | None:
-    if value and not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value):
-        raise ValueError("a span like 22:00-06:00, or nothing")
-    return value or None
-
-
-def _time_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
-        raise ValueError("a time zone like America/New_York") from e
-    return value
-
-
-def _days(value: str) -> int:
-    plain = value.isascii() and value.isdigit() and len(value) < 10
-    if not (plain and 1 <= int(value) <= SHIP_WITHIN_MOST):
-        raise ValueError(f"working days, from 1 to {SHIP_WITHIN_MOST}")
-    return int(value)
-
-
-def _money(value: str) -> Decimal:
-    try:
-        amount = read_amount(value)
-    except ValueError as e:
-        raise ValueError("an amount like 50.00") from e
-    if amount < 0:
-        raise ValueError("an amount like 50.00")
-    return amount
-
-
 PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplies"})
-# The keys of `cardsync admin seller set` and how each reads its value.
-SETTABLE: Mapping[str, Any] = {
-    "plan": _choice(*PLANS),
-    "trial_ends_at": _moment,
-    "sync_mode": _choice(*SYNC_MODES),
-    "suspended": _flag,
-    "past_due": _flag,
-    "write_consent": _flag,
-    "upload_approved": _flag,
-    "auto_sync_paused": _flag,
-    "automatic_pricing_paused": _flag,
-    "sync_interval_minutes": _minutes,
-    "quiet_hours": _quiet_hours,
-    "time_zone": _time_zone,
-    "full_history_requested": _flag,
-    "planner_opt_in": _flag,
-    "credits_metering_enabled": _flag,
-    "object_store_pipeline_enabled": _flag,
-    "attribution_logging": _flag,
-    "ship_within_days": _days,
-    "tracking_threshold": _money,
-    "loss_budget": lambda value: _money(value) if value else None,
-    "direct_program": _flag,
-    "costing": _choice("fifo", "average"),
-    "letter_postage": _money,
-    "parcel_postage": _money,
-    "supplies": _money,
-    "staff_see_revenue": _flag,
-    "network_consent": _flag,
-    "network_published": _flag,
-    "store_name": lambda value: value or None,
-    "listing_url_template": lambda value: listing_url_template(value) if value else None,
-    "postage_steps": lambda value: postage_steps(value) if value else None,
-}
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
@@ -174,12 +66,12 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
     values = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals or key not in SETTABLE:
+        if not equals or key not in SETTINGS:
             raise SellerError(
-                f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTABLE)}"
+                f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTINGS)}"
             )
         try:
-            values[key] = SETTABLE[key](value)
+            values[key] = SETTINGS[key].read(value)
         except ValueError as e:
             raise SellerError(f"{key} must be {e}, not {value!r}") from e
     return values
@@ -338,7 +230,7 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
     state = await session.get(SyncState, seller_id)
     if seller is None or account is None or state is None:
         raise SellerError(f"there is no seller {seller_id}")
-    settable = {key: getattr(account, key) for key in SETTABLE}
+    settable = {key: getattr(account, key) for key in SETTINGS}
     return {
         "seller_id": seller.id,
         "name": seller.name,

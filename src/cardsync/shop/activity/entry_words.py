@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from cardsync.access.models import SETTINGS
 from cardsync.platform.money import percent
 
 Names = Mapping[str, str]
@@ -258,11 +259,7 @@ _OTHERS: Final[Mapping[str, str]] = {
 }
 _FIELDS: Final[Mapping[str, str]] = {
     "id": "number",
-    "network_consent": "network consent",
-    "network_published": "stock shown to buyers",
-    "postage_steps": "shipping",
-    "upload_approved": "price file approved",
-    "write_consent": "send prices to TCGplayer",
+    **{name: setting.feed for name, setting in SETTINGS.items() if setting.feed},
 }
 _VALUES: Final[Mapping[str, str]] = {
     "": "none",

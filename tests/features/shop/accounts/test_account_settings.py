@@ -8,9 +8,9 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from cardsync.access.models import SETTINGS
 from cardsync.catalog.product_lines import NAMES
 from cardsync.shop.accounts.account_settings import switched
-from cardsync.shop.accounts.sellers import SETTABLE
 
 ACCOUNT = "/api/account"
 # decisions.md, section 2.
@@ -245,8 +245,8 @@ async def test_the_operators_changes_stand_in_the_feed_too(a_seller):
 async def test_the_operator_can_set_all_that_the_owner_can_and_more(a_seller):
     """decisions.md, section 10."""
     dates = {"network_consented_at", "network_published_at"}
-    assert SETTABLE.keys() >= FIELDS - {"product_lines"} - dates
-    assert SETTABLE.keys() >= {
+    assert SETTINGS.keys() >= FIELDS - {"product_lines"} - dates
+    assert SETTINGS.keys() >= {
         "plan",
         "trial_ends_at",
         "suspended",
