@@ -21,6 +21,7 @@ from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
 from cardsync.platform import clock, errors
+from cardsync.platform.kit.row_pages import Paging, read_paging
 from cardsync.platform.money import percent
 from cardsync.platform.shelf_place import Box
 from cardsync.web import pages
@@ -47,6 +48,11 @@ HEADINGS = {
 def reader_of(request: PageRequest, caller: Caller) -> Reader:
     language = language_of(request.headers.get("accept-language"))
     return Reader(language, zone_of(caller.account.time_zone), clock.now())
+
+
+def paging_of(request: PageRequest, per_page: int) -> Paging:
+    """Return the page that the address names; one that cannot be read is the first."""
+    return read_paging(request.query_params.get("page"), None, per_page, per_page)
 
 
 def games_of(caller: Caller) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from cardsync.imports.parse import ProductLines, Rejected, every_rejected
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
 from cardsync.platform.work.models import Upload
@@ -35,18 +36,12 @@ _NEVER_READ = ("failed", "cancelled", "discarded")
 
 
 async def page_of_uploads(
-    session: AsyncSession,
-    caller: Caller,
-    page: int,
-    per_page: int,
-) -> tuple[list[Upload], int]:
-    """Return uploads of every stream, newest first, and their number. Raises OwnerRequired."""
+    session: AsyncSession, caller: Caller, paging: Paging
+) -> Numbered[Upload]:
+    """Return uploads of every stream, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
-    own = Upload.seller_id == caller.seller_id
-    total = await session.scalar(select(func.count()).select_from(Upload).where(own))
-    query = select(Upload).where(own).order_by(Upload.id.desc())
-    rows = await session.scalars(query.limit(per_page).offset((page - 1) * per_page))
-    return list(rows), total or 0
+    own = select(Upload).where(Upload.seller_id == caller.seller_id)
+    return await numbered(session, own.order_by(Upload.id.desc()), paging)
 
 
 async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:

@@ -38,6 +38,7 @@ from cardsync.imports.schemas import (
 from cardsync.imports.upload_report import listed_reports, report_on
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.web import as_csv, retired
@@ -245,9 +246,8 @@ async def list_uploads(
     ),
 ) -> UploadList:
     """Uploads of inventory and orders, newest first, with what became of them."""
-    rows, total = await correct_rows.page_of_uploads(session, caller, page, per_page)
-    shown = await listed_reports(session, rows)
-    return UploadList(shown, total, page, per_page, -(-total // per_page))
+    found = await correct_rows.page_of_uploads(session, caller, Paging(page, per_page))
+    return UploadList(await listed_reports(session, found.rows), *found.numbers)
 
 
 @get(

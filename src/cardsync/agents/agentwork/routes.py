@@ -19,9 +19,15 @@ from cardsync.agents.agentwork.schemas import Task, Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import KINDS, Kind, named_kinds
 from cardsync.agents.agentwork.task_list import page_of_tasks
 from cardsync.agents.errors import ClaimExpired
-from cardsync.agents.limits import TASK_RESULT_BYTES, TASKS_CLAIMED, TASKS_PER_PAGE
+from cardsync.agents.limits import (
+    TASK_RESULT_BYTES,
+    TASKS_CLAIMED,
+    TASKS_PER_PAGE,
+    TASKS_PER_PAGE_MOST,
+)
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import read_paging
 from cardsync.platform.settings import Settings
 from cardsync.stock.quick_add.settle import settle_result
 from cardsync.web.request import (
@@ -108,14 +114,9 @@ async def list_tasks(
         caller,
         status,
         kind,
-        _number(page, 1),
-        _number(per_page, TASKS_PER_PAGE),
+        read_paging(page, per_page, TASKS_PER_PAGE, TASKS_PER_PAGE_MOST),
         clock.now(),
     )
-
-
-def _number(given: str, otherwise: int) -> int:
-    return int(given[:18]) if given.isascii() and given.isdigit() else otherwise
 
 
 @post("/tasks/claim", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))

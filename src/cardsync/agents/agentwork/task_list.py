@@ -8,15 +8,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, literal, select
+from sqlalchemy import ColumnElement, and_, case, literal, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.agentwork.models import AgentTask, Status
 from cardsync.agents.agentwork.schemas import Tasks, task_body
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
-from cardsync.agents.limits import TASKS_PER_PAGE_MOST
-from cardsync.platform import limits
+from cardsync.platform.kit.row_pages import Paging, numbered
 
 
 def _status_at(now: datetime) -> ColumnElement[str]:
@@ -33,21 +32,16 @@ async def page_of_tasks(
     caller: Caller,
     status: Status | None,
     kind: Kind | None,
-    page: int,
-    per_page: int,
+    paging: Paging,
     now: datetime,
 ) -> Tasks:
-    """`page` and `per_page` are clamped to what there can be. Raises OwnerRequired."""
+    """Raises OwnerRequired."""
     caller.must_be_owner()
-    page = min(max(page, 1), limits.PAGE_MOST)
-    per_page = min(max(per_page, 1), TASKS_PER_PAGE_MOST)
     conditions: list[Any] = [AgentTask.seller_id == caller.seller_id]
     if status is not None:
         conditions.append(_status_at(now) == status)
     if kind is not None:
         conditions.append(AgentTask.kind == kind)
-    total = await session.scalar(select(func.count()).select_from(AgentTask).where(*conditions))
-    rows = select(AgentTask).where(*conditions).order_by(AgentTask.id.desc())
-    found = await session.scalars(rows.limit(per_page).offset((page - 1) * per_page))
-    shown = [task_body(task, now) for task in found]
-    return Tasks(shown, total or 0, page, per_page, -(-(total or 0) // per_page))
+    newest = select(AgentTask).where(*conditions).order_by(AgentTask.id.desc())
+    found = await numbered(session, newest, paging)
+    return Tasks([task_body(task, now) for task in found.rows], *found.numbers)

@@ -6,28 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import DebugScreenshot, SyncCycle
 from cardsync.platform import errors
+from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
 from cardsync.platform.storage import ObjectMissing, Store
 
 
 async def page_of_cycles(
-    session: AsyncSession,
-    caller: Caller,
-    page: int,
-    per_page: int,
-) -> tuple[list[SyncCycle], int]:
+    session: AsyncSession, caller: Caller, paging: Paging
+) -> Numbered[SyncCycle]:
     """Raises OwnerRequired."""
     caller.must_be_owner()
-    own = SyncCycle.seller_id == caller.seller_id
-    total = await session.scalar(select(func.count()).select_from(SyncCycle).where(own))
-    query = select(SyncCycle).where(own).order_by(SyncCycle.id.desc())
-    rows = await session.scalars(query.limit(per_page).offset((page - 1) * per_page))
-    return list(rows), total or 0
+    own = select(SyncCycle).where(SyncCycle.seller_id == caller.seller_id)
+    return await numbered(session, own.order_by(SyncCycle.id.desc()), paging)
 
 
 async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:

@@ -47,6 +47,7 @@ from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.prices.files.price_updates import run_waits
@@ -281,10 +282,10 @@ async def list_cycles(
     ),
 ) -> Cycles:
     """Cycles as their agents logged them, newest first."""
-    rows, total = await past_cycles.page_of_cycles(session, caller, page, per_page)
-    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in rows])
-    shown = [cycle_body(row, pictures.get(row.id, [])) for row in rows]
-    return Cycles(shown, total, page, per_page, -(-total // per_page))
+    found = await past_cycles.page_of_cycles(session, caller, Paging(page, per_page))
+    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in found.rows])
+    shown = [cycle_body(row, pictures.get(row.id, [])) for row in found.rows]
+    return Cycles(shown, *found.numbers)
 
 
 @get(

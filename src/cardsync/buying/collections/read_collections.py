@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 import polars as pl
-from sqlalchemy import func, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -32,6 +32,7 @@ from cardsync.buying.collections.schemas import (
     collection_detail,
 )
 from cardsync.platform import errors
+from cardsync.platform.kit.row_pages import Paging, numbered
 from cardsync.stock.quick_add.type_ahead import products_like
 
 PER_PAGE: Final = 50
@@ -135,13 +136,12 @@ async def list_collections(
     page: int = 1,
 ) -> CollectionList:
     """Return the collections, the newest first."""
-    mine = Collection.seller_id == caller.seller_id
-    total = await session.scalar(select(func.count()).select_from(Collection).where(mine))
-    newest = select(Collection).where(mine).order_by(Collection.id.desc())
-    rows = list(await session.scalars(newest.limit(PER_PAGE).offset((page - 1) * PER_PAGE)))
-    counts = await counts_of(session, caller.seller_id, [row.id for row in rows])
-    shown = [collection_body(caller, row, counts.get(row.id, Counts())) for row in rows]
-    return CollectionList(shown, total or 0, page, PER_PAGE)
+    mine = select(Collection).where(Collection.seller_id == caller.seller_id)
+    newest = mine.order_by(Collection.id.desc())
+    found = await numbered(session, newest, Paging(page, PER_PAGE))
+    counts = await counts_of(session, caller.seller_id, [row.id for row in found.rows])
+    shown = [collection_body(caller, row, counts.get(row.id, Counts())) for row in found.rows]
+    return CollectionList(shown, *found.numbers[:3])
 
 
 async def read_collection(

@@ -17,6 +17,7 @@ from cardsync.buying.offers.offer_amounts import Totals, totals
 from cardsync.buying.offers.schemas import OfferInFull, Offers, offer_body, offer_in_full
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform import errors
+from cardsync.platform.kit import row_pages
 
 LINE = BuyingOfferLine
 # What a line counts now, as `shown.counted` says it of a row.
@@ -63,16 +64,13 @@ async def find_offers(
         query = query.where(BuyingOffer.state == state)
     if customer_id is not None:
         query = query.where(BuyingOffer.customer_id == customer_id)
-    if before is not None:
-        query = query.where(BuyingOffer.id < before)
-    most = BUYING_OFFERS_SHOWN
-    found = (await session.execute(query.order_by(BuyingOffer.id.desc()).limit(most + 1))).all()
-    sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in found])
+    those = row_pages.before(query, BuyingOffer.id, before, BUYING_OFFERS_SHOWN)
+    found = (await session.execute(those)).all()
+    page = row_pages.cut(found, BUYING_OFFERS_SHOWN, lambda row: row[0].id)
+    sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in page.rows])
     none = totals([])
-    shown = [
-        offer_body(caller, offer, name, sums.get(offer.id, none)) for offer, name in found[:most]
-    ]
-    return Offers(shown, shown[-1].id if len(found) > most else None)
+    shown = [offer_body(caller, offer, name, sums.get(offer.id, none)) for offer, name in page.rows]
+    return Offers(shown, page.next)
 
 
 async def offer_row(

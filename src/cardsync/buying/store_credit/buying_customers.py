@@ -18,6 +18,7 @@ from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTER
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.buying.store_credit.schemas import Customer, Customers, customer_body
 from cardsync.platform import errors
+from cardsync.platform.kit.row_pages import newest
 from cardsync.stock.search.known_names import seen_name
 
 KIND: Final = "buying_customer.changed"
@@ -106,12 +107,8 @@ async def find_customers(
         BuyingCustomer.seller_id == caller.seller_id,
         or_(BuyingCustomer.name.ilike(like), BuyingCustomer.contact.ilike(like)),
     )
-    if before is not None:
-        query = query.where(BuyingCustomer.id < before)
-    most = BUYING_CUSTOMERS_SHOWN
-    rows = (await session.scalars(query.order_by(BuyingCustomer.id.desc()).limit(most + 1))).all()
-    shown = [customer_body(caller, row) for row in rows[:most]]
-    return Customers(shown, shown[-1].id if len(rows) > most else None)
+    page = await newest(session, query, BuyingCustomer.id, before, BUYING_CUSTOMERS_SHOWN)
+    return Customers([customer_body(caller, row) for row in page.rows], page.next)
 
 
 async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:

@@ -18,7 +18,7 @@ from cardsync.catalog.condition import CODES
 from cardsync.catalog.printings import printings_of
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, games_of, see, show
+from cardsync.dashboard.shell import PageRequest, games_of, paging_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.database.session import Database
 from cardsync.platform.shelf_place import Place, read_place
@@ -49,17 +49,12 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
     game = query.get("game", "")
     wanted = query.get("status", "")
     status = wanted if wanted in STATUS_WORDS else None
-    number = query.get("page", "")
-    page = (
-        min(int(number[:9] or 1), limits.PAGE_MOST)
-        if number.isascii() and (number.isdigit() and int(number[:9]))
-        else 1
-    )
     lines = caller.account.product_lines
     found = await products_like(
         session, caller, typed, game if game in lines else None, limits.TYPE_AHEAD
     )
-    rows, total = await drafts.entries(session, caller, status, page, limits.CARDS_PER_PAGE)
+    paging = paging_of(request, limits.CARDS_PER_PAGE)
+    entries = await drafts.entries(session, caller, status, paging)
     return show(
         request,
         caller,
@@ -68,10 +63,8 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         game=game,
         games=games_of(caller),
         products=found,
-        entries=[entry_body(row) for row in rows],
-        total=total,
-        page=page,
-        total_pages=-(-total // limits.CARDS_PER_PAGE),
+        entries=[entry_body(row) for row in entries.rows],
+        **entries.numbers._asdict(),
         status=status or "",
         place_of=_place_of,
         statuses=[("", "All"), *STATUS_WORDS.items()],

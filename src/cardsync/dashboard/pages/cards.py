@@ -230,7 +230,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template | Respons
         peek=await _peek(request, caller, asked.card_id),
         total=found.total,
         worth=found.worth,
-        total_pages=-(-found.total // page.per_page),
+        total_pages=page.of(found.total).total_pages,
         page=page,
         wanted=wanted,
         chips=chips,

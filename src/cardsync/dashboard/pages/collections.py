@@ -20,9 +20,9 @@ from cardsync.buying.collections.schemas import CONDITIONS, Choice
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number
-from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.platform import clock, errors, limits
+from cardsync.dashboard.pages.uploads import MENDED_BYTES
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
+from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.storage import Store
 from cardsync.stock.cards.bulk_selection import read_id
@@ -64,7 +64,7 @@ async def _list(
     session: AsyncSession,
     problem: errors.Problem | None = None,
 ) -> Template:
-    page = min(page_number(request), limits.PAGE_MOST)
+    page = paging_of(request, read_collections.PER_PAGE).page
     found = await read_collections.list_collections(session, caller, page)
     return show(
         request,
@@ -105,7 +105,7 @@ async def collection_page(
     collection_id: int,
 ) -> Template:
     found = await read_collections.read_collection(session, caller, collection_id)
-    page = min(page_number(request), limits.PAGE_MOST)
+    page = paging_of(request, read_collections.ROWS_PER_PAGE).page
     waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
     valued = None
     # A page that looks again every two seconds values nothing meanwhile, nor does one that asks for

@@ -17,7 +17,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -25,7 +25,6 @@ from cardsync.platform.shelf_place import checked_box
 from cardsync.shop.activity.entry_words import actor_words
 from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards.bulk_selection import read_id
-from cardsync.stock.cards.card_filter import read_page
 from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
@@ -41,8 +40,8 @@ async def counts_page(
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         suggested = await count_reads.suggested(session, caller, clock.now(), SUGGESTED)
         history = await count_reads.history(session, caller, None, None)
-        who = await whose(session, caller, history)
-    counted = count_history(history, limits.COUNTS_PER_PAGE).counts
+        who = await whose(session, caller, history.rows)
+    counted = count_history(history).counts
     return show(
         request,
         caller,
@@ -79,10 +78,9 @@ async def count_page(
     count_id: int,
 ) -> Template:
     find, found = await offered_cards(request, caller, settings)
-    page = read_page(request.query_params.dict()).page
-    per_page = limits.PLACES_PER_PAGE
+    paging = paging_of(request, limits.PLACES_PER_PAGE)
     async with database.tenant(caller.seller_id) as session:
-        count = await count_reads.in_full(session, caller, count_id, page, per_page)
+        count = await count_reads.in_full(session, caller, count_id, paging)
         who = await whose(session, caller, [count])
     return show(
         request,
@@ -92,7 +90,7 @@ async def count_page(
         who=who,
         find=find,
         found=found,
-        total_pages=-(-count.lines // per_page),
+        total_pages=paging.of(count.lines).total_pages,
     )
 
 

@@ -18,17 +18,15 @@ from cardsync.web.request import reading
 
 @get("/customers", opt=BY_FORM)
 async def customers_page(request: PageRequest, caller: Caller) -> Template:
-    page, per_page = read_page(request.query_params.dict())
+    paging = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        found = await customers(reads, caller, page, per_page)
+        found = await customers(reads, caller, paging)
     return show(
         request,
         caller,
         "customers.html",
         customers=customer_bodies(found.page),
-        total=found.total,
         returning=found.returning,
         share=Decimal(100 * found.returning) / found.total if found.total else None,
-        page=page,
-        total_pages=-(-found.total // per_page),
+        **paging.of(found.total)._asdict(),
     )

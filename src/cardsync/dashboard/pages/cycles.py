@@ -12,8 +12,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.agents.sync import past_cycles
 from cardsync.agents.sync.cycles_schemas import cycle_body
-from cardsync.dashboard.pages.uploads import page_number
-from cardsync.dashboard.shell import PageRequest, show
+from cardsync.dashboard.shell import PageRequest, paging_of, show
 from cardsync.platform import clock, limits
 from cardsync.shop.today import sync_result
 from cardsync.stock.cards.bulk_selection import read_id
@@ -22,17 +21,15 @@ from cardsync.web.request import reading
 
 @get("/sync/cycles", opt=BY_FORM)
 async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    page = page_number(request)
-    rows, total = await past_cycles.page_of_cycles(session, caller, page, limits.CYCLES_PER_PAGE)
-    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in rows])
+    paging = paging_of(request, limits.CYCLES_PER_PAGE)
+    found = await past_cycles.page_of_cycles(session, caller, paging)
+    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in found.rows])
     return show(
         request,
         caller,
         "cycles.html",
-        cycles=[cycle_body(row, pictures.get(row.id, [])) for row in rows],
-        total=total,
-        page=page,
-        total_pages=-(-total // limits.CYCLES_PER_PAGE),
+        cycles=[cycle_body(row, pictures.get(row.id, [])) for row in found.rows],
+        **found.numbers._asdict(),
     )
 
 

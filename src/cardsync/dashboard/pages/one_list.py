@@ -40,7 +40,7 @@ async def list_page(
         list=one,
         cards=[card_body(row) for row in answer.found.cards],
         total=answer.found.total,
-        total_pages=-(-answer.found.total // page.per_page),
+        total_pages=page.of(answer.found.total).total_pages,
         page=page,
         most=limits.CARDS_PER_LIST,
         search_problem=answer.problems[0][0] if answer.problems else "",

@@ -15,11 +15,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
-from cardsync.sales.orders.order_filter import read_page
+from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import installation, shops
 
 _SWITCHES: Final = ("suspended", "past_due")
@@ -28,10 +28,10 @@ _SWITCHES: Final = ("suspended", "past_due")
 @get("/operator", opt=BY_FORM)
 async def sellers_page(request: PageRequest, caller: Caller, database: Database) -> Template:
     given = request.query_params.dict()
-    page, _ = read_page(given)
+    paging = paging_of(request, OPERATOR_SELLERS)
     search = (given.get("search") or [""])[-1][: limits.SEARCHED_CHARACTERS]
     async with database.tenant(caller.seller_id) as session:
-        found = await shops.shops(session, caller, search, page)
+        found = await shops.shops(session, caller, search, paging)
     return show(
         request,
         caller,

@@ -70,7 +70,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         "orders.html",
         orders=[order_body(order, found.items.get(order.id, ())) for order in found.orders],
         total=found.total,
-        total_pages=-(-found.total // wanted.per_page),
+        total_pages=wanted.of(found.total).total_pages,
         statuses=[("", "All"), *((one, one) for one in found.status_counts if one)],
         states=states,
         state_names=STATES,

@@ -24,7 +24,7 @@ from cardsync.dashboard.proposal_rows import (
     row_of_review,
     said_of,
 )
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock
 from cardsync.platform.money import UNITS_PER_DOLLAR, to_units
 from cardsync.prices.decisions.accept_reviews import MOST
@@ -34,7 +34,6 @@ from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
-from cardsync.sales.orders.order_filter import read_page
 from cardsync.shop.today.to_decide import read_to_decide
 from cardsync.stock.cards.columns_beside import Beside, beside_of
 from cardsync.stock.cards.market_trend import market_trends
@@ -61,11 +60,11 @@ def after_fees(
 @get(PATH, opt=BY_FORM)
 async def reviews_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     """Show what waits: the prices that move the most money first."""
-    page, _ = read_page(request.query_params.dict())
+    paging = paging_of(request, PER_PAGE)
     now = clock.now()
     async with reading(request) as reads:
         first = await read_to_decide(session, caller, reads, now)
-        waiting = await reviews_of(reads, caller, page, PER_PAGE, now)
+        waiting = await reviews_of(reads, caller, paging, now)
         rows = [row_of_review(one) for one in waiting.reviews]
         ids = [row.card_id for row in rows if row.card_id is not None]
         trends = await market_trends(reads, caller, ids, now)

@@ -225,7 +225,7 @@ async def _pins(
         found=found,
         total=answer.found.total,
         page=page,
-        total_pages=-(-answer.found.total // page.per_page),
+        total_pages=page.of(answer.found.total).total_pages,
         **given,
     )
 

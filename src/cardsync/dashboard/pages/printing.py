@@ -23,6 +23,7 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import boxes_between, checked_box, place_in
 from cardsync.sales.orders import pull_reads, returned_copies
@@ -202,9 +203,9 @@ def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
 @get("/print/restock", opt=BY_FORM)
 async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
     """Show the copies of refunded orders in the order of the way."""
-    per_page = limits.RETURNS_PER_PAGE_MOST
+    paging = Paging(1, limits.RETURNS_PER_PAGE_MOST)
     async with reading(request) as reads:
-        desk = await returned_copies.desk(reads, caller, 1, per_page, restocked=False)
+        desk = await returned_copies.desk(reads, caller, paging, restocked=False)
     rows = [(item, order) for order in desk.returns for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].item_id))
     return show(request, caller, "restock_sheet.html", rows=rows, desk=desk)

@@ -23,7 +23,7 @@ from cardsync.dashboard.proposal_rows import (
     said_of,
 )
 from cardsync.dashboard.search_of_ids import search_of_ids
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -36,7 +36,6 @@ from cardsync.prices.recommendations.pending_list import (
     suggestions_under,
     without_buy_outs,
 )
-from cardsync.sales.orders.order_filter import read_page
 from cardsync.web.request import provide_database, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.
@@ -55,9 +54,8 @@ VERDICTS: Final = {
 @get(PATH, opt=BY_FORM)
 async def queue_page(request: PageRequest, caller: Caller) -> Template:
     """Show what waits, those first that may bring the most."""
-    page, _ = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        answer = await recommendations(reads, caller, page, PER_PAGE, clock.now())
+        answer = await recommendations(reads, caller, paging_of(request, PER_PAGE), clock.now())
     if answer.liquidation:
         database = provide_database(request.app.state)
         async with database.tenant(caller.seller_id, snapshot=True) as session:

@@ -15,11 +15,11 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import Place, checked_box, read_place
 from cardsync.sales.orders import one_customer, returned_copies
-from cardsync.sales.orders.order_filter import read_page
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
@@ -46,17 +46,15 @@ class Asked(NamedTuple):
 async def desk_page(request: PageRequest, caller: Caller) -> Template:
     """Show the desk; printed, it is the sheet for putting copies back."""
     given = request.query_params.dict()
-    page, _ = read_page(given)
+    paging = paging_of(request, limits.RETURNS_PER_PAGE)
     state = (given.get("state") or ["to_restock"])[-1]
     if state not in STATES:
         raise errors.InvalidPayload(f"state: must be one of {', '.join(STATES)}")
-    asked = Asked(cast(returned_copies.ReturnState, state), page)
+    asked = Asked(cast(returned_copies.ReturnState, state), paging.page)
     async with reading(request) as reads:
-        desk = await returned_copies.desk(
-            reads, caller, page, limits.RETURNS_PER_PAGE, state=asked.state
-        )
+        desk = await returned_copies.desk(reads, caller, paging, state=asked.state)
         partial = await returned_copies.desk(
-            reads, caller, 1, limits.RETURNS_PER_PAGE, state="partial"
+            reads, caller, Paging(1, paging.per_page), state="partial"
         )
         again = await one_customer.repeat_refunders(reads, caller)
     return show(

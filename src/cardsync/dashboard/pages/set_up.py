@@ -38,6 +38,7 @@ from cardsync.operations import offered_backups
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.prices.files.changes_in_file import ChangesInFile
@@ -239,8 +240,10 @@ async def _read(
     """
     now = clock.now()
     if upload_id is None:
-        newest, _ = await correct_rows.page_of_uploads(session, caller, 1, limits.UPLOADS_PER_PAGE)
-        upload = next((one for one in newest if one.stream == "inventory"), None)
+        newest = await correct_rows.page_of_uploads(
+            session, caller, Paging(1, limits.UPLOADS_PER_PAGE)
+        )
+        upload = next((one for one in newest.rows if one.stream == "inventory"), None)
     else:
         upload = await accept_inventory.watched(session, caller, upload_id, now)
     report = await report_on(session, caller, upload, now) if upload else None

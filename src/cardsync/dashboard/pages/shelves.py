@@ -14,7 +14,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import PageRequest, box_page, see, show
+from cardsync.dashboard.shell import PageRequest, box_page, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -64,18 +64,17 @@ async def shelf_page(
     box: str,
 ) -> Template:
     wanted = checked_box(box)
-    page = read_page(request.query_params.dict()).page
-    per_page = limits.PLACES_PER_PAGE
+    paging = paging_of(request, limits.PLACES_PER_PAGE)
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = await boxes.lying_in(session, caller, wanted, page, per_page)
+        found = await boxes.lying_in(session, caller, wanted, paging)
         history = await count_reads.history(session, caller, None, wanted)
-        who = await whose(session, caller, history)
+        who = await whose(session, caller, history.rows)
     return show(
         request,
         caller,
         "shelf.html",
         box=found,
-        counted=count_history(history[:COUNTS_OF_BOX], limits.COUNTS_PER_PAGE).counts,
+        counted=count_history(history).counts[:COUNTS_OF_BOX],
         who=who,
     )
 

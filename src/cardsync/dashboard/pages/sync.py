@@ -37,6 +37,7 @@ from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.prices.files import price_updates
 from cardsync.prices.files.changes_in_file import ChangesInFile
@@ -170,10 +171,12 @@ async def sync_page(
     values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": [], "cycles": [], "files": []}
     if caller.role == "owner":
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
-        cycles, _ = await past_cycles.page_of_cycles(session, caller, 1, CYCLES_SHOWN)
+        cycles = await past_cycles.page_of_cycles(session, caller, Paging(1, CYCLES_SHOWN))
         values = {
-            "cycles": [cycle_body(row, []) for row in cycles],
-            "shown_tasks": await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now),
+            "cycles": [cycle_body(row, []) for row in cycles.rows],
+            "shown_tasks": await page_of_tasks(
+                session, caller, wanted, None, Paging(1, TASKS_SHOWN), now
+            ),
             "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
         }
         async with reading(request) as reads:

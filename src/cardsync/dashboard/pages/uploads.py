@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, paging_of, see, show
 from cardsync.imports import accept_inventory, correct_rows, reviews
 from cardsync.imports.upload_report import listed_reports, report_on
 from cardsync.platform import clock, errors, limits
@@ -32,24 +32,16 @@ MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES
 UNDER_WAY: Final = ("queued", "processing")
 
 
-def page_number(request: PageRequest) -> int:
-    """Return the page that the address names; one that cannot be read is the first."""
-    text = request.query_params.get("page", "")[:9]
-    return max(1, int(text)) if text.isascii() and text.isdigit() else 1
-
-
 @get("/sync/uploads", opt=BY_FORM)
 async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    page = page_number(request)
-    rows, total = await correct_rows.page_of_uploads(session, caller, page, limits.UPLOADS_PER_PAGE)
+    paging = paging_of(request, limits.UPLOADS_PER_PAGE)
+    found = await correct_rows.page_of_uploads(session, caller, paging)
     return show(
         request,
         caller,
         "uploads.html",
-        uploads=await listed_reports(session, rows),
-        total=total,
-        page=page,
-        total_pages=-(-total // limits.UPLOADS_PER_PAGE),
+        uploads=await listed_reports(session, found.rows),
+        **found.numbers._asdict(),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.money import dollars, to_units, usd
 from cardsync.prices.decisions.schemas import PriceReviewShown, PriceReviewsShown
 from cardsync.prices.proposals.decide_proposals import Asked
@@ -56,19 +57,13 @@ _COUNTED: Final = Planned(
 async def reviews_of(
     reading: Reading,
     caller: Caller,
-    page: int,
-    per_page: int,
+    paging: Paging,
     now: datetime,
 ) -> PriceReviewsShown:
-    values = {
-        "seller": caller.seller_id,
-        "now": now,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
-    }
+    values = {"seller": caller.seller_id, "now": now, **paging.values}
     rows, [(total,)] = await reading.together([_PAGE, _COUNTED], values, last=True)
     reviews = [_shown(caller, row) for row in rows]
-    return PriceReviewsShown(reviews, total, page, per_page, -(-total // per_page))
+    return PriceReviewsShown(reviews, *paging.of(total))
 
 
 async def reviews_under(

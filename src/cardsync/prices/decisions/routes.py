@@ -14,6 +14,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
 from cardsync.platform.read_json import Id, read
 from cardsync.platform.settings import Settings
 from cardsync.prices.decisions.accept_reviews import MOST
@@ -28,7 +29,6 @@ from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.proposals.decide_proposals import Answer, Asked, Revision
-from cardsync.stock.cards.card_filter import page_of
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
 
@@ -44,9 +44,9 @@ async def read_reviews(
     """Prices beyond the seller's review limits that no run exports, those first that move the most
     money. A review whose evidence has expired is left out.
     """
-    page = page_of(page_number, page_size)
+    paging = read_paging(page_number, page_size, *OF_CARDS)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
-        return await reviews_of(reads, caller, page.page, page.per_page, clock.now())
+        return await reviews_of(reads, caller, paging, clock.now())
 
 
 class ReviewSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,23 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple, get_args
+from typing import get_args
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
 from cardsync.prices.plans.decide_plan import WAITING, plan_of
 from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.schemas import PlanShown, plan_body
 from cardsync.prices.rollback import words
 from cardsync.prices.rollback.rollbacks import rollback_of
-
-
-class PlanPage(NamedTuple):
-    plans: Sequence[AgentPlan]
-    total: int
 
 
 async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan:
@@ -47,19 +43,16 @@ async def page_of(
     session: AsyncSession,
     caller: Caller,
     status: str | None,
-    page: int,
-    per_page: int,
+    paging: Paging,
     now: datetime,
-) -> PlanPage:
+) -> Numbered[AgentPlan]:
     """Raises InvalidPayload for an unknown status."""
     caller.must_be_owner()
     which = [AgentPlan.seller_id == caller.seller_id]
     if status is not None:
         which.append(_of_status(status, now))
-    total = await session.scalar(select(func.count()).select_from(AgentPlan).where(*which))
-    statement = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
-    rows = await session.scalars(statement.limit(per_page).offset((page - 1) * per_page))
-    return PlanPage(rows.all(), total or 0)
+    newest = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
+    return await numbered(session, newest, paging)
 
 
 async def waiting(

@@ -15,8 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.platform import clock, errors, limits
+from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import read_paging
 from cardsync.platform.settings import Settings
 from cardsync.prices.errors import (
     OverlappingRuleTransitions,
@@ -113,23 +114,13 @@ async def list_plans(
 ) -> Plans:  # fmt: skip
     """The newest plans first; `status` leaves those of one outcome."""
     now = clock.now()
-    page = _number(request, "page", 1, limits.PAGE_MOST)
-    per_page = _number(request, "per_page", PLANS_PER_PAGE, PLANS_PER_PAGE_MOST)
-    found = await reads.page_of(session, caller, status, page, per_page, now)
-    return Plans(
-        [listed_body(plan, settings.origin, now) for plan in found.plans],
-        found.total,
-        page,
-        per_page,
-        -(-found.total // per_page),
+    given = request.query_params
+    paging = read_paging(
+        given.get("page"), given.get("per_page"), PLANS_PER_PAGE, PLANS_PER_PAGE_MOST
     )
-
-
-def _number(request: Request[Any, Any, Any], name: str, default: int, most: int) -> int:
-    try:
-        return max(1, min(most, int(request.query_params.get(name, default))))
-    except ValueError:
-        return default
+    found = await reads.page_of(session, caller, status, paging, now)
+    shown = [listed_body(plan, settings.origin, now) for plan in found.rows]
+    return Plans(shown, *found.numbers)
 
 
 @get(

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_window
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
@@ -61,23 +62,21 @@ async def holds_now(
     caller: Caller,
     settings: Settings,
     now: datetime,
-    page: int,
-    per_page: int,
+    paging: Paging,
 ) -> HoldsShown:
     """Return the cards whose market gate did not pass in the newest priced sync, those first that
     are worth the most: a heavy read, since the receipts of all cards are one file.
     """
     store = open_store(settings)
     async with database.tenant(caller.seller_id, snapshot=True, work=Work.LONG) as session:
-        return await _holds(session, caller, store, page, per_page, now)
+        return await _holds(session, caller, store, paging, now)
 
 
 async def _holds(
     session: AsyncSession,
     caller: Caller,
     store: Store,
-    page: int,
-    per_page: int,
+    paging: Paging,
     now: datetime,
 ) -> HoldsShown:
     key = await session.scalar(text(_RUN), {"seller": caller.seller_id})
@@ -93,8 +92,7 @@ async def _holds(
         {
             "seller": caller.seller_id,
             "held": held["marketplace_id"].to_list(),
-            "limit": per_page,
-            "offset": (page - 1) * per_page,
+            **paging.values,
         },
     )
     rows = cards.all()

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.money import dollars, to_units, usd
 from cardsync.prices.limits import STALE_STOCK
 from cardsync.prices.proposals.decide_proposals import Asked
@@ -106,16 +107,14 @@ _COUNTED: Final = Planned(
 async def recommendations(
     reading: Reading,
     caller: Caller,
-    page: int,
-    per_page: int,
+    paging: Paging,
     now: datetime,
 ) -> RecommendationsShown:
     """Return a page of the pending price reviews, and the other families whole."""
     values = {
         "seller": caller.seller_id,
         "now": now,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
+        **paging.values,
         "apart": 2 * STALE_STOCK,
     }
     reviews, apart, [counted] = await reading.together(
@@ -124,16 +123,17 @@ async def recommendations(
         last=True,
     )
     (total, revision, expected) = counted
+    numbers = paging.of(total)
     advice = [_Row._make(row) for row in apart]
     return RecommendationsShown(
         [_shown(_Row._make(row)) for row in reviews],
         [_shown(row) for row in advice if row.family == "liquidation"],
         [_shown(row) for row in advice if row.family == "account"],
-        total,
+        numbers.total,
         dollars(to_units(expected)),
-        page,
-        per_page,
-        -(-total // per_page),
+        numbers.page,
+        numbers.per_page,
+        numbers.total_pages,
         None if revision is None else clock.exact(revision),
     )
 

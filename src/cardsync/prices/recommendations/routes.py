@@ -16,6 +16,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible, TooManyObservations
@@ -35,7 +36,6 @@ from cardsync.prices.recommendations.schemas import (
     RecommendationsShown,
     RecordedShown,
 )
-from cardsync.stock.cards.card_filter import page_of
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import (
@@ -60,9 +60,9 @@ async def read_holds(
     offered only while the evidence in the receipt is fresh: with unknown, future or expired clocks,
     or a buy-out of more than four hours ago, `price_options` is null.
     """
-    page = page_of(page_number, page_size)
+    paging = read_paging(page_number, page_size, *OF_CARDS)
     now = clock.now()
-    return await heavy.read(holds_now, caller, Work.LONG, now, page.page, page.per_page)
+    return await heavy.read(holds_now, caller, Work.LONG, now, paging)
 
 
 @get("/market_depth/badges", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
@@ -92,9 +92,9 @@ async def read_recommendations(
     """The pending price reviews, those first that may bring the most money; stale stock and advice
     on rules are separate, and are not paged.
     """
-    page = page_of(page_number, page_size)
+    paging = read_paging(page_number, page_size, *OF_CARDS)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
-        found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
+        found = await recommendations(reads, caller, paging, clock.now())
     if found.liquidation:
         async with database.tenant(caller.seller_id, snapshot=True) as session:
             await without_buy_outs(session, caller, found, clock.now())

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
+from cardsync.platform.kit.row_pages import newest
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.sales.lots.models import CardCost, Lot
@@ -34,11 +35,8 @@ async def lots(
     query = select(Lot).where(Lot.seller_id == caller.seller_id)
     if marketplace_id is not None:
         query = query.where(Lot.marketplace_id == marketplace_id)
-    if after is not None:
-        query = query.where(Lot.id < after)
-    found = list(await session.scalars(query.order_by(Lot.id.desc()).limit(limit + 1)))
-    shown = [lot_body(lot) for lot in found[:limit]]
-    return LotPage(shown, shown[-1].id if len(found) > limit else None)
+    page = await newest(session, query, Lot.id, after, limit)
+    return LotPage([lot_body(lot) for lot in page.rows], page.next)
 
 
 async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) -> CostOfCard:

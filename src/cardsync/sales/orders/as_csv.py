@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
@@ -106,7 +107,7 @@ async def part_of_customers(
     """Return the next page of customers: `after` is the number of the one before."""
     number = after + 1
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        rows = (await customers(reading, caller, number, CUSTOMERS)).page
+        rows = (await customers(reading, caller, Paging(number, CUSTOMERS))).page
     lines = await lines_of(_of_customers(caller), customer_bodies(rows))
     return Part(lines, number if len(rows) == CUSTOMERS else None)
 

@@ -16,6 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import grouped_by_sorting, joined_by_hash
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.sales.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.sales.orders.models import BUYER_HASH
 
@@ -104,10 +105,10 @@ _CUSTOMERS: Final = f"""
 """
 
 
-async def customers(reading: Reading, caller: Caller, page: int, per_page: int) -> Customers:
-    values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
+async def customers(reading: Reading, caller: Caller, paging: Paging) -> Customers:
+    values = {"seller": caller.seller_id, **paging.values}
     # Where statistics know nothing of a shop, another join reads all of its rows for each row.
-    if per_page >= _MANY:
+    if paging.per_page >= _MANY:
         reading.ahead(joined_by_hash())
     [[stale]], rows = await reading.together([_OUT_OF_DATE, _KEPT], values)
     if stale:

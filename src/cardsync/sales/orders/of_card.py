@@ -15,6 +15,7 @@ from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.kit.row_pages import cut
 from cardsync.sales.orders.schemas import line_total, money
 from cardsync.stock.cards.visible import VISIBLE
 
@@ -83,8 +84,8 @@ async def orders_of_card(
         "limit": limit + 1,
     }
     found = await reading.rows(statement, values)
-    sold = [_sold(row, caller) for row in found[:limit]]
-    return SoldPage(sold, sold[-1].order_id if len(found) > limit else None)
+    page = cut(found, limit, lambda row: row[0])
+    return SoldPage([_sold(row, caller) for row in page.rows], page.next)
 
 
 def _sold(row: Sequence[Any], caller: Caller) -> CardSoldBody:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.platform import errors, limits
+from cardsync.platform.kit.row_pages import Paging, read_paging
+from cardsync.platform.kit.typed_numbers import clamped
 from cardsync.sales.limits import ITEMS_PER_ORDER, ITEMS_PER_ORDER_MOST, ORDERS_PER_PAGE_MOST
 
 T = TypeVar("T")
@@ -39,7 +41,7 @@ _SWITCH = {
 
 
 @dataclass(frozen=True)
-class OrderFilter:
+class OrderFilter(Paging):
     """Empty `statuses` mean all of them; an `items_per_order` of None means every item. Without
     `by_buyer`, `search` looks at order numbers alone. Without `counted`, frequent matches are not
     counted: their total is zero.
@@ -71,10 +73,6 @@ class OrderFilter:
         return replace(self, by_buyer=False, sort="date" if self.sort == "buyer" else self.sort)
 
     @property
-    def offset(self) -> int:
-        return (self.page - 1) * self.per_page
-
-    @property
     def tallied(self) -> bool:
         """Return whether the tally counts these orders already, whatever their number."""
         by_row = (
@@ -98,15 +96,9 @@ class OrderFilter:
 
 def read_filter(given: Given) -> OrderFilter:
     """Read the parameters into a filter. Raises InvalidPayload."""
-    items = _number(
-        given,
-        "items_per_order",
-        ITEMS_PER_ORDER,
-        0,
-        ITEMS_PER_ORDER_MOST,
-    )
+    items = clamped(_last(given, "items_per_order"), ITEMS_PER_ORDER, ITEMS_PER_ORDER_MOST, 0)
     return OrderFilter(
-        *read_page(given),
+        **asdict(read_page(given)),
         sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "date"),
         direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "desc"),
         statuses=_statuses(given),
@@ -127,10 +119,9 @@ def read_filter(given: Given) -> OrderFilter:
     )
 
 
-def read_page(given: Given) -> tuple[int, int]:
-    """Read (page, per_page)."""
-    page = _number(given, "page", 1, 1, limits.PAGE_MOST)
-    return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, ORDERS_PER_PAGE_MOST)
+def read_page(given: Given) -> Paging:
+    page, per_page = _last(given, "page"), _last(given, "per_page")
+    return read_paging(page, per_page, limits.ORDERS_PER_PAGE, ORDERS_PER_PAGE_MOST)
 
 
 def status_group(status: str) -> str:
@@ -164,19 +155,6 @@ def _read(
     if (made := read(value)) is None:
         raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not {what}")
     return made
-
-
-def _number(
-    given: Given,
-    name: str,
-    default: int,
-    least: int,
-    most: int,
-) -> int:
-    try:
-        return max(least, min(most, int(_last(given, name))))
-    except ValueError:
-        return default
 
 
 def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:

@@ -71,11 +71,7 @@ async def _column(reading: Reading, statement: str, values: Values) -> list[Any]
 async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
     wanted = wanted.asked_by(caller)
-    values: Values = {
-        "seller": caller.seller_id,
-        "limit": wanted.per_page,
-        "offset": wanted.offset,
-    }
+    values: Values = {"seller": caller.seller_id, **wanted.values}
     if isinstance(wanted.pull_session, int):
         values["pull_session"] = wanted.pull_session
         if not await reading.rows(KNOWN_SESSION, values):

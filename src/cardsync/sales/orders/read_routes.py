@@ -129,10 +129,6 @@ def _given(request: Request[Any, Any, Any]) -> Given:
     return request.query_params.dict()
 
 
-def _pages(total: int, per_page: int) -> int:
-    return -(-total // per_page)
-
-
 def _bodies(found: Found) -> list[OrderBody]:
     return [order_body(order, found.items.get(order.id, ())) for order in found.orders]
 
@@ -153,10 +149,7 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     return Polled(
         OrdersPage(
             orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
-            total=found.total,
-            page=wanted.page,
-            per_page=wanted.per_page,
-            total_pages=_pages(found.total, wanted.per_page),
+            **wanted.of(found.total)._asdict(),
             status_counts=found.status_counts,
             pull_sessions=found.sessions,
         )
@@ -230,16 +223,13 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     """The seller's customers by what their orders add up to, and the share of them with more than
     one order.
     """
-    page, per_page = read_page(_given(request))
+    paging = read_page(_given(request))
     async with reading(request) as reads:
-        found = await customers(reads, provide_caller(request), page, per_page)
+        found = await customers(reads, provide_caller(request), paging)
     return Polled(
         CustomersPage(
             customers=customer_bodies(found.page),
-            total=found.total,
-            page=page,
-            per_page=per_page,
-            total_pages=_pages(found.total, per_page),
+            **paging.of(found.total)._asdict(),
             repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
         )
     )

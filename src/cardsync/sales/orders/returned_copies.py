@@ -26,6 +26,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
@@ -127,8 +128,7 @@ _COPIES: Final = f"""
 async def desk(
     reading: Reading,
     caller: Caller,
-    page: int,
-    per_page: int,
+    paging: Paging,
     *,
     restocked: bool = False,
     state: ReturnState | None = None,
@@ -138,11 +138,7 @@ async def desk(
     """
     wanted = state or ("decided" if restocked else "waiting")
     came = wanted in ("decided", "restocked", "not_back")
-    values = {
-        "seller": caller.seller_id,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
-    }
+    values = {"seller": caller.seller_id, **paging.values}
     found, [numbers] = await reading.together([_OF_STATE[wanted], NUMBERS], values)
     bound = {
         "seller": caller.seller_id,
@@ -152,7 +148,6 @@ async def desk(
     }
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
     counts = dict(zip(_FROM, numbers, strict=True))
-    total = counts[wanted]
     returned = [
         ReturnShown(
             order_id,
@@ -166,9 +161,8 @@ async def desk(
         )
         for order_id, number, day, kind, refund, reason, restocked_at in found
     ]
-    pages = -(-total // per_page)
     states = {name: counts[name] for name in get_args(ReturnState)}
-    return ReturnsPage(returned, total, page, per_page, pages, states)
+    return ReturnsPage(returned, *paging.of(counts[wanted]), states)
 
 
 def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:

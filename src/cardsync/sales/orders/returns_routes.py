@@ -16,6 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
@@ -103,8 +104,7 @@ async def read_returns(
         return await returned_copies.desk(
             reads,
             provide_caller(request),
-            page,
-            per_page,
+            Paging(page, per_page),
             restocked=restocked,
             state=wanted,
         )

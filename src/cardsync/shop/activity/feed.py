@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -14,6 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.platform.kit.row_pages import numbered
 from cardsync.shop.activity.entry_words import WHO
 from cardsync.shop.activity.feed_filter import Wanted
 
@@ -30,7 +31,7 @@ _NAMED: Final[Mapping[str, _Named]] = {
 class Feed(NamedTuple):
     """`undone_at` has the times of the entries that undid some of the page, by their ids."""
 
-    page: list[Activity]
+    page: Sequence[Activity]
     total: int
     names: Mapping[str, str] = {}
     undone_at: Mapping[int, datetime] = {}
@@ -38,16 +39,12 @@ class Feed(NamedTuple):
 
 async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
     """Return a page of the seller's feed; a page past the end is empty."""
-    those = _conditions(caller.seller_id, wanted)
-    total = await session.scalar(select(func.count()).select_from(Activity).where(*those))
-    if wanted.offset >= (total or 0):
-        return Feed([], total or 0)
-    page = select(Activity).where(*those).order_by(Activity.id.desc())
-    rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
-    entries = list(rows)
+    those = select(Activity).where(*_conditions(caller.seller_id, wanted))
+    found = await numbered(session, those.order_by(Activity.id.desc()), wanted)
+    entries, total = found.rows, found.numbers.total
     texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
     names = await names_in(session, caller, texts)
-    return Feed(entries, total or 0, names, await _undone_at(session, caller, entries))
+    return Feed(entries, total, names, await _undone_at(session, caller, entries))
 
 
 async def _undone_at(

@@ -5,18 +5,21 @@ Numbers are clamped; any other wrong value is refused with 422, naming the param
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from cardsync.access.activity import OUTCOMES, RISKS
-from cardsync.platform import errors, limits
+from cardsync.platform import errors
 from cardsync.platform.clock import read_moment
+from cardsync.platform.kit.row_pages import Paging, read_paging
 from cardsync.shop.limits import ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST
 
 _NAME_CHARACTERS: Final = 100
 
 
-class Wanted(NamedTuple):
+@dataclass(frozen=True)
+class Wanted(Paging):
     """`actor` and `action` are whole (`key`, `token 7`, `list.renamed`) or name a kind (`token`,
     `list`).
     """
@@ -28,10 +31,6 @@ class Wanted(NamedTuple):
     outcome: str | None = None
     risk: str | None = None
     since: datetime | None = None
-
-    @property
-    def offset(self) -> int:
-        return (self.page - 1) * self.per_page
 
 
 def read_wanted(
@@ -45,24 +44,13 @@ def read_wanted(
 ) -> Wanted:
     """Raises InvalidPayload."""
     return Wanted(
-        _number(page, 1, limits.PAGE_MOST),
-        _number(per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST),
-        _name(actor),
-        _name(action),
-        _one_of("outcome", outcome, OUTCOMES),
-        _one_of("risk", risk, RISKS),
-        _moment("since", since),
+        **asdict(read_paging(page, per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST)),
+        actor=_name(actor),
+        action=_name(action),
+        outcome=_one_of("outcome", outcome, OUTCOMES),
+        risk=_one_of("risk", risk, RISKS),
+        since=_moment("since", since),
     )
-
-
-def _number(given: str | None, default: int, most: int) -> int:
-    text = (given or "").strip()
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
-        return default
-    # No number of so many digits is wanted, and Python refuses to read very long ones.
-    value = int(digits[:19]) if text == digits else 0
-    return max(1, min(value, most))
 
 
 def _name(given: str | None) -> str | None:

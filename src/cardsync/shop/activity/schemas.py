@@ -89,5 +89,4 @@ def _told(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def page_body(caller: Caller, feed: Feed, wanted: Wanted) -> ActivityPage:
     entries = [entry_body(caller, row, feed.names) for row in feed.page]
-    pages = -(-feed.total // wanted.per_page)
-    return ActivityPage(entries, feed.total, wanted.page, wanted.per_page, pages)
+    return ActivityPage(entries, *wanted.of(feed.total))

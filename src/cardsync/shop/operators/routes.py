@@ -18,8 +18,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS, WRITES
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
+from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import catalog_installs, installation, own_backups, shops
 from cardsync.shop.operators.catalog_installs import CatalogsShown
 from cardsync.shop.operators.own_backups import BackupsShown
@@ -53,7 +55,7 @@ async def list_sellers(
     """Show the sellers whose name or address holds the search, the newest first: plans and
     switches, and nothing of what they sell.
     """
-    return await shops.shops(session, caller, search, page)
+    return await shops.shops(session, caller, search, Paging(page, OPERATOR_SELLERS))
 
 
 @get("/sellers/{seller_id:int}", responses=problems(*READ, errors.NotFound))

@@ -19,8 +19,8 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.shop.accounts import sellers
-from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators.schemas import SellerShown, SellersShown
 
 CHANGEABLE: Final = ("plan", "trial_ends_at", "suspended", "past_due")
@@ -33,7 +33,7 @@ _PAGE: Final = f"""
     SELECT s.id, s.name, s.email, s.created_at,
            (SELECT count(*) FROM member m WHERE m.seller_id = s.id),
            (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id)
-    {_FOUND} ORDER BY s.id DESC LIMIT :most OFFSET :skip
+    {_FOUND} ORDER BY s.id DESC LIMIT :limit OFFSET :offset
 """
 _ONE: Final = """
     SELECT s.id, s.name, s.email, s.created_at,
@@ -53,23 +53,19 @@ async def shops(
     session: AsyncSession,
     caller: Caller,
     search: str,
-    page: int,
+    paging: Paging,
 ) -> SellersShown:
     """Return a page of the sellers, the newest first.
 
     Raises OperatorRequired.
     """
     caller.must_be_operator()
-    values = {
-        "search": search.replace("\0", "").strip(),
-        "most": OPERATOR_SELLERS,
-        "skip": (page - 1) * OPERATOR_SELLERS,
-    }
+    values = {"search": search.replace("\0", "").strip(), **paging.values}
     total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values) or 0
     rows = (await session.execute(text(_PAGE), values)).all()
     found = [shop for row in rows if (shop := await _with_account(session, row)) is not None]
     await enter_tenant(session, caller.seller_id)
-    return SellersShown(found, total, page, -(-total // OPERATOR_SELLERS))
+    return SellersShown(found, total, paging.page, paging.of(total).total_pages)
 
 
 async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:

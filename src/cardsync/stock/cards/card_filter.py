@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
 from cardsync.platform import errors, limits
+from cardsync.platform.kit.row_pages import OF_CARDS, Paging, read_paging
 from cardsync.stock.search.fields import LINE_NAMES
 from cardsync.stock.search.folding import folded
 
@@ -35,15 +36,11 @@ class CardFilter:
 
 
 @dataclass(frozen=True)
-class CardPage:
+class CardPage(Paging):
     page: int = 1
     per_page: int = limits.CARDS_PER_PAGE
     sort: Sort = "name"
     direction: Direction = "asc"
-
-    @property
-    def offset(self) -> int:
-        return (self.page - 1) * self.per_page
 
 
 def read_filter(given: Given) -> CardFilter:
@@ -59,17 +56,10 @@ def read_filter(given: Given) -> CardFilter:
 def read_page(given: Given) -> CardPage:
     """Read the page of a query. Raises InvalidPayload."""
     return CardPage(
-        page=_number(given, "page", 1, limits.PAGE_MOST),
-        per_page=_number(given, "per_page", limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST),
+        **asdict(read_paging(_last(given, "page"), _last(given, "per_page"), *OF_CARDS)),
         sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "name"),
         direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "asc"),
     )
-
-
-def page_of(number: str | None, size: str | None) -> CardPage:
-    """Read the page of a query; a number that is none counts as not given."""
-    given = {"page": number, "per_page": size}
-    return read_page({name: [said] for name, said in given.items() if said is not None})
 
 
 def line_of(game: str, product_line: str) -> str:
@@ -120,10 +110,3 @@ def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
     if value and value not in words:
         raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not one of {', '.join(words)}")
     return value or None
-
-
-def _number(given: Given, name: str, default: int, most: int) -> int:
-    try:
-        return max(1, min(most, int(_last(given, name))))
-    except ValueError:
-        return default

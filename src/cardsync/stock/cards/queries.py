@@ -17,6 +17,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.database.transaction_settings import searched_by_all_processes
+from cardsync.platform.kit.row_pages import Page, cut
 from cardsync.platform.old_data.old_kinds import HISTORY
 from cardsync.platform.old_data.read_back import Old, rows_of_key
 from cardsync.platform.settings import Settings
@@ -73,7 +74,7 @@ async def find_cards(
         clock.now(),
     )
     order = page_order(page)
-    values = selected.values | {"limit": page.per_page, "offset": page.offset}
+    values = selected.values | page.values
     listed = _LISTED if worth else ""
     statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
     _, rows = await reading.together(
@@ -121,7 +122,7 @@ async def cards_behind(
     wanted: CardFilter,
     page: CardPage,
     card_id: int,
-) -> list[CardRow]:
+) -> Page[CardRow]:
     """Return the cards that follow one in the order of a search, as many as a page has. Raises
     NotFound, InvalidPayload.
     """
@@ -131,9 +132,9 @@ async def cards_behind(
         raise errors.NotFound(f"there is no card {card_id}")
     order = page_order(page)
     statement = paging.following(selected.where, order, page.direction, _COLUMNS, _FROM)
-    values = selected.values | {"behind": card_id, "limit": page.per_page}
+    values = selected.values | {"behind": card_id, "limit": page.per_page + 1}
     _, rows = await _in_time(reading, [searched_by_all_processes(), statement], values)
-    return [CardRow._make(row) for row in rows]
+    return cut(list(map(CardRow._make, rows)), page.per_page, lambda row: row.id)
 
 
 async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Selected:

@@ -199,8 +199,8 @@ async def next_cards(
     given = _given(request)
     wanted, page = read_filter(given), read_page(given)
     async with reading(request) as reads:
-        rows = await cards_behind(reads, caller, wanted, page, card_id)
-    return Polled(cards_behind_body(rows, page))
+        found = await cards_behind(reads, caller, wanted, page, card_id)
+    return Polled(cards_behind_body(found))
 
 
 router = Router(

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cardsync.platform import clock
+from cardsync.platform.kit.row_pages import Page
 from cardsync.platform.money import usd
 from cardsync.platform.shelf_place import Box, Place
 from cardsync.stock.cards.card_filter import CardPage
@@ -241,10 +242,7 @@ def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
     found = answer.found
     return CardsPage(
         cards=[card_body(row) for row in found.cards],
-        total=found.total,
-        page=page.page,
-        per_page=page.per_page,
-        total_pages=-(-found.total // page.per_page),
+        **page.of(found.total)._asdict(),
         query_errors=[QueryProblem(*problem) for problem in answer.problems],
     )
 
@@ -258,9 +256,8 @@ class CardsBehind(msgspec.Struct):
     """The card that the next part begins with; null on the last part"""
 
 
-def cards_behind_body(rows: Sequence[CardRow], page: CardPage) -> CardsBehind:
-    whole = len(rows) == page.per_page
-    return CardsBehind([card_body(row) for row in rows], rows[-1].id if whole else None)
+def cards_behind_body(page: Page[CardRow]) -> CardsBehind:
+    return CardsBehind([card_body(row) for row in page.rows], page.next)
 
 
 class CompletionBody(msgspec.Struct):

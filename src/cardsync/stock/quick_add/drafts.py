@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
-from sqlalchemy import func, select, text
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,6 +21,7 @@ from cardsync.agents.seller_state.state import locked
 from cardsync.catalog import products
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Numbered, Paging, numbered
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.contributions.add import publish as share
 from cardsync.stock.errors import NotADraft
@@ -108,25 +109,13 @@ async def keep_drafts(
 
 
 async def entries(
-    session: AsyncSession,
-    caller: Caller,
-    status: str | None,
-    page: int,
-    per_page: int,
-) -> tuple[list[QuickAdd], int]:
-    """A page of entries, newest first, with their total."""
-    where = [QuickAdd.seller_id == caller.seller_id]
+    session: AsyncSession, caller: Caller, status: str | None, paging: Paging
+) -> Numbered[QuickAdd]:
+    """Return a page of entries, newest first."""
+    mine = select(QuickAdd).where(QuickAdd.seller_id == caller.seller_id)
     if status is not None:
-        where.append(QuickAdd.status == status)
-    total = await session.scalar(select(func.count()).select_from(QuickAdd).where(*where))
-    rows = await session.scalars(
-        select(QuickAdd)
-        .where(*where)
-        .order_by(QuickAdd.id.desc())
-        .limit(per_page)
-        .offset((page - 1) * per_page)
-    )
-    return list(rows), total or 0
+        mine = mine.where(QuickAdd.status == status)
+    return await numbered(session, mine.order_by(QuickAdd.id.desc()), paging)
 
 
 async def some(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[QuickAdd]:

@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.printings import PRINTINGS
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -95,10 +96,8 @@ async def list_entries(
     ),
 ) -> EntryPage:
     """Entries of quick-add, newest first."""
-    rows, total = await drafts.entries(session, caller, status, page, per_page)
-    return EntryPage(
-        [entry_body(row) for row in rows], total, page, per_page, -(-total // per_page)
-    )
+    found = await drafts.entries(session, caller, status, Paging(page, per_page))
+    return EntryPage([entry_body(row) for row in found.rows], *found.numbers)
 
 
 @patch(

@@ -7,6 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box
@@ -75,22 +76,20 @@ async def lying_in(
     session: AsyncSession,
     caller: Caller,
     box: Box,
-    page: int,
-    per_page: int,
+    paging: Paging,
 ) -> BoxPage:
     """Return a page of the cards in a box. A box without cards is an empty box, whatever it is
     called.
     """
     kept = await kept_box(session, caller.seller_id, box)
     if kept is None:
-        return BoxPage(box, [], 0, page, per_page, 0)
+        return BoxPage(box, [], *paging.of(0))
     number, box = kept
     here = {
         "seller": caller.seller_id,
         "box": number,
         "member": caller.member_id,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
+        **paging.values,
     }
     total: int = await session.scalar(
         text(f"""
@@ -113,4 +112,4 @@ async def lying_in(
         here,
     )
     cards = [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows]
-    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+    return BoxPage(box, cards, *paging.of(total))

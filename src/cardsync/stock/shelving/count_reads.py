@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.kit.row_pages import Page, Paging, newest
 from cardsync.platform.shelf_place import BOX, NAMED, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box
@@ -96,16 +97,13 @@ async def history(
     caller: Caller,
     before: int | None,
     box: Box | None,
-) -> list[ShelfCount]:
+) -> Page[ShelfCount]:
     """Return the newest counts, or those before the one that has the id `before`."""
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
-    if before is not None:
-        mine = mine.where(ShelfCount.id < before)
     if box is not None:
         kept = await kept_box(session, caller.seller_id, box)
         mine = mine.where(ShelfCount.box == (kept.number if kept else 0))
-    newest = mine.order_by(ShelfCount.id.desc()).limit(limits.COUNTS_PER_PAGE)
-    return list(await session.scalars(newest))
+    return await newest(session, mine, ShelfCount.id, before, limits.COUNTS_PER_PAGE)
 
 
 _READ: Final = f"""
@@ -123,8 +121,7 @@ async def in_full(
     session: AsyncSession,
     caller: Caller,
     count_id: int,
-    page: int,
-    per_page: int,
+    paging: Paging,
 ) -> CountInFull:
     """Return a count with a page of its lines in the order of the way. Raises NotFound."""
     row = await read_one(session, caller, count_id)
@@ -132,8 +129,7 @@ async def in_full(
         "seller": caller.seller_id,
         "member": caller.member_id,
         "count": count_id,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
+        **paging.values,
     }
     cards = [
         CountLineShown(
@@ -155,4 +151,4 @@ async def in_full(
         for line in await session.execute(text(_READ), values)
     ]
     shown = msgspec.structs.asdict(count_body(row))
-    return CountInFull(**shown, cards=cards, page=page, per_page=per_page)
+    return CountInFull(**shown, cards=cards, page=paging.page, per_page=paging.per_page)

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
 from cardsync.stock.errors import CountNotOpen, CountOpen
@@ -95,7 +96,7 @@ async def list_counts(
     found = await count_reads.history(
         session, caller, before, None if box is None else checked_box(box)
     )
-    return count_history(found, limits.COUNTS_PER_PAGE)
+    return count_history(found)
 
 
 @post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, CountOpen))
@@ -115,7 +116,7 @@ async def read_count(
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
     """One count, with a page of its cards in the order of the way."""
-    return await count_reads.in_full(session, caller, count_id, page, per_page)
+    return await count_reads.in_full(session, caller, count_id, Paging(page, per_page))
 
 
 @post(

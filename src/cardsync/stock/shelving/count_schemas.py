@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from cardsync.platform import clock
 from cardsync.platform.described import Like
+from cardsync.platform.kit.row_pages import Page
 from cardsync.platform.shelf_place import Box
 from cardsync.stock.shelving.models import CountState, ShelfCount
 
@@ -120,6 +120,5 @@ def count_body(row: ShelfCount) -> CountShown:
     )
 
 
-def count_history(rows: Sequence[ShelfCount], per_page: int) -> CountHistory:
-    more = rows[-1].id if len(rows) == per_page else None
-    return CountHistory([count_body(row) for row in rows], more)
+def count_history(page: Page[ShelfCount]) -> CountHistory:
+    return CountHistory([count_body(row) for row in page.rows], page.next)

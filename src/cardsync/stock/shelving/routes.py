@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import GivenBox, Place, Slot, checked_box
 from cardsync.stock.cards.bulk_selection import Selection
@@ -102,7 +103,7 @@ async def read_box(
     per_page: Annotated[int, Parameter(ge=1, le=PLACES_PER_PAGE_MOST)] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """Show the cards in a box, slot by slot; an unused box is an empty one."""
-    return await boxes.lying_in(session, caller, checked_box(box), page, per_page)
+    return await boxes.lying_in(session, caller, checked_box(box), Paging(page, per_page))
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)

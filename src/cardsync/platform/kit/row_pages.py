@@ -1,0 +1,104 @@
+"""Pages of rows. A page by key begins behind a row, so that a late page costs as much as the first;
+a page by number is for interfaces that count pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar, TypeVarTuple, cast
+
+from sqlalchemy import Select, func
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
+
+from cardsync.platform import limits
+from cardsync.platform.kit.typed_numbers import clamped
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+# A list of cards has so many on a page: by default, and at most.
+OF_CARDS: Final = (limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST)
+
+
+class Page(NamedTuple, Generic[T]):
+    """A page by key; `next` is its last row's key, None on the last page."""
+
+    rows: Sequence[T]
+    next: int | None
+
+
+class Numbers(NamedTuple):
+    """The numbers of an answer that counts pages, in the order of its fields."""
+
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class Numbered(NamedTuple, Generic[T]):
+    rows: Sequence[T]
+    numbers: Numbers
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The number of a page and its size."""
+
+    page: int
+    per_page: int
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+    @property
+    def values(self) -> dict[str, int]:
+        """Return what a statement with `LIMIT :limit OFFSET :offset` binds."""
+        return {"limit": self.per_page, "offset": self.offset}
+
+    def of(self, total: int) -> Numbers:
+        return Numbers(total, self.page, self.per_page, -(-total // self.per_page))
+
+
+def read_paging(page: str | None, per_page: str | None, default: int, most: int) -> Paging:
+    """Read the paging of a query; what is no number counts as not given."""
+    return Paging(clamped(page, 1, limits.PAGE_MOST), clamped(per_page, default, most))
+
+
+async def numbered(session: AsyncSession, statement: Select[T], paging: Paging) -> Numbered[T]:
+    """Return a page of the statement's rows."""
+    count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    total = await session.scalar(count) or 0
+    if paging.offset >= total:
+        return Numbered([], paging.of(total))
+    rows = await session.scalars(statement.limit(paging.per_page).offset(paging.offset))
+    return Numbered(rows.all(), paging.of(total))
+
+
+async def newest(
+    session: AsyncSession,
+    statement: Select[T],
+    key: InstrumentedAttribute[int],
+    cursor: int | None,
+    most: int,
+) -> Page[T]:
+    """Return the statement's newest rows before a cursor."""
+    rows = (await session.scalars(before(statement, key, cursor, most))).all()
+    return cut(rows, most, lambda row: cast(int, getattr(row, key.key)))
+
+
+def before(
+    statement: Select[*Ts], key: InstrumentedAttribute[int], cursor: int | None, most: int
+) -> Select[*Ts]:
+    """Limit a statement to the newest rows before a cursor, one more than a page has."""
+    if cursor is not None:
+        statement = statement.where(key < cursor)
+    return statement.order_by(key.desc()).limit(most + 1)
+
+
+def cut(rows: Sequence[T], most: int, key: Callable[[T], int]) -> Page[T]:
+    """Cut a page from rows of which there is one more where another page follows."""
+    page = rows[:most]
+    return Page(page, key(page[-1]) if len(rows) > most else None)
