@@ -36,6 +36,7 @@ from cardsync.platform.database.transaction_settings import (
     grouped_by_hash,
 )
 from cardsync.platform.derived import sales_by_day
+from cardsync.platform.kit.row_pages import Paging
 from cardsync.sales.orders import apply as orders_apply
 from cardsync.sales.orders import customer_list as customers_read
 from cardsync.sales.orders import feedback
@@ -166,7 +167,7 @@ async def searches(report: Report, database: Database, caller: Caller, rounds: i
 async def order_reads(report: Report, database: Database, caller: Caller, rounds: int) -> None:
     async def customers() -> None:
         async with database.readings.of(caller.seller_id, 30) as reading:
-            await customers_read.customers(reading, caller, 1, 50)
+            await customers_read.customers(reading, caller, Paging(1, 50))
 
     async def page() -> None:
         for _ in range(50):
