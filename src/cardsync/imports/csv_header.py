@@ -10,6 +10,7 @@ from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.platform import limits
 from cardsync.platform.errors import InvalidCsv
 from cardsync.platform.file_kinds import PRICING, kind_in
+from cardsync.platform.kit.csv_columns import CsvColumns
 from cardsync.platform.table_text import (
     AS_EXPORTED,
     MOST_BEFORE,
@@ -32,12 +33,15 @@ ONLY_ADDS = (
 _ADDS = column_name(COLUMNS["add_to_quantity"])
 _FIRST_ROWS = 200
 MAX_HEADER_BYTES = 64 * 1024
-_READ = {
-    column_name(name): field for field, name in COLUMNS.items() if field != "add_to_quantity"
-} | {
-    "tcg low w/ shipping": "low_with_shipping",
-    "my store price": "my_store_price",
+_BESIDE = {
+    "low_with_shipping": "tcg low price with shipping|tcg low w/ shipping",
+    "my_store_price": "my store price",
 }
+_CSV = CsvColumns(
+    {field: column_name(name) for field, name in COLUMNS.items() if field != "add_to_quantity"}
+    | _BESIDE,
+    REQUIRED,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def begin(pieces: Iterable[bytes]) -> tuple[Header, bytes, Iterator[bytes]]:
     kind = kind_in(lines)
     if kind is not None and kind is not PRICING:
         raise InvalidCsv(kind.told())
-    form = form_of(lines, _is_usable, encoding)
+    form = form_of(lines, _CSV.fit, encoding)
     if form is None and (app := kind_in(lines, app_of)):
         raise InvalidCsv(app.told())
     form = form or _likeliest(lines, encoding)
@@ -111,29 +115,17 @@ def _only_adds(header: Header, lines: Sequence[str]) -> bool:
     )
 
 
-def _fields(names: Iterable[str]) -> dict[str, int]:
-    positions: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if field := _READ.get(column_name(name)):
-            positions.setdefault(field, position)
-    return positions
-
-
-def _is_usable(names: Sequence[str]) -> bool:
-    return _fields(names).keys() >= set(REQUIRED)
-
-
 def _likeliest(lines: Sequence[str], encoding: str) -> Form:
     """Return the form by the line that has most of our columns, for a file without a header."""
     found = (
         Form(encoding, delimiter, at)
         for at, line in enumerate(lines[:MOST_BEFORE])
         for delimiter in delimiters_of(line)
-        if _fields(cells_of(line, delimiter))
+        if _CSV.places(cells_of(line, delimiter))
     )
     return max(
         found,
-        key=lambda form: len(_fields(cells_of(lines[form.before], form.delimiter))),
+        key=lambda form: len(_CSV.places(cells_of(lines[form.before], form.delimiter))),
         default=first_line(lines, encoding),
     )
 
@@ -150,8 +142,8 @@ def _header(lines: Sequence[str], form: Form) -> Header:
         raise InvalidCsv(
             f"line {number} has {len(names):,} columns; at most {limits.CSV_MAX_COLUMNS} are read"
         )
-    positions = _fields(names)
-    if missing := [COLUMNS[field] for field in REQUIRED if field not in positions]:
+    positions = _CSV.places(names)
+    if missing := [COLUMNS[field] for field in _CSV.missing(names)]:
         said = f" (read as {form.said()})" if form.said() else ""
         raise InvalidCsv(
             "this isn't a TCGplayer pricing export. Missing columns"

@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import msgspec
 
 from cardsync.buying.collections.app_words import Ladder
+from cardsync.platform.kit.csv_columns import CsvColumns
 from cardsync.platform.table_text import column_name
 
 Field = Literal[
@@ -140,13 +141,7 @@ _NAMES: Final[Mapping[Field, str]] = {
     "grade": "grade",
     "proxy": "proxy|playtest card|is proxy",
 }
-_BY_NAME: Final = {
-    name: field for field, names in _NAMES.items() for name in names.split("|")
-}  # fmt: skip
-# The better name counts where two columns fit one field.
-_RANKS: Final = {
-    name: rank for names in _NAMES.values() for rank, name in enumerate(names.split("|"))
-}
+_CSV: Final = CsvColumns(_NAMES)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # A set's code has no space; a set's name of one word is not written in capitals or with digits.
 _CODE: Final = re.compile(
@@ -210,25 +205,21 @@ def _named(places: Mapping[str, int], field: Field) -> list[int]:
 
 def is_column(name: str) -> bool:
     """Return whether some app or person names a column so."""
-    return column_name(name) in _BY_NAME
+    return _CSV.field_of(name) is not None
 
 
 def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str, int]:
     """Propose which column is which, by their names, and by what some rows hold."""
     columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
-    for at in sorted(range(len(header)), key=lambda at: _RANKS.get(column_name(header[at]), 0)):
-        field = _BY_NAME.get(column_name(header[at]))
-        if field == "set_name" and at < len(columns) and _are_codes(columns[at]):
-            field = "set_code"
-        if field is not None:
-            found.setdefault(field, at)
+    for at, field in _CSV.by_name(header):
+        is_code = field == "set_name" and at < len(columns) and _are_codes(columns[at])
+        found.setdefault("set_code" if is_code else field, at)
     for at, cells in enumerate(columns):
         if at in found.values():
             continue
-        field = _by_sample(cells)
-        if field is not None:
-            found.setdefault(field, at)
+        if told := _by_sample(cells):
+            found.setdefault(told, at)
     return found
 
 

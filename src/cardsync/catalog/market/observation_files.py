@@ -5,7 +5,7 @@ cannot be used and the reason for each.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +17,7 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.catalog.sources.csv_file import ROW, Frames, frame_of_rows, frames
 from cardsync.catalog.sources.source_record import Broken, CatalogError
 from cardsync.platform.errors import CommandError
+from cardsync.platform.kit.csv_columns import CsvColumns
 from cardsync.platform.money import MAX_UNITS, UNITS_PER_DOLLAR
 from cardsync.platform.table_text import (
     AS_EXPORTED,
@@ -24,7 +25,6 @@ from cardsync.platform.table_text import (
     NotATable,
     Table,
     column_name,
-    read_table,
     typed_number,
     typed_whole,
 )
@@ -32,6 +32,7 @@ from cardsync.platform.table_text import (
 _ROWS_AT_ONCE: Final = 250_000
 _CELL: Final = ("condition", "printing", "language")
 _REQUIRED: Final = ("product_id", *_CELL, "price", "quantity")
+_CSV: Final = CsvColumns({name: column_name(name) for name in _REQUIRED}, _REQUIRED)
 _TIMES: Final = ("sold_at", "fetched_at", "observed_at")
 _TIME: Final = pl.Datetime("us", "UTC")
 # A line that a spreadsheet may have taken for one cell, a bare CR, a mark in the middle, ="7".
@@ -91,11 +92,11 @@ def _csv(path: Path) -> tuple[Frames, str]:
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    begun = read_table(head, _is_header)
+    begun = _CSV.table(head)
     is_usual = begun.form == AS_EXPORTED and list(map(_named, begun.header)) == begun.header
     if is_usual and b"\n" in head and not _ODD.search(head, 3):
         return frames(path), begun.form.decimal
-    table = read_table(path.read_bytes(), _is_header)
+    table = _CSV.table(path.read_bytes())
     return _of_table(table), table.form.decimal
 
 
@@ -111,10 +112,6 @@ def _of_table(table: Table) -> Frames:
 def _named(name: str) -> str:
     """Return a column's name as ours are written."""
     return column_name(name).replace(" ", "_")
-
-
-def _is_header(cells: Sequence[str]) -> bool:
-    return set(_REQUIRED) <= set(map(_named, cells))
 
 
 def _must_have(names: list[str], path: Path) -> None:

@@ -4,7 +4,7 @@ and reason. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -14,12 +14,11 @@ import msgspec
 from cardsync.catalog.app_files import app_of
 from cardsync.platform import errors, limits
 from cardsync.platform.file_kinds import kind_of
+from cardsync.platform.kit.csv_columns import CsvColumns
 from cardsync.platform.money import read_amount
 from cardsync.platform.table_text import (
     NotATable,
     Table,
-    column_name,
-    read_table,
     typed_day,
     typed_number,
     typed_whole,
@@ -28,13 +27,15 @@ from cardsync.sales.limits import LOT_ROWS
 from cardsync.sales.lots.add_lots import COST_MOST, NewLot
 
 COLUMNS: Final = ("marketplace_id", "quantity", "cost", "bought_on")
-_NAMES: Final = {
-    "marketplace id": "marketplace_id", "tcgplayer id": "marketplace_id", "sku": "marketplace_id",
-    "sku id": "marketplace_id", "quantity": "quantity", "qty": "quantity", "copies": "quantity",
-    "cost": "cost", "cost each": "cost", "purchase price": "cost", "price bought": "cost",
-    "bought on": "bought_on", "date": "bought_on",
-    "date bought": "bought_on", "purchase date": "bought_on",
-}  # fmt: skip
+_CSV: Final = CsvColumns(
+    {
+        "marketplace_id": "marketplace id|tcgplayer id|sku|sku id",
+        "quantity": "quantity|qty|copies",
+        "cost": "cost|cost each|purchase price|price bought",
+        "bought_on": "bought on|date|date bought|purchase date",
+    },
+    needed=("marketplace_id", "quantity"),
+)
 
 
 class RejectedLotRow(msgspec.Struct):
@@ -64,8 +65,11 @@ def read_lots(body: bytes, today: date) -> LotRows:
     """Read a file; a row without a day was bought today. Raises InvalidPayload for a file without
     the columns, or with too many rows.
     """
-    table = table_of(body, _NAMES, ("marketplace_id", "quantity"))
-    places = places_of(table, _NAMES, ("marketplace_id", "quantity"))
+    table = table_of(body, _CSV)
+    if missing := _CSV.missing(table.header):
+        lacks = f"csv: line {table.form.before + 1} lacks {' and '.join(missing)}"
+        raise errors.InvalidPayload(lacks + as_read(table))
+    places = _CSV.places(table.header)
     rows = LotRows([], [], table.form.said())
     for line, cells, fault in table.rows:
         if len(rows.lots) + len(rows.rejected) == LOT_ROWS:
@@ -81,42 +85,25 @@ def read_lots(body: bytes, today: date) -> LotRows:
     return rows
 
 
-def table_of(body: bytes, names: Mapping[str, str], needed: Sequence[str]) -> Table:
+def table_of(body: bytes, columns: CsvColumns) -> Table:
     """Return the table whose header has the needed columns. Raises InvalidPayload for a file of
     another kind.
     """
     try:
-        table = read_table(body, lambda cells: set(needed) <= _places(cells, names).keys())
+        table = columns.table(body)
     except NotATable as e:
         raise errors.InvalidPayload(f"csv: {e}") from e
-    if not set(needed) <= _places(table.header, names).keys():
+    if not columns.fit(table.header):
         kind = kind_of(table.header) or app_of(table.header)
         if kind is not None:
             raise errors.InvalidPayload(f"csv: {kind.told()}")
     return table
 
 
-def places_of(table: Table, names: Mapping[str, str], needed: Sequence[str]) -> dict[str, int]:
-    """Return where each known column is. Raises InvalidPayload naming the missing ones."""
-    places = _places(table.header, names)
-    if missing := [name for name in needed if name not in places]:
-        lacks = f"csv: line {table.form.before + 1} lacks {' and '.join(missing)}"
-        raise errors.InvalidPayload(lacks + as_read(table))
-    return places
-
-
 def as_read(table: Table) -> str:
     """Return what a sentence about a table's header adds where the table is not written as usual."""
     said = table.form.said()
     return f" (read as {said})" if said else ""
-
-
-def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for at, cell in enumerate(header):
-        if known := names.get(column_name(cell)):
-            places.setdefault(known, at)
-    return places
 
 
 def _lot(given: Mapping[str, str], today: date, decimal: str) -> NewLot:

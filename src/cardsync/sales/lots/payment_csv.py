@@ -14,18 +14,24 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync.platform import errors
+from cardsync.platform.kit.csv_columns import CsvColumns
 from cardsync.platform.table_text import column_name, typed_day
 from cardsync.sales.limits import LOT_ROWS, ORDER_NUMBER_CHARACTERS
 from cardsync.sales.lots.lot_csv import RejectedLotRow, amount_of, as_read, table_of
 
-_ORDER: Final = ("order number", "order #", "order", "order id")
-_DAY: Final = ("payment date", "paid on", "date", "order date")
-_AMOUNT: Final = ("total amount", "total", "order amount", "gross sales", "amount")
 _FEES: Final = (
     "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
     "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
 )  # fmt: skip
-_KNOWN: Final = dict.fromkeys(_ORDER, "order") | dict.fromkeys(_FEES, "fees")
+_CSV: Final = CsvColumns(
+    {
+        "order": "order number|order #|order|order id",
+        "day": "payment date|paid on|date|order date",
+        "amount": "total amount|total|order amount|gross sales|amount",
+        "fees": "|".join(_FEES),
+    },
+    needed=("order", "fees"),
+)
 _SUMS: Final = ("fees", "total fees", "fee amount")
 # The names of a fee's column, and the sentence for a cell that has no amount.
 _A_FEE: Final = re.compile(r"\b(fees?|commissions?|processing|surcharges?|charges?)\b")
@@ -52,16 +58,15 @@ class Payments(NamedTuple):
 
 def read_payments(body: bytes) -> Payments:
     """Raises InvalidPayload for a file without the columns, or with too many rows."""
-    table = table_of(body, _KNOWN, ("order", "fees"))
+    table = table_of(body, _CSV)
     names = list(map(column_name, table.header))
-    order = _first(names, _ORDER)
+    order, day, amount = map(_CSV.places(table.header, best=True).get, ("order", "day", "amount"))
     fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
     fees = fees or _each_fee(table.header)
     if order is None or not fees:
         missing = "an order number" if order is None else "fees"
         where = f"csv: line {table.form.before + 1} has no column with {missing}"
         raise errors.InvalidPayload(where + as_read(table))
-    day, amount = _first(names, _DAY), _first(names, _AMOUNT)
     decimal = table.form.decimal
     found: dict[str, Paid] = {}
     rejected: list[RejectedLotRow] = []
@@ -101,10 +106,6 @@ def _each_fee(header: Sequence[str]) -> list[int]:
                 " Fee, Transaction Fee, Seller Fees or Direct Fees"
             )
     return found
-
-
-def _first(names: list[str], known: tuple[str, ...]) -> int | None:
-    return next((names.index(name) for name in known if name in names), None)
 
 
 def _cell(cells: list[str], at: int | None) -> str:

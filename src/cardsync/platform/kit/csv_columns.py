@@ -1,0 +1,54 @@
+"""Declares the columns of the files that people bring: by which names each is known, and which a
+file must have. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
+
+from cardsync.platform.table_text import Table, column_name, read_table
+
+Name = TypeVar("Name", bound=str)
+
+
+class CsvColumns:
+    """Our columns by the names that people give them, `a|b`, the best one first, as `column_name`
+    writes them.
+    """
+
+    def __init__(self, names: Mapping[Name, str], needed: Collection[str] = ()) -> None:
+        self.needed = needed
+        self._known = {
+            name: (rank, field)
+            for field, own in names.items()
+            for rank, name in enumerate(own.split("|"))
+        }
+
+    def field_of(self, name: str) -> str | None:
+        return self._known.get(column_name(name), (0, None))[1]
+
+    def by_name(self, header: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the places and fields of the known columns, the best names first."""
+        known = ((self._known.get(column_name(name)), at) for at, name in enumerate(header))
+        found = sorted((one[0], at, one[1]) for one, at in known if one)
+        return [(at, field) for _, at, field in found]
+
+    def places(self, header: Sequence[str], *, best: bool = False) -> dict[str, int]:
+        """Return where each column is; of two for one, the first, or the one with the best name."""
+        found = self.by_name(header)
+        places: dict[str, int] = {}
+        for at, field in found if best else sorted(found):
+            places.setdefault(field, at)
+        return places
+
+    def missing(self, header: Sequence[str]) -> list[str]:
+        places = self.places(header)
+        return [field for field in self.needed if field not in places]
+
+    def fit(self, header: Sequence[str]) -> bool:
+        return not self.missing(header)
+
+    def table(self, data: bytes) -> Table:
+        """Read a file. Raises NotATable."""
+        return read_table(data, self.fit)
