@@ -15,7 +15,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from cardsync.access.entitlements import Entitlements, entitlements
 from cardsync.platform import clock, errors
 from cardsync.platform.database.hot_reads import PolledQuery
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import ReadsFor
 
 if TYPE_CHECKING:
     # Workers know callers too, and need no web framework for it.
@@ -224,6 +225,11 @@ class Caller(msgspec.Struct, frozen=True):
 
 _STATE_BEGINS = len(CallerAccount.__struct_fields__)
 _STATE_ENDS = _STATE_BEGINS + len(SellerState.__struct_fields__)
+
+
+# What an answer says of a buyer: null, or empty, for a caller who may not see buyers.
+Buyer = Annotated[str | None, ReadsFor(Caller.buyer)]
+BuyerText = Annotated[str, ReadsFor(lambda caller, text: caller.buyer(text) or "")]
 
 
 def caller_query(name: str, credential: str, *columns: str) -> PolledQuery:

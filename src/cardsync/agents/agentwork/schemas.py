@@ -11,7 +11,7 @@ from cardsync.agents.agentwork.claims import EXPIRED
 from cardsync.agents.agentwork.models import AgentTask, Status
 from cardsync.agents.agentwork.task_kinds import ATTEMPTS, Kind
 from cardsync.agents.agentwork.tasks import has_run_out
-from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.kit.struct_rows import struct_of
 
 
 class Task(msgspec.Struct):
@@ -27,10 +27,10 @@ class Task(msgspec.Struct):
     status: Status
     """pending, claimed, completed, failed or cancelled"""
     attempt: int
-    created_at: str
-    claimed_at: str | None
-    claim_expires_at: str | None
-    finished_at: str | None
+    created_at: datetime
+    claimed_at: datetime | None
+    claim_expires_at: datetime | None
+    finished_at: datetime | None
     result: dict[str, Any] | None
     error: dict[str, Any] | None
     """Why it failed, as code and message"""
@@ -47,19 +47,12 @@ class Tasks(msgspec.Struct):
 
 def task_body(task: AgentTask, now: datetime) -> Task:
     """A claim that has run out shows as what it comes to."""
-    moments = ("created_at", "claimed_at", "claim_expires_at", "finished_at")
-    fields: dict[str, Any] = {name: getattr(task, name) for name in Task.__struct_fields__}
-    fields |= {name: rfc3339_or_none(fields[name]) for name in moments}
-    return Task(**fields | (_run_out(task) if has_run_out(task, now) else {}))
-
-
-def _run_out(task: AgentTask) -> dict[str, Any]:
-    over: dict[str, Any] = {
-        "attempt": task.attempt + 1,
-        "claimed_at": None,
-        "claim_expires_at": None,
-    }
-    if task.attempt + 1 < ATTEMPTS:
-        return over | {"status": "pending"}
-    ended = rfc3339_or_none(task.claim_expires_at)
-    return over | {"status": "failed", "error": EXPIRED, "finished_at": ended}
+    over: dict[str, Any] = {}
+    if has_run_out(task, now):
+        over = {"attempt": task.attempt + 1, "claimed_at": None, "claim_expires_at": None}
+        over |= (
+            {"status": "pending"}
+            if task.attempt + 1 < ATTEMPTS
+            else {"status": "failed", "error": EXPIRED, "finished_at": task.claim_expires_at}
+        )
+    return struct_of(Task, task, **over)

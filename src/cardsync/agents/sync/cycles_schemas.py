@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from cardsync.agents.sync.models import CycleStatus, DebugScreenshot, SyncCycle
-from cardsync.platform import clock
-from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Column, struct_of
 
 
 class CycleStep(msgspec.Struct):
@@ -27,8 +27,8 @@ class CycleScreenshot(msgspec.Struct):
     id: int
     step_name: str | None
     page_url: str | None
-    captured_at: str | None
-    received_at: str
+    captured_at: datetime | None
+    received_at: datetime
 
 
 class Cycle(msgspec.Struct):
@@ -40,9 +40,9 @@ class Cycle(msgspec.Struct):
     sync_cycle_id: str | None
     status: CycleStatus
     """success, partial, failed or cancelled; with running, there is no log yet"""
-    running: bool
-    started_at: str
-    logged_at: str
+    running: Annotated[bool, Column("placeholder")]
+    started_at: datetime
+    logged_at: datetime
     """When the agent logged it; null before"""
     duration_ms: int | None
     agent_version: str | None
@@ -64,24 +64,6 @@ class Cycles(msgspec.Struct):
 
 
 def cycle_body(row: SyncCycle, pictures: Sequence[DebugScreenshot]) -> Cycle:
-    steps = [msgspec.convert(step, CycleStep) for step in row.steps]
-    shots = [
-        CycleScreenshot(
-            shot.id,
-            shot.step_name,
-            shot.page_url,
-            rfc3339_or_none(shot.captured_at),
-            clock.rfc3339(shot.received_at),
-        )
-        for shot in pictures
-    ]
-    same = ("id", "sync_cycle_id", "status", "duration_ms", "agent_version", "platform")
-    return Cycle(
-        **{name: getattr(row, name) for name in same},
-        running=row.placeholder,
-        started_at=clock.rfc3339(row.started_at),
-        logged_at=clock.rfc3339(row.logged_at),
-        steps=steps,
-        price_events=row.price_events,
-        screenshots=shots,
+    return struct_of(
+        Cycle, row, screenshots=[struct_of(CycleScreenshot, picture) for picture in pictures]
     )

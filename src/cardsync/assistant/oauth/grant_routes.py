@@ -3,6 +3,7 @@ of one, and end one."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -10,12 +11,11 @@ from litestar import Router, delete, get, patch
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.assistant.oauth import grants
 from cardsync.platform import clock, errors
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, struct_of
 from cardsync.prices.plans.actions import ActionType
 from cardsync.prices.plans.modes import Mode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
@@ -28,9 +28,9 @@ class AssistantBody(msgspec.Struct):
     """
 
     id: int
-    client_name: str
+    client_name: Annotated[str, Column("name")]
     """The name of the assistant"""
-    client_host: str | None
+    client_host: Annotated[str | None, Column("host")]
     """The host that describes it; null: it registered itself"""
     granted_by: str
     """The member who let it in"""
@@ -38,8 +38,8 @@ class AssistantBody(msgspec.Struct):
     """The actions that it may take: mcp:read, mcp:write"""
     buyer_data: bool
     """Its answers name buyers"""
-    created_at: str
-    last_used_at: str | None
+    created_at: datetime
+    last_used_at: datetime | None
     modes: dict[ActionType, Mode]
 
 
@@ -47,25 +47,16 @@ class AssistantsBody(msgspec.Struct):
     assistants: list[AssistantBody]
 
 
-def assistant_body(grant: OAuthGrant, member_name: str, modes: grants.Modes) -> AssistantBody:
-    return AssistantBody(
-        grant.id,
-        grant.name,
-        grant.host,
-        member_name,
-        list(grant.scopes),
-        grant.buyer_data,
-        rfc3339(grant.created_at),
-        rfc3339_or_none(grant.last_used_at),
-        modes,
-    )
-
-
 @get("/assistants", responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired))
 async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBody:
     """Show the assistants that may reach this shop, newest first."""
     given = await grants.listed(session, caller)
-    return AssistantsBody([assistant_body(*one) for one in given])
+    return AssistantsBody(
+        [
+            struct_of(AssistantBody, grant, granted_by=member_name, modes=modes)
+            for grant, member_name, modes in given
+        ]
+    )
 
 
 @patch(

@@ -21,11 +21,12 @@ from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, totals
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
-from cardsync.buying.offers.schemas import OfferInFull, OfferTotals, totals_body
+from cardsync.buying.offers.schemas import OfferInFull, OfferTotals
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.platform import errors
 from cardsync.platform.database.row_images import RowImages
+from cardsync.platform.kit.struct_rows import struct_of
 
 DELETED: Final = "offer.deleted"
 _OFFER: Final = RowImages(
@@ -243,7 +244,7 @@ async def preview_lines(
     lines = await lines_of(session, caller.seller_id, offer_id)
     found = await priced(session, caller, _wants_after(lines, changed, more), now)
     sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in found)
-    return totals_body(sums)
+    return struct_of(OfferTotals, sums)
 
 
 def _wants_after(

@@ -14,10 +14,18 @@ from cardsync.access.caller import Caller
 from cardsync.buying.limits import BUYING_OFFERS_SHOWN
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State
 from cardsync.buying.offers.offer_amounts import Totals, totals
-from cardsync.buying.offers.schemas import OfferInFull, Offers, offer_body, offer_in_full
+from cardsync.buying.offers.schemas import (
+    Offer,
+    OfferInFull,
+    OfferLine,
+    Offers,
+    OfferTotals,
+    counted,
+)
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform import errors
 from cardsync.platform.kit import row_pages
+from cardsync.platform.kit.struct_rows import struct_of
 
 LINE = BuyingOfferLine
 # What a line counts now, as `shown.counted` says it of a row.
@@ -40,7 +48,14 @@ async def in_full(session: AsyncSession, caller: Caller, offer: BuyingOffer) -> 
                 BuyingCustomer.id == offer.customer_id,
             )
         )
-    return offer_in_full(caller, offer, name, lines)
+    return struct_of(
+        OfferInFull,
+        offer,
+        caller,
+        customer_name=caller.buyer(name) or "",
+        totals=struct_of(OfferTotals, totals(counted(line) for line in lines)),
+        lines=[struct_of(OfferLine, line) for line in lines],
+    )
 
 
 async def find_offers(
@@ -69,7 +84,16 @@ async def find_offers(
     page = row_pages.cut(found, BUYING_OFFERS_SHOWN, lambda row: row[0].id)
     sums = await _sums(session, caller.seller_id, [offer.id for offer, _ in page.rows])
     none = totals([])
-    shown = [offer_body(caller, offer, name, sums.get(offer.id, none)) for offer, name in page.rows]
+    shown = [
+        struct_of(
+            Offer,
+            offer,
+            caller,
+            customer_name=caller.buyer(name) or "",
+            totals=struct_of(OfferTotals, sums.get(offer.id, none)),
+        )
+        for offer, name in page.rows
+    ]
     return Offers(shown, page.next)
 
 

@@ -1,20 +1,20 @@
-"""The JSON structs of offers, and the functions that fill them. Pure. Amounts are text."""
+"""The JSON structs of offers. Pure. Amounts are text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import BuyerText
 from cardsync.buying.engine.wanted_lines import Reason
-from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source, State, Way
-from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
+from cardsync.buying.offers.models import BuyingOfferLine, Source, State, Way
+from cardsync.buying.offers.offer_amounts import Priced
 from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
-from cardsync.platform.money import dollars, to_units, usd
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
+from cardsync.platform.money import dollars, to_units
 
 
 class Shop(NamedTuple):
@@ -29,11 +29,11 @@ class Shop(NamedTuple):
 class Received(msgspec.Struct):
     """The cards as they were counted; `changed` says in sentences what is not as offered."""
 
-    copies: int
-    condition: str
-    cash_each: str | None
-    credit_each: str | None
-    changed: list[str]
+    copies: Annotated[int, Column("received_copies")]
+    condition: Annotated[str, Column("received_condition")]
+    cash_each: Annotated[Usd | None, Column("received_cash_each")]
+    credit_each: Annotated[Usd | None, Column("received_credit_each")]
+    changed: Annotated[list[str], OfRow(changes)]
     """The differences from the offer, in sentences"""
 
 
@@ -44,7 +44,7 @@ class OfferLine(msgspec.Struct):
 
     id: int
     product_id: int
-    game: str
+    game: Annotated[str, Column("product_line")]
     set_name: str
     product_name: str
     number: str
@@ -52,8 +52,8 @@ class OfferLine(msgspec.Struct):
     printing: str
     language: str
     copies: int
-    cash_each: str | None
-    credit_each: str | None
+    cash_each: Usd | None
+    credit_each: Usd | None
     reason: str
     reason_code: Reason | None
     """The reason as a code, such as no_price"""
@@ -69,7 +69,7 @@ class OfferLine(msgspec.Struct):
     rule_id: int | None
     accepted: bool | None
     """Whether the customer accepted it; null before the answer"""
-    received: Received | None
+    received: Annotated[Received | None, OfRow(_received)]
     """The copies that arrived; null before"""
     quick_add_id: int | None
     """The quick-add entry of the copies; null before"""
@@ -81,8 +81,8 @@ class OfferTotals(msgspec.Struct):
     """
 
     copies: int
-    cash: str
-    credit: str
+    cash: Usd
+    credit: Usd
     not_counted: int
     """The lines that the amounts leave out"""
 
@@ -99,24 +99,24 @@ class Offer(msgspec.Struct):
     source: Source
     collection_id: int | None
     customer_id: int | None
-    customer_name: str
-    note: str
+    customer_name: BuyerText
+    note: BuyerText
     way: Way | None
-    cash_part: str | None
-    paid_cash: str | None
-    paid_credit: str | None
+    cash_part: Usd | None
+    paid_cash: Usd | None
+    paid_credit: Usd | None
     totals: OfferTotals
-    has_link: bool
+    has_link: Annotated[bool, Column("secret_hash"), Reads(bool)]
     created_by: str
     answered_by: str | None
-    created_at: str
-    updated_at: str
-    offered_at: str | None
-    expires_at: str | None
-    answered_at: str | None
-    received_at: str | None
-    paid_at: str | None
-    stocked_at: str | None
+    created_at: datetime
+    updated_at: datetime
+    offered_at: datetime | None
+    expires_at: datetime | None
+    answered_at: datetime | None
+    received_at: datetime | None
+    paid_at: datetime | None
+    stocked_at: datetime | None
 
 
 class OfferInFull(Offer):
@@ -147,62 +147,8 @@ def counted(line: BuyingOfferLine) -> Priced:
     return Priced(line.received_copies, line.received_cash_each, line.received_credit_each)
 
 
-def totals_body(of: Totals) -> OfferTotals:
-    cash, credit = dollars(to_units(of.cash)), dollars(to_units(of.credit))
-    return OfferTotals(of.copies, cash, credit, of.not_counted)
-
-
-def offer_body(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> Offer:
-    return Offer(**_fields(caller, row, name, of))
-
-
-def offer_in_full(
-    caller: Caller, row: BuyingOffer, name: str | None, lines: Sequence[BuyingOfferLine]
-) -> OfferInFull:
-    of = totals(counted(line) for line in lines)
-    return OfferInFull(**_fields(caller, row, name, of), lines=[line_body(line) for line in lines])
-
-
-def _fields(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> dict[str, Any]:
-    amounts = ("cash_part", "paid_cash", "paid_credit")
-    moments = ("offered", "expires", "answered", "received", "paid", "stocked")
-    own: dict[str, Any] = {
-        "customer_name": caller.buyer(name) or "",
-        "note": caller.buyer(row.note) or "",
-        "totals": totals_body(of),
-        "has_link": row.secret_hash is not None,
-        "created_at": rfc3339(row.created_at),
-        "updated_at": rfc3339(row.updated_at),
-        **{amount: usd(getattr(row, amount)) for amount in amounts},
-        **{f"{at}_at": rfc3339_or_none(getattr(row, f"{at}_at")) for at in moments},
-    }
-    same = {field: getattr(row, field) for field in Offer.__struct_fields__ if field not in own}
-    return own | same
-
-
-def line_body(row: BuyingOfferLine) -> OfferLine:
-    own: dict[str, Any] = {
-        "game": row.product_line,
-        "cash_each": usd(row.cash_each),
-        "credit_each": usd(row.credit_each),
-        "received": _received(row),
-        "price_taken": msgspec.convert(row.price_taken, PriceTakenShown | None),
-        "other_finishes": msgspec.convert(row.other_finishes, list[OtherFinish]),
-    }
-    same = {field: getattr(row, field) for field in OfferLine.__struct_fields__ if field not in own}
-    return OfferLine(**own, **same)
-
-
 def _received(row: BuyingOfferLine) -> Received | None:
-    if row.received_copies is None or row.received_condition is None:
-        return None
-    return Received(
-        row.received_copies,
-        row.received_condition,
-        usd(row.received_cash_each),
-        usd(row.received_credit_each),
-        changes(row),
-    )
+    return None if row.received_condition is None else struct_of(Received, row)
 
 
 def changes(row: BuyingOfferLine) -> list[str]:

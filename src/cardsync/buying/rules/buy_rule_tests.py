@@ -27,8 +27,8 @@ from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
 from cardsync.platform import errors, limits
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars
 from cardsync.platform.read_json import ReadBy, given_fields, read
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
@@ -53,8 +53,8 @@ class BuyRuleTestShown(msgspec.Struct):
     name: str
     search: str
     expectation: str
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime
 
 
 class BuyRuleTestList(msgspec.Struct):
@@ -112,21 +112,12 @@ async def _tests_of(session: AsyncSession, seller_id: int) -> list[BuyRuleTest]:
     return list(await session.scalars(mine.order_by(BuyRuleTest.id)))
 
 
-def _body(row: BuyRuleTest) -> BuyRuleTestShown:
-    return BuyRuleTestShown(
-        row.id,
-        row.name,
-        row.search,
-        row.expectation,
-        rfc3339(row.created_at),
-        rfc3339(row.updated_at),
-    )
-
-
 async def read_all(session: AsyncSession, caller: Caller) -> BuyRuleTestList:
     """Return the rule tests, oldest first."""
     caller.must_be_owner()
-    return BuyRuleTestList([_body(row) for row in await _tests_of(session, caller.seller_id)])
+    return BuyRuleTestList(
+        [struct_of(BuyRuleTestShown, row) for row in await _tests_of(session, caller.seller_id)]
+    )
 
 
 async def create(
@@ -159,7 +150,7 @@ async def create(
     await session.flush()
     said = f"buy rule test {row.id} “{row.name}” created"
     note(session, caller, "buying.rule_test_created", said, now)
-    return _body(row)
+    return struct_of(BuyRuleTestShown, row)
 
 
 async def remove(

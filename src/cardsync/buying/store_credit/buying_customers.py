@@ -16,9 +16,10 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.limits import BUYING_CUSTOMERS_SHOWN, BUYING_NAME_CHARACTERS
 from cardsync.buying.store_credit.models import BuyingCustomer
-from cardsync.buying.store_credit.schemas import Customer, Customers, customer_body
+from cardsync.buying.store_credit.schemas import Customer, Customers
 from cardsync.platform import errors
 from cardsync.platform.kit.row_pages import newest
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.search.known_names import seen_name
 
 KIND: Final = "buying_customer.changed"
@@ -30,7 +31,7 @@ async def add_customer(
     """Raises InvalidPayload."""
     row = await new_customer(session, caller.seller_id, caller.actor, name, contact, now)
     note(session, caller, "buying_customer.added", f"buying customer {row.id}", now)
-    return customer_body(caller, row)
+    return struct_of(Customer, row, caller)
 
 
 async def new_customer(
@@ -78,7 +79,7 @@ async def change_customer(
             now,
             undo={"kind": KIND, "customer": row.id, "was": was, "became": became},
         )
-    return customer_body(caller, row)
+    return struct_of(Customer, row, caller)
 
 
 async def put_back(
@@ -108,12 +109,12 @@ async def find_customers(
         or_(BuyingCustomer.name.ilike(like), BuyingCustomer.contact.ilike(like)),
     )
     page = await newest(session, query, BuyingCustomer.id, before, BUYING_CUSTOMERS_SHOWN)
-    return Customers([customer_body(caller, row) for row in page.rows], page.next)
+    return Customers([struct_of(Customer, row, caller) for row in page.rows], page.next)
 
 
 async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:
     """Raises NotFound."""
-    return customer_body(caller, await customer_row(session, caller, customer_id))
+    return struct_of(Customer, await customer_row(session, caller, customer_id), caller)
 
 
 async def customer_row(

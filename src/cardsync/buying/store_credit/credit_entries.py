@@ -20,8 +20,9 @@ from cardsync.access.caller import Caller
 from cardsync.buying.limits import STORE_CREDIT_ENTRIES, STORE_CREDIT_MOST
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
-from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet, entry_body
+from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet
 from cardsync.platform import errors
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 
 KIND: Final = "store_credit.entry"
@@ -135,7 +136,7 @@ async def add_or_spend(
             after={"balance": dollars(to_units(entry.balance_after))},
             undo={"kind": KIND, "entry": entry.id},
         )
-    return entry_body(caller, entry)
+    return struct_of(CreditEntry, entry, caller)
 
 
 async def take_back(
@@ -176,7 +177,7 @@ async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> 
         .order_by(StoreCreditEntry.id.desc())
         .limit(STORE_CREDIT_ENTRIES)
     )
-    entries = [entry_body(caller, row) for row in rows]
+    entries = [struct_of(CreditEntry, row, caller) for row in rows]
     return CreditSheet(customer_id, dollars(to_units(balance)), entries)
 
 

@@ -1,27 +1,29 @@
-"""The JSON structs of buying customers and their store credit, and the functions that fill them.
+"""The JSON structs of buying customers and their store credit.
 Pure. Amounts are text.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated
+
 import msgspec
 
-from cardsync.access.caller import Caller
-from cardsync.buying.store_credit.models import BuyingCustomer, Kind, StoreCreditEntry
-from cardsync.platform.clock import rfc3339
-from cardsync.platform.money import dollars, to_units
+from cardsync.access.caller import BuyerText
+from cardsync.buying.store_credit.models import Kind
+from cardsync.platform.kit.struct_rows import Column, Usd
 
 
 class Customer(msgspec.Struct):
     """`credit` is the balance of store credit."""
 
     id: int
-    name: str
-    contact: str
-    credit: str
+    name: BuyerText
+    contact: BuyerText
+    credit: Annotated[Usd, Column("credit_balance")]
     """The balance of store credit, in USD"""
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime
 
 
 class Customers(msgspec.Struct):
@@ -40,15 +42,15 @@ class CreditEntry(msgspec.Struct):
     customer_id: int
     kind: Kind
     """offer, spent, added or taken_back"""
-    amount: str
+    amount: Usd
     """In USD; negative where credit was spent"""
-    balance_after: str
+    balance_after: Usd
     offer_id: int | None
     takes_back: int | None
     """The entry that it takes back; null: none"""
-    reason: str
+    reason: BuyerText
     created_by: str
-    created_at: str
+    created_at: datetime
 
 
 class CreditSheet(msgspec.Struct):
@@ -58,29 +60,3 @@ class CreditSheet(msgspec.Struct):
     balance: str
     entries: list[CreditEntry]
     """The changes of the balance, newest first"""
-
-
-def customer_body(caller: Caller, row: BuyingCustomer) -> Customer:
-    return Customer(
-        row.id,
-        caller.buyer(row.name) or "",
-        caller.buyer(row.contact) or "",
-        dollars(to_units(row.credit_balance)),
-        rfc3339(row.created_at),
-        rfc3339(row.updated_at),
-    )
-
-
-def entry_body(caller: Caller, row: StoreCreditEntry) -> CreditEntry:
-    return CreditEntry(
-        row.id,
-        row.customer_id,
-        row.kind,
-        dollars(to_units(row.amount)),
-        dollars(to_units(row.balance_after)),
-        row.offer_id,
-        row.takes_back,
-        caller.buyer(row.reason) or "",
-        row.created_by,
-        rfc3339(row.created_at),
-    )

@@ -21,13 +21,14 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, paging_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.shelf_place import Place, read_place
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Wanted
-from cardsync.stock.quick_add.schemas import QuickAddEntry, entry_body
+from cardsync.stock.quick_add.schemas import QuickAddEntry
 from cardsync.stock.quick_add.type_ahead import products_like
 
 STATUS_WORDS: Final = {
@@ -63,7 +64,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         game=game,
         games=games_of(caller),
         products=found,
-        entries=[entry_body(row) for row in entries.rows],
+        entries=[struct_of(QuickAddEntry, row) for row in entries.rows],
         **entries.numbers._asdict(),
         status=status or "",
         place_of=_place_of,
@@ -137,7 +138,7 @@ async def _change(
     typed = dict(_typed(form))
     again = read_id(form["again"])
     for row in await drafts.some(session, caller, list(typed)):
-        entry, said = entry_body(row), typed[row.id]
+        entry, said = struct_of(QuickAddEntry, row), typed[row.id]
         known = {part: str(getattr(entry, part) or "") for part in _AMOUNTS}
         values: dict[str, Any] = {
             part: said[part] for part in _AMOUNTS if said[part] != known[part]

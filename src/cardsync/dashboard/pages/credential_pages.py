@@ -20,9 +20,10 @@ from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_keys, own_sessions, passkeys
-from cardsync.shop.accounts.schemas import own_session, passkey_body
+from cardsync.shop.accounts.schemas import OwnSession, PasskeyBody
 from cardsync.web.forms import sentence
 
 
@@ -95,7 +96,7 @@ async def sign_in_ways(
     settings: Settings,
 ) -> Template:
     """Every member has the own ways in here."""
-    own = [passkey_body(row) for row in await passkeys.listed(session, caller)]
+    own = [struct_of(PasskeyBody, row) for row in await passkeys.listed(session, caller)]
     rows = await own_sessions.sessions(session, caller, settings, clock.now())
     try:
         passkeys.place_of(settings, request.headers.get("host"))
@@ -108,7 +109,7 @@ async def sign_in_ways(
         "settings_sign_in.html",
         passkeys=own,
         why_none=why_none,
-        sessions=[own_session(row, caller) for row in rows],
+        sessions=[struct_of(OwnSession, row, caller) for row in rows],
     )
 
 

@@ -19,9 +19,10 @@ from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.prices.rule_tests import rule_tests
-from cardsync.prices.rule_tests.schemas import test_body
+from cardsync.prices.rule_tests.schemas import RuleTestShown
 from cardsync.web.forms import sentence
 from cardsync.web.request import provide_heavy
 
@@ -51,7 +52,9 @@ async def _shown(
     checked = None
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        tests = [test_body(row) for row in await rule_tests.read_all(session, caller)]
+        tests = [
+            struct_of(RuleTestShown, row) for row in await rule_tests.read_all(session, caller)
+        ]
     if request.query_params.get("check"):
         now, heavy = clock.now(), provide_heavy(request.app.state)
         checked = await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, now)

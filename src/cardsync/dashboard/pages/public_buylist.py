@@ -19,13 +19,14 @@ from cardsync.buying.buylist.visitors import shop_of
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
-from cardsync.buying.offers.schemas import totals_body
+from cardsync.buying.offers.schemas import OfferTotals
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.storage import Store
 from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.pictures.answer import FOREVER, answer
@@ -130,7 +131,7 @@ async def _shown(
         "entries": entries,
         "without": _at_first([x.copies for x in cart], [x["copies"] for x in lines], remove),
         "cart": cart,
-        "totals": totals_body(sums),
+        "totals": struct_of(OfferTotals, sums),
         "problem": sentence(problem) if problem else "",
         "sent": sent,
         "given": given or dict.fromkeys(GIVEN, ""),

@@ -24,11 +24,12 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings, deletion, people
 from cardsync.shop.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.shop.accounts.browser_session import cookie_of
-from cardsync.shop.accounts.schemas import deletion_body
+from cardsync.shop.accounts.schemas import DeletionBody
 from cardsync.shop.operators import own_backups
 from cardsync.web.forms import go, sentence
 from cardsync.web.reach import reach_of
@@ -293,7 +294,7 @@ async def _data(
         caller,
         "settings_data.html",
         status,
-        deletion=deletion_body(await deletion.asked(session, caller)),
+        deletion=struct_of(DeletionBody, await deletion.asked(session, caller)),
         own=await own_backups.shown(session, caller, clock.now(), settings),
         **values,
     )

@@ -19,10 +19,11 @@ from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices import webhooks
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
-from cardsync.shop.notices.schemas import delivery_body, webhook_body
+from cardsync.shop.notices.schemas import DeliveryBody, webhook_body
 from cardsync.web.forms import sentence
 
 PATH: Final = "/settings/webhooks"
@@ -111,7 +112,7 @@ async def _one(
         status,
         webhook=shown,
         why_off=_OFF.get(shown.off_why or "", ""),
-        deliveries=[delivery_body(one) for one in deliveries],
+        deliveries=[struct_of(DeliveryBody, one) for one in deliveries],
         **given,
     )
 

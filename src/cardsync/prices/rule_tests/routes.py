@@ -15,12 +15,12 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import (
     RuleTestList,
     RuleTestShown,
     RuleTestVerdicts,
-    test_body,
 )
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
@@ -33,7 +33,7 @@ WRITING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidQuery)
 async def list_rule_tests(caller: Caller, session: AsyncSession) -> RuleTestList:
     """The rule tests, oldest first."""
     found = await rule_tests.read_all(session, caller)
-    return RuleTestList([test_body(row) for row in found])
+    return RuleTestList([struct_of(RuleTestShown, row) for row in found])
 
 
 @post("/rule_tests", opt=WRITES, responses=problems(*WRITING))
@@ -43,7 +43,7 @@ async def create_rule_test(
     data: Annotated[Body, Like(rule_tests.RuleTestFields, "name", "expectation")],
 ) -> RuleTestShown:
     """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
-    return test_body(await rule_tests.create(session, caller, data, clock.now()))
+    return struct_of(RuleTestShown, await rule_tests.create(session, caller, data, clock.now()))
 
 
 @patch(
@@ -58,7 +58,9 @@ async def change_rule_test(
     data: Annotated[Body, Like(rule_tests.RuleTestFields)],
 ) -> RuleTestShown:
     """Set the fields that the body names."""
-    return test_body(await rule_tests.change(session, caller, test_id, data, clock.now()))
+    return struct_of(
+        RuleTestShown, await rule_tests.change(session, caller, test_id, data, clock.now())
+    )
 
 
 @delete(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
+from datetime import datetime
 
-from cardsync.platform import clock
-from cardsync.prices.models import RuleTest
+import msgspec
 
 
 class RuleTestShown(msgspec.Struct):
@@ -17,8 +16,8 @@ class RuleTestShown(msgspec.Struct):
     name: str
     search: str
     expectation: str
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime
 
 
 class RuleTestList(msgspec.Struct):
@@ -59,15 +58,3 @@ class RuleTestVerdicts(msgspec.Struct):
     red: int
     """How many tests fail"""
     rule_tests: list[RuleTestVerdict]
-
-
-def test_body(row: RuleTest) -> RuleTestShown:
-    created, updated = (clock.rfc3339(moment) for moment in (row.created_at, row.updated_at))
-    return RuleTestShown(
-        row.id,
-        row.name,
-        row.search,
-        row.expectation,
-        created,
-        updated,
-    )

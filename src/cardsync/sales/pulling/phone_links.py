@@ -21,9 +21,9 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import Database, run
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.secret import derived
 from cardsync.platform.settings import Settings
 from cardsync.sales.limits import PULL_LINKS
@@ -232,18 +232,8 @@ async def _links(
         "link": link_id,
         "most": PULL_LINKS,
     }
-    return [
-        PullLinkShown(
-            row.id,
-            row.session_id,
-            row.product_line,
-            row.made_by,
-            rfc3339(row.created_at),
-            rfc3339_or_none(row.revoked_at),
-            row.ended,
-        )
-        for row in await session.execute(text(_LINKS), named)
-    ]
+    found = await session.execute(text(_LINKS), named)
+    return [struct_of(PullLinkShown, row) for row in found]
 
 
 async def caller_with_link(database: Database, token: str) -> tuple[Caller, PhoneLink]:

@@ -4,6 +4,7 @@ buyer's name or address. Pure.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -128,8 +129,8 @@ class PullLinkShown(msgspec.Struct):
     """The game; null: all games"""
     made_by: str
     """The member who made it"""
-    created_at: str
-    revoked_at: str | None
+    created_at: datetime
+    revoked_at: datetime | None
     ended: bool
     """It no longer works"""
 

@@ -16,6 +16,7 @@ from cardsync.access.admission import A_SESSION, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
 from cardsync.platform.clock import rfc3339
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import data_export, deletion, own_keys, people
 from cardsync.shop.accounts.schemas import (
@@ -28,7 +29,6 @@ from cardsync.shop.accounts.schemas import (
     Role,
     RosterBody,
     SignedOut,
-    deletion_body,
 )
 from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.heavy_work import HeavyWork
@@ -215,7 +215,7 @@ async def export_everything(caller: Caller, heavy: HeavyWork) -> Stream:
 @get("/account/deletion", responses=problems(*READ))
 async def read_deletion(caller: Caller, session: AsyncSession) -> DeletionBody:
     """Show when the account will be deleted, if its owner asked for that."""
-    return deletion_body(await deletion.asked(session, caller))
+    return struct_of(DeletionBody, await deletion.asked(session, caller))
 
 
 @post("/account/deletion", status_code=200, responses=problems(*WRITTEN, *WITH_JSON_BODY))
@@ -223,14 +223,14 @@ async def ask_for_deletion(caller: Caller, session: AsyncSession, data: Confirme
     """Delete the account in seven days; `confirm` is the owner's own email address. All sessions,
     keys, tokens and invitations end at once. An owner who signs in can take it back.
     """
-    return deletion_body(await deletion.ask(session, caller, data.confirm, clock.now()))
+    return struct_of(DeletionBody, await deletion.ask(session, caller, data.confirm, clock.now()))
 
 
 @delete("/account/deletion", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def take_deletion_back(caller: Caller, session: AsyncSession) -> DeletionBody:
     """Keep the account; its keys stay revoked."""
     await deletion.take_back(session, caller, clock.now())
-    return deletion_body(None)
+    return struct_of(DeletionBody, None)
 
 
 router = Router(

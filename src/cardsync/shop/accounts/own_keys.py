@@ -19,7 +19,7 @@ from cardsync.access.keys import MintedKey
 from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.schemas import KeyBody, KeysBody
 from cardsync.shop.limits import KEY_NAME_CHARACTERS, KEYS_OF_ACCOUNT
@@ -31,17 +31,7 @@ async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBo
     rows = await keys.listed(session, caller.seller_id)
     problem = await _refusal(session, caller, now)
     return KeysBody(
-        [
-            KeyBody(
-                key.key_id,
-                key.name,
-                rfc3339(key.created_at),
-                rfc3339_or_none(key.revoked_at),
-                rfc3339_or_none(key.ends_at),
-                key.own_script,
-            )
-            for key in rows
-        ],
+        [struct_of(KeyBody, key) for key in rows],
         str(problem) if problem else None,
     )
 

@@ -21,6 +21,7 @@ from cardsync.access.caller import Caller, header
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import passkeys
 from cardsync.shop.accounts.browser_session import begun
@@ -29,7 +30,6 @@ from cardsync.shop.accounts.schemas import (
     PasskeyOptions,
     PasskeysBody,
     SessionBody,
-    passkey_body,
 )
 from cardsync.shop.limits import EMAIL_CHARACTERS
 from cardsync.web.request import (
@@ -68,7 +68,9 @@ def _place(request: ApiRequest, settings: Settings) -> passkeys.Place:
 @get("/passkeys", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_passkeys(caller: Caller, session: AsyncSession) -> PasskeysBody:
     """Show the member's own passkeys, oldest first."""
-    return PasskeysBody([passkey_body(row) for row in await passkeys.listed(session, caller)])
+    return PasskeysBody(
+        [struct_of(PasskeyBody, row) for row in await passkeys.listed(session, caller)]
+    )
 
 
 @post(
@@ -100,7 +102,7 @@ async def add_passkey(
     """Keep the passkey that the member's browser made, under a name."""
     place, now = _place(request, settings), clock.now()
     made = await passkeys.add(database, caller, place, data.name, data.credential, now)
-    return passkey_body(made)
+    return struct_of(PasskeyBody, made)
 
 
 @delete(

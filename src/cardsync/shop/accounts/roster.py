@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import sealed
 from cardsync.access.each_seller import known_seller
 from cardsync.access.models import Member
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations
 from cardsync.shop.accounts.invitations import Link, MemberError
@@ -30,12 +30,7 @@ async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
     rows = await session.scalars(
         select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
     )
-    return [
-        RosterBody(
-            m.id, m.email, m.name, m.role, m.password_hash is not None, rfc3339(m.created_at)
-        )
-        for m in rows
-    ]
+    return [struct_of(RosterBody, row) for row in rows]
 
 
 async def change_role(session: AsyncSession, member_id: int, role: str) -> None:

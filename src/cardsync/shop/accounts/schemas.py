@@ -12,13 +12,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.access import tokens
-from cardsync.access.caller import Caller
-from cardsync.access.member_models import AccountDeletion, MemberSession, Passkey
 from cardsync.access.models import SETTINGS, Account
 from cardsync.access.sessions import UNKNOWN, SignedIn
 from cardsync.catalog.product_lines import NAMES
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, OfRow, ReadsFor
 from cardsync.platform.money import dollars, to_units
 
 Role = Annotated[str, Like(Literal["owner", "staff"])]
@@ -121,9 +119,9 @@ class RosterBody(msgspec.Struct):
     name: str
     """The member's name"""
     role: Role
-    joined: bool
+    joined: Annotated[bool, OfRow(lambda row: row.password_hash is not None)]
     """The member has chosen a password"""
-    created_at: str
+    created_at: datetime
 
 
 class MembersBody(msgspec.Struct):
@@ -140,11 +138,11 @@ class KeyBody(msgspec.Struct):
     `own_script` writes is not weighed against the loss limits.
     """
 
-    id: int
+    id: Annotated[int, Column("key_id")]
     name: str
-    created_at: str
-    revoked_at: str | None
-    ends_at: str | None
+    created_at: datetime
+    revoked_at: datetime | None
+    ends_at: datetime | None
     """When the key ends; null: it has no end"""
     own_script: bool
 
@@ -166,35 +164,28 @@ class OwnSession(msgspec.Struct):
     """`current` is the session that asks; `browser` is its name for people."""
 
     id: int
-    browser: str
+    browser: Annotated[str, OfRow(lambda row: row.browser or UNKNOWN)]
     """The browser's name for people"""
-    signed_in_at: str
+    signed_in_at: Annotated[datetime, Column("created_at")]
     """When the member signed in"""
-    last_used_at: str
-    expires_at: str
-    current: bool
+    last_used_at: Annotated[datetime, Column("last_seen_at")]
+    expires_at: datetime
+    current: Annotated[
+        bool,
+        Column("id"),
+        ReadsFor(lambda caller, id: id == caller.identity.credential_id),
+    ]
 
 
 class OwnSessions(msgspec.Struct):
     sessions: list[OwnSession]
 
 
-def own_session(row: MemberSession, caller: Caller) -> OwnSession:
-    return OwnSession(
-        row.id,
-        row.browser or UNKNOWN,
-        rfc3339(row.created_at),
-        rfc3339(row.last_seen_at),
-        rfc3339(row.expires_at),
-        row.id == caller.identity.credential_id,
-    )
-
-
 class PasskeyBody(msgspec.Struct):
     id: int
     name: str
-    created_at: str
-    last_used_at: str | None
+    created_at: datetime
+    last_used_at: datetime | None
 
 
 class PasskeysBody(msgspec.Struct):
@@ -207,25 +198,10 @@ class PasskeyOptions(msgspec.Struct, rename={"public_key": "publicKey"}):
     public_key: dict[str, Any]
 
 
-def passkey_body(row: Passkey) -> PasskeyBody:
-    return PasskeyBody(
-        row.id,
-        row.name,
-        rfc3339(row.created_at),
-        rfc3339_or_none(row.last_used_at),
-    )
-
-
 class DeletionBody(msgspec.Struct):
     """Both are null where no deletion was asked for."""
 
-    asked_at: str | None
+    asked_at: datetime | None
     """When the owner asked for it; null: nobody did"""
-    deletes_at: str | None
+    deletes_at: Annotated[datetime | None, Column("due_at")]
     """When the account is deleted; null: it is not"""
-
-
-def deletion_body(found: AccountDeletion | None) -> DeletionBody:
-    if found is None:
-        return DeletionBody(None, None)
-    return DeletionBody(rfc3339(found.asked_at), rfc3339(found.due_at))

@@ -16,6 +16,7 @@ from cardsync.access.admission import A_SESSION, BY_SESSION, admitting, among_st
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations, own_sessions
 from cardsync.shop.accounts.browser_session import (
@@ -30,10 +31,10 @@ from cardsync.shop.accounts.browser_session import (
 from cardsync.shop.accounts.own_account import OwnChange
 from cardsync.shop.accounts.schemas import (
     MemberBody,
+    OwnSession,
     OwnSessions,
     SessionBody,
     SignedOut,
-    own_session,
     session_body,
 )
 from cardsync.shop.limits import EMAIL_CHARACTERS
@@ -194,7 +195,7 @@ async def change_own_account(
 async def list_sessions(caller: Caller, session: AsyncSession, settings: Settings) -> OwnSessions:
     """Show where the member is signed in, the session used last first."""
     found = await own_sessions.sessions(session, caller, settings, clock.now())
-    return OwnSessions([own_session(row, caller) for row in found])
+    return OwnSessions([struct_of(OwnSession, row, caller) for row in found])
 
 
 @delete(

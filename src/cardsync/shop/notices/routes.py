@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import WEBHOOK_KINDS
 from cardsync.shop.notices import choices, webhooks
@@ -22,7 +23,6 @@ from cardsync.shop.notices.schemas import (
     SecretBody,
     WebhookBody,
     WebhooksBody,
-    delivery_body,
     webhook_body,
 )
 from cardsync.web.public_fetch import CHARACTERS_MOST
@@ -174,7 +174,7 @@ async def send_test(
 ) -> DeliveryBody:
     """Send a message of type `test`."""
     row = await webhooks.send_test(session, caller, settings, webhook_id, clock.now())
-    return delivery_body(row)
+    return struct_of(DeliveryBody, row)
 
 
 @get("/webhooks/{webhook_id:int}/deliveries", responses=problems(*READ, errors.NotFound))
@@ -185,7 +185,7 @@ async def list_deliveries(
 ) -> DeliveriesBody:
     """Show the newest deliveries of a webhook, with what became of them."""
     rows = await webhooks.deliveries(session, caller, webhook_id)
-    return DeliveriesBody([delivery_body(row) for row in rows])
+    return DeliveriesBody([struct_of(DeliveryBody, row) for row in rows])
 
 
 @post(
@@ -201,7 +201,7 @@ async def replay_delivery(
 ) -> DeliveryBody:
     """Send a message again: the same bytes with the same id."""
     row = await webhooks.replay(session, caller, webhook_id, delivery_id, clock.now())
-    return delivery_body(row)
+    return struct_of(DeliveryBody, row)
 
 
 router = Router(

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.described import Like
-from cardsync.shop.notices.models import Sending, Webhook, WebhookDelivery
+from cardsync.platform.kit.struct_rows import Column, OfRow, struct_of
+from cardsync.shop.notices.models import Sending, Webhook
 from cardsync.shop.notices.notice_kinds import Event, NoticeKind, Way, way_of
 from cardsync.shop.today.shop_facts import Kind
 
@@ -48,14 +48,14 @@ class WebhookBody(msgspec.Struct):
     url: str
     kinds: list[str]
     """The kinds of notices that it gets; empty: every kind"""
-    on: bool
+    on: Annotated[bool, OfRow(lambda row: row.off_at is None)]
     """It is sent notices"""
     off_why: str | None
     """Why it is off: gone, failing or owner"""
-    created_at: str
-    last_sent_at: str | None
+    created_at: datetime
+    last_sent_at: datetime | None
     """When it was sent something last; null: never"""
-    former_secret_until: str | None
+    former_secret_until: datetime | None
     """The former secret signs beside the new one until then"""
 
 
@@ -79,16 +79,18 @@ class DeliveryBody(msgspec.Struct):
     id: int
     message_id: str
     """The header webhook-id"""
-    type: Annotated[str, Like(Kind | Event | Literal["test"])]
+    type: Annotated[str, Like(Kind | Event | Literal["test"]), Column("kind")]
     """The kind of notice, or test"""
     state: Sending
     tries: int
     """How often it was tried"""
-    created_at: str
-    next_try_at: str | None
+    created_at: datetime
+    next_try_at: Annotated[
+        datetime | None, OfRow(lambda row: row.next_at if row.state == "waiting" else None)
+    ]
     """When it is tried next; null: no more"""
-    settled_at: str | None
-    status: int | None
+    settled_at: datetime | None
+    status: Annotated[int | None, Column("answer")]
     """The HTTP status of the last try"""
     error: str | None
     body: str
@@ -112,29 +114,4 @@ def kind_body(
 
 def webhook_body(row: Webhook, now: datetime) -> WebhookBody:
     until = row.former_until if row.former_until and row.former_until > now else None
-    return WebhookBody(
-        row.id,
-        row.url,
-        row.kinds,
-        row.off_at is None,
-        row.off_why,
-        rfc3339(row.created_at),
-        rfc3339_or_none(row.last_sent_at),
-        rfc3339_or_none(until),
-    )
-
-
-def delivery_body(row: WebhookDelivery) -> DeliveryBody:
-    return DeliveryBody(
-        row.id,
-        row.message_id,
-        row.kind,
-        row.state,
-        row.tries,
-        rfc3339(row.created_at),
-        rfc3339(row.next_at) if row.state == "waiting" else None,
-        rfc3339_or_none(row.settled_at),
-        row.answer,
-        row.error,
-        row.body,
-    )
+    return struct_of(WebhookBody, row, former_secret_until=until)

@@ -14,13 +14,13 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.stock.cards import card_columns, saved_searches
 from cardsync.stock.cards.matches import MatchBody, match_in, read_match
-from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.errors import SavedSearchLimitReached
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -66,10 +66,6 @@ class SearchChanges(msgspec.Struct):
     position: Annotated[Any, Like(int)] = msgspec.UNSET
 
 
-def _search(row: SavedSearch) -> SavedSearchBody:
-    return SavedSearchBody(row.id, row.name, row.query)
-
-
 OF_A_SEARCH = (errors.InvalidName, errors.NameTaken, errors.InvalidQuery)
 
 
@@ -77,7 +73,7 @@ OF_A_SEARCH = (errors.InvalidName, errors.NameTaken, errors.InvalidQuery)
 async def read_saved_searches(caller: Caller, session: AsyncSession) -> SavedSearches:
     """The shop's saved searches."""
     found = await saved_searches.saved_searches(session, caller)
-    return SavedSearches([_search(row) for row in found])
+    return SavedSearches([struct_of(SavedSearchBody, row) for row in found])
 
 
 @post(
@@ -88,7 +84,8 @@ async def read_saved_searches(caller: Caller, session: AsyncSession) -> SavedSea
 async def save_search(caller: Caller, session: AsyncSession, data: SearchToSave) -> SavedSearchBody:
     """A new saved search, at the end."""
     now = clock.now()
-    return _search(await saved_searches.save_search(session, caller, data.name, data.query, now))
+    row = await saved_searches.save_search(session, caller, data.name, data.query, now)
+    return struct_of(SavedSearchBody, row)
 
 
 @patch(
@@ -108,9 +105,8 @@ async def change_search(
         for name, value in msgspec.structs.asdict(data).items()
         if value is not msgspec.UNSET
     }
-    return _search(
-        await saved_searches.change_search(session, caller, search_id, given, clock.now())
-    )
+    row = await saved_searches.change_search(session, caller, search_id, given, clock.now())
+    return struct_of(SavedSearchBody, row)
 
 
 @delete(

@@ -8,12 +8,13 @@ from litestar import Router, get
 from litestar.params import Parameter
 
 from cardsync.platform import errors
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.limits import LABELS_AT_ONCE
 from cardsync.stock.printing.schemas import (
     LabelLayout,
+    LabelPosition,
+    LabelSheet,
     LabelSheets,
-    label_layout,
-    label_sheet,
 )
 from cardsync.stock.printing.sheets import SHEETS, layout, sheet_of
 from cardsync.web.request import BEHIND_A_KEY, problems
@@ -22,7 +23,7 @@ from cardsync.web.request import BEHIND_A_KEY, problems
 @get("/print/sheets", sync_to_thread=False, responses=problems(*BEHIND_A_KEY))
 def read_sheets() -> LabelSheets:
     """The label sheets and roll printers that pages can be printed on."""
-    return LabelSheets([label_sheet(sheet) for sheet in SHEETS.values()])
+    return LabelSheets([struct_of(LabelSheet, sheet) for sheet in SHEETS.values()])
 
 
 @get(
@@ -37,7 +38,12 @@ def read_layout(
 ) -> LabelLayout:
     """One sheet, and the places of `count` labels on it if the first is at label `start`."""
     sheet = sheet_of(key)
-    return label_layout(sheet, layout(sheet, count, start))
+    places = layout(sheet, count, start)
+    return LabelLayout(
+        struct_of(LabelSheet, sheet),
+        places[-1].page if places else 0,
+        [struct_of(LabelPosition, place) for place in places],
+    )
 
 
 router = Router(path="", route_handlers=[read_sheets, read_layout], tags=["print"])

@@ -1,12 +1,15 @@
-"""The JSON structs of label sheets, and the functions that fill them. Pure. Millimetres are text,
-as money is.
-"""
+"""The JSON structs of label sheets. Pure. Millimetres are text, as money is."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from cardsync.stock.printing.sheets import Kind, Position, Sheet
+from cardsync.platform.kit.struct_rows import Column, Reads
+from cardsync.stock.printing.sheets import Kind
+
+Length = Annotated[str, Reads(str)]
 
 
 class LabelSheet(msgspec.Struct):
@@ -17,13 +20,13 @@ class LabelSheet(msgspec.Struct):
     name: str
     kind: Kind
     """sheet or roll"""
-    page_width: str
+    page_width: Annotated[Length, Column("page.width")]
     """In millimeters"""
-    page_height: str
+    page_height: Annotated[Length, Column("page.height")]
     """In millimeters"""
-    label_width: str
+    label_width: Annotated[Length, Column("label.width")]
     """In millimeters"""
-    label_height: str
+    label_height: Annotated[Length, Column("label.height")]
     """In millimeters"""
     columns: int
     """The labels of a row"""
@@ -31,13 +34,13 @@ class LabelSheet(msgspec.Struct):
     """The labels of a column"""
     labels: int
     """The labels of a page"""
-    left: str
+    left: Length
     """The left margin, in millimeters"""
-    top: str
+    top: Length
     """The top margin, in millimeters"""
-    gap_x: str
+    gap_x: Length
     """The gap between columns, in millimeters"""
-    gap_y: str
+    gap_y: Length
     """The gap between rows, in millimeters"""
 
 
@@ -53,9 +56,9 @@ class LabelPosition(msgspec.Struct):
     """The column of labels"""
     row: int
     """The row of labels"""
-    left: str
+    left: Length
     """Its left edge, in millimeters"""
-    top: str
+    top: Length
     """Its top edge, in millimeters"""
 
 
@@ -66,30 +69,3 @@ class LabelLayout(msgspec.Struct):
     """How many pages"""
     positions: list[LabelPosition]
     """Where each label is printed"""
-
-
-def label_sheet(sheet: Sheet) -> LabelSheet:
-    return LabelSheet(
-        key=sheet.key,
-        name=sheet.name,
-        kind=sheet.kind,
-        page_width=str(sheet.page.width),
-        page_height=str(sheet.page.height),
-        label_width=str(sheet.label.width),
-        label_height=str(sheet.label.height),
-        columns=sheet.columns,
-        rows=sheet.rows,
-        labels=sheet.labels,
-        left=str(sheet.left),
-        top=str(sheet.top),
-        gap_x=str(sheet.gap_x),
-        gap_y=str(sheet.gap_y),
-    )
-
-
-def label_layout(sheet: Sheet, positions: list[Position]) -> LabelLayout:
-    shown = [
-        LabelPosition(place.page, place.column, place.row, str(place.left), str(place.top))
-        for place in positions
-    ]
-    return LabelLayout(label_sheet(sheet), positions[-1].page if positions else 0, shown)

@@ -16,6 +16,7 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
@@ -30,7 +31,6 @@ from cardsync.stock.quick_add.schemas import (
     Products,
     Published,
     QuickAddEntry,
-    entry_body,
 )
 from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.web.request import (
@@ -82,7 +82,7 @@ async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entrie
     """Draft listings, all of the batch or none. The marketplace learns nothing of a draft."""
     made = await drafts.draft(database, caller, data.entries, clock.now())
     new = sum(entry.printing not in PRINTINGS for entry in made)
-    return Entries([entry_body(entry) for entry in made], new_printing=new)
+    return Entries([struct_of(QuickAddEntry, entry) for entry in made], new_printing=new)
 
 
 @get("/quick_add", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
@@ -97,7 +97,7 @@ async def list_entries(
 ) -> EntryPage:
     """Entries of quick-add, newest first."""
     found = await drafts.entries(session, caller, status, Paging(page, per_page))
-    return EntryPage([entry_body(row) for row in found.rows], *found.numbers)
+    return EntryPage([struct_of(QuickAddEntry, row) for row in found.rows], *found.numbers)
 
 
 @patch(
@@ -111,7 +111,9 @@ async def change_draft(
     data: Changes,
 ) -> QuickAddEntry:
     """Change a draft. A rejected entry becomes a draft by it."""
-    return entry_body(await drafts.change(session, caller, entry_id, data, clock.now()))
+    return struct_of(
+        QuickAddEntry, await drafts.change(session, caller, entry_id, data, clock.now())
+    )
 
 
 @delete(
@@ -141,7 +143,7 @@ async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> 
 async def publish_drafts(writer: Writer, data: ToPublish) -> Published:
     """Publish drafts, all or none: the agent gets a task, and the export holds them."""
     entries, task_id = await writes.publish_listings(writer, data.ids)
-    return Published([entry_body(entry) for entry in entries], task_id)
+    return Published([struct_of(QuickAddEntry, entry) for entry in entries], task_id)
 
 
 @get("/quick_add/pending", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
@@ -175,7 +177,8 @@ async def settle_entry(
     Listed in part, the others are a draft again; not listed, it is served again, 30 minutes after
     the file at the earliest.
     """
-    return entry_body(
+    return struct_of(
+        QuickAddEntry,
         await settle.settle(session, caller, entry_id, data.listed, data.quantity, clock.now()),
     )
 

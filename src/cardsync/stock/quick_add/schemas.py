@@ -1,17 +1,15 @@
-"""The JSON structs of quick-add, and the functions that fill them from rows. Pure. Amounts are
-text.
-"""
+"""The JSON structs of quick-add. Pure. Amounts are text."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
-from cardsync.platform.clock import rfc3339_or_none
-from cardsync.platform.money import usd
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd
 from cardsync.platform.shelf_place import Box
-from cardsync.stock.quick_add.models import QuickAdd, Status
+from cardsync.stock.quick_add.models import Status
 
 
 class Product(msgspec.Struct):
@@ -40,8 +38,8 @@ class QuickAddEntry(msgspec.Struct):
     status: Status
     """draft, published, pending, listed or rejected"""
     product_id: int
-    marketplace_id: int | None
-    game: str
+    marketplace_id: Annotated[int | None, Column("listing_id")]
+    game: Annotated[str, Column("product_line")]
     set_name: str
     product_name: str
     number: str
@@ -49,29 +47,29 @@ class QuickAddEntry(msgspec.Struct):
     condition_label: str
     printing: str
     language: str
-    custom: bool
+    custom: Annotated[bool, Column("title"), Reads(bool)]
     title: str
     """A title of its own, for a custom listing"""
     photo_url: str
     quantity: int
-    price: str | None
-    cost: str | None
+    price: Usd | None
+    cost: Usd | None
     source: str
-    box: Box | None
+    box: Annotated[Box | None, OfRow(lambda row: row.box_label or row.box)]
     slot: int | None
     contribution_id: int | None
     card_id: int | None
     served: int
     """How often the agent got it in a file"""
-    served_at: str | None
+    served_at: datetime | None
     reason: str | None
     """Why the marketplace refused it"""
     settled_by: str | None
     created_by: str
-    created_at: str
-    updated_at: str
-    published_at: str | None
-    settled_at: str | None
+    created_at: datetime
+    updated_at: datetime
+    published_at: datetime | None
+    settled_at: datetime | None
 
 
 class Entries(msgspec.Struct):
@@ -122,18 +120,3 @@ class PendingEntry(msgspec.Struct):
 
 class PendingEntries(msgspec.Struct):
     pending: list[PendingEntry]
-
-
-def entry_body(row: QuickAdd) -> QuickAddEntry:
-    moments = ("served_at", "created_at", "updated_at", "published_at", "settled_at")
-    own: dict[str, Any] = {
-        "marketplace_id": row.listing_id,
-        "box": row.box_label or row.box,
-        "game": row.product_line,
-        "custom": bool(row.title),
-        "price": usd(row.price),
-        "cost": usd(row.cost),
-        **{name: rfc3339_or_none(getattr(row, name)) for name in moments},
-    }
-    same = {name: getattr(row, name) for name in QuickAddEntry.__struct_fields__ if name not in own}
-    return QuickAddEntry(**own, **same)

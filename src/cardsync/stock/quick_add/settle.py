@@ -19,13 +19,14 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.stock.errors import ListingInHand, NotPending
 from cardsync.stock.limits import QUICK_ADD_REASON
 from cardsync.stock.quick_add.drafts import held
 from cardsync.stock.quick_add.models import QuickAdd, Status
 from cardsync.stock.quick_add.note_changes import IN_HAND, note_waiting
-from cardsync.stock.quick_add.schemas import PendingEntry, entry_body
+from cardsync.stock.quick_add.schemas import PendingEntry, QuickAddEntry
 from cardsync.stock.quick_add.served_entries import SAME_CARD
 
 _AGENT = "agent"
@@ -199,7 +200,7 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
     synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})
     return [
         PendingEntry(
-            entry_body(entry),
+            struct_of(QuickAddEntry, entry),
             entry.quantity,
             entry.quantity_before or 0,
             card.quantity if card else None,
