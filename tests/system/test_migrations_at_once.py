@@ -15,7 +15,8 @@ import psycopg
 import pytest
 from tests.system.processes import until
 
-from cardsync.platform.database.migrate import _LOCK, head_revision, migrate
+from cardsync.platform.database.locks import Lock, key_of
+from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import libpq_url
 from released_schemas import DUMPS, database_of
 from soak import count
@@ -142,7 +143,7 @@ def test_an_index_is_built_concurrently_while_another_process_waits(
 ) -> None:
     """The build waits for every statement that is under way, so the other may not wait in one."""
     with psycopg.connect(libpq_url(old, role=None), autocommit=True) as first:
-        first.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        first.execute(f"SELECT pg_advisory_lock({key_of(Lock.SCHEMA)})")
         second = migrating()
         assert second.stdout is not None
         assert "another process is migrating the database" in second.stdout.readline()

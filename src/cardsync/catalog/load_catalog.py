@@ -28,6 +28,7 @@ from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.platform import clock
 from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
@@ -295,7 +296,7 @@ async def _store(
 ) -> None:
     await _incoming(session, rows)
     # Two imports of one catalog at once would each miss what the other adds.
-    await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
+    await locked(session, Lock.CATALOG, seconds=LOAD_SECONDS)
     if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))
         report.changed += await run(session, _ELSEWHERE.format(of=_OF_DESCRIBED), {})

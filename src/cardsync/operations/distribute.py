@@ -14,7 +14,7 @@ import psycopg
 
 from cardsync.operations import cluster_checks
 from cardsync.operations.spread_triggers import replaced_functions
-from cardsync.platform.database.migrate import alone_with_schema, check
+from cardsync.platform.database.migrate import check, take_schema
 from cardsync.platform.database.urls import APP_ROLE, libpq_url
 from cardsync.platform.errors import CommandError
 
@@ -74,8 +74,8 @@ def distribute(url: str, places: Places, shards: int, say: Say, *, dry_run: bool
     check(url)
     with psycopg.connect(libpq_url(url, role=None), autocommit=True) as connection:
         _must_not(cluster_checks.faults(connection))
-        with alone_with_schema(connection, say):
-            return _spread(connection, places, shards, say, dry_run)
+        take_schema(connection, say)
+        return _spread(connection, places, shards, say, dry_run)
 
 
 def _spread(

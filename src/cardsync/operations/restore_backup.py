@@ -30,13 +30,13 @@ from cardsync.operations.take_backup import (
 from cardsync.platform import clock, errors
 from cardsync.platform.backups import backup_folder
 from cardsync.platform.backups.backup_folder import Backup
+from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 _FRESH, _OLD = "restoring", "before"
 # Where one connects to make and rename databases.
 _MAINTENANCE: Final = "postgres"
-_LOCK: Final = 0x72657374  # "rest"
 _LOOKS: Final = 10
 # A restore names what it undoes in the seller's words: the table, and the time of its rows.
 _SINCE: Final = (
@@ -157,7 +157,7 @@ def _await_rest(target: Target) -> None:
 def alone(target: Target) -> Iterator[None]:
     """Keep apart what a killed restore left and what another restore uses. Raises UnderWay."""
     with _maintenance(target) as connection:
-        if connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
+        if not locked_by_connection(connection, Lock.RESTORE):
             raise UnderWay("another restore or rehearsal is under way: wait until it ends")
         yield
 

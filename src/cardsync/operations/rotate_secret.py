@@ -16,8 +16,8 @@ import psycopg
 from sqlalchemy import select
 
 from cardsync.access.each_seller import all_sellers
-from cardsync.operations.take_backup import LOCK
 from cardsync.platform import errors, secret
+from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.migrate import drop_seals, keep_seal
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.urls import libpq_url
@@ -71,11 +71,10 @@ def _alone(url: str) -> Iterator[None]:
     rows.
     """
     with psycopg.connect(libpq_url(url, role=None), connect_timeout=10) as connection:
-        if connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() != (True,):
+        if not locked_by_connection(connection, Lock.BACKUP):
             raise errors.CommandError(
                 "a backup or another rotation is under way: wait until it ends"
             )
-        connection.commit()
         yield
 
 

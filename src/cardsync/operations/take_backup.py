@@ -26,10 +26,9 @@ from cardsync.operations.base_backup import BaseFiles
 from cardsync.platform import clock, errors
 from cardsync.platform.backups import backup_folder
 from cardsync.platform.backups.backup_folder import Backup, FileLine, Kind, Manifest
+from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
-# Backups of one database are made one at a time.
-LOCK: Final = 0x6261636B  # "back"
 # Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
 # received are no data yet.
 _PASSING: Final = ("incoming", "syncs", "catalogs", "health")
@@ -63,9 +62,8 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
     with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
         if cluster_checks.is_spread(connection):
             raise errors.CommandError(cluster_checks.BACK_UP_NODES)
-        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() == (True,):
+        if not locked_by_connection(connection, Lock.BACKUP):
             raise UnderWay("another backup is under way: wait until it ends")
-        connection.commit()
         for left in backup_folder.drop_partial(folder):
             killed(left)
         made_at = clock.now().replace(microsecond=0)

@@ -44,6 +44,7 @@ TITLES = {
     500: "Something went wrong on our end",
 }
 
+_TOO_LONG = (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
 TOO_LONG = (
     "This takes too long to answer; ask for less (a date range, a longer search), or try again"
 )
@@ -177,10 +178,10 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """Answer 503: the database is away, all its connections are taken, or it ended a statement that
-    took too long.
+    """Answer 503: the database is away, all its connections are taken, or it ended a statement or a
+    wait for a lock that took too long.
     """
-    if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
+    if isinstance(getattr(exc, "orig", exc), _TOO_LONG):
         log.warning("read_took_too_long", request_id=request_id_of(request.scope))
         return problem(request, errors.ServiceUnavailable(TOO_LONG))
     log.warning(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 
@@ -63,6 +64,13 @@ async def test_it_makes_a_shop_in_review_mode_signs_in_and_is_gone(service, fres
         assert again.status_code == 404
         page = await http.get("/set-up/prices")
         assert 'enctype="multipart/form-data"' in page.text
+
+
+async def test_of_two_who_set_it_up_at_once_one_makes_the_shop(service, fresh, token):
+    async with client(service) as http:
+        form = fresh | {"token": token}
+        answers = await asyncio.gather(*(http.post("/set-up", data=form) for _ in range(3)))
+    assert sorted(answer.status_code for answer in answers) == [303, 404, 404]
 
 
 async def test_what_cannot_be_read_stays_in_the_form(service, fresh, token):

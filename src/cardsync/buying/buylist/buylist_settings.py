@@ -14,7 +14,6 @@ from sqlalchemy import BigInteger, Text, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Seller
@@ -24,6 +23,7 @@ from cardsync.buying.offers.schemas import Shop
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.platform import errors
 from cardsync.platform.database.columns import FALSE, NOW, Base, Moment
+from cardsync.platform.database.locks import Lock, locked
 
 
 class BuylistSettings(msgspec.Struct):
@@ -99,7 +99,7 @@ async def put_back(
 
 
 async def _locked(session: AsyncSession, caller: Caller, now: datetime) -> PublicBuylist:
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     row = await session.get(PublicBuylist, caller.seller_id, populate_existing=True)
     if row is None:
         row = PublicBuylist(seller_id=caller.seller_id, is_open=False, terms="", updated_at=now)

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES
@@ -24,6 +23,7 @@ from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.printings import LONGEST, PRINTINGS
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 
 # The feed names the sender of a cart so, and its draft offer names its maker so.
 VISITOR: Final = "visitor"
@@ -83,7 +83,7 @@ async def send_cart(
     words: str,
     now: datetime,
 ) -> int:
-    """Make a draft offer of a cart, priced by the rules of now, and return its id. The account is
+    """Make a draft offer of a cart, priced by the rules of now, and return its id. The shop is
     locked once the cards are priced, so that a large cart delays nobody. Raises InvalidPayload,
     ListFull.
     """
@@ -92,7 +92,7 @@ async def send_cart(
     if not contact.strip():
         raise errors.InvalidPayload("contact: enter your email or phone")
     lines = await priced(session, caller, wants_of(cart), now)
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     waiting = await session.scalar(text(_WAITING), {"seller": caller.seller_id})
     if (waiting or 0) >= BUYLIST_DRAFTS:
         raise errors.ListFull("this shop has too many carts to review; try again tomorrow")

@@ -14,7 +14,6 @@ from typing import Annotated
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.wanted_lines import WantedLine
@@ -38,6 +37,7 @@ from cardsync.buying.rules.room_for_copies import Asked, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.read_json import Amount
 
@@ -67,7 +67,7 @@ async def offer_it(
     RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "offered")
     lines = await lines_of(session, caller.seller_id, offer_id)

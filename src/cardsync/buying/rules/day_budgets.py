@@ -56,7 +56,7 @@ async def need_budget(
     session: AsyncSession, caller: Caller, promises: Iterable[Promise], now: datetime
 ) -> None:
     """Check an offer's lines against what other offers have left of the budgets; the caller holds
-    the account's lock. Raises InvalidPayload.
+    the shop's lock. Raises InvalidPayload.
     """
     asked: dict[int, Spent] = {}
     for rule_id, cash, credit in promises:

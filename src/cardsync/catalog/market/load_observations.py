@@ -23,6 +23,7 @@ from cardsync.catalog.market.observation_files import MarketFileError
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.platform import clock
 from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
 from cardsync.platform.database.session import Database, run
 
 FORMS: Final = ("auto", "csv", "parquet", "mtgjson", "tcgcsv")
@@ -74,7 +75,7 @@ async def load(
     report = Report(path.name)
     async with database.shared() as session:
         # Two imports of one file at once would both wait for each other's rows.
-        await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync market'))"))
+        await locked(session, Lock.MARKET, seconds=LOAD_SECONDS)
         if form in ("csv", "parquet"):
             await _observations(session, observation_files.slices(path, form, kind), report, say)
         else:

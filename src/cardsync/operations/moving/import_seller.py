@@ -35,6 +35,7 @@ from cardsync.operations.moving.new_ids import NewIds
 from cardsync.platform import clock, errors
 from cardsync.platform.database.columns import Base
 from cardsync.platform.database.copy import copy_in, encode, types_of
+from cardsync.platform.database.locks import Lock, try_locked
 from cardsync.platform.database.migrate import head_revision
 from cardsync.platform.database.parquet_sheet import schema_of
 from cardsync.platform.database.session import Database, run
@@ -50,8 +51,6 @@ from cardsync.stock.cards.models import CARD_ID_BLOCK, PriceObservation
 
 Say = Callable[[str], None]
 _ROWS: Final = 50_000
-# Sellers come in one at a time.
-_LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtext('cardsync seller import'))"
 _HERE: Final = """
     SELECT m.email FROM member m WHERE lower(m.email) = ANY(CAST(:emails AS text[]))
     UNION ALL
@@ -319,7 +318,7 @@ async def _all(
     say: Say,
     seller_id: int,
 ) -> Arrived:
-    if not await session.scalar(text(_LOCK)):
+    if not await try_locked(session, Lock.SELLER_IMPORT):
         raise errors.CommandError("another seller is being imported now: wait until it ends")
     with TemporaryDirectory(prefix="cardsync-") as name:
         folder = Path(name)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ CONNECT_SECONDS = 10
 LOCK_SECONDS = 3.0
 PAUSE_SECONDS = 3.0
 TRIES = 50
-_LOCK = 0x63617264  # "card"
 _TURN_SECONDS = 0.1
 
 Say = Callable[[str], None]
@@ -121,7 +119,7 @@ def _upgrade(url: str, say: Say) -> None:
     engine = create_engine(engine_url(url), connect_args=_patience(url), poolclass=NullPool)
     try:
         with engine.connect() as connection:
-            _wait_for_turn(connection, say)
+            take_schema(connection.connection.driver_connection, say)
             # Another process may have migrated meanwhile, even further.
             if _revision(url) != head_revision():
                 _migrate_online(connection, say)
@@ -131,35 +129,18 @@ def _upgrade(url: str, say: Say) -> None:
         ) from e
 
 
-def _wait_for_turn(connection: Any, say: Say) -> None:
-    """Take the lock for as long as the session lives. It is asked for again and again, because an
-    index that is built concurrently waits for every statement that is under way.
+def take_schema(connection: Any, say: Say) -> None:
+    """Let nothing else change the schema until the connection ends. The lock is tried again and
+    again, because an index that is built concurrently waits for every statement that is under way.
     """
+    from cardsync.platform.database.locks import Lock, locked_by_connection
+
     attempt = 0
-    while not connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).scalar():
-        connection.commit()
+    while not locked_by_connection(connection, Lock.SCHEMA):
         if attempt % 100 == 30:
             say("another process is migrating the database; this one waits")
         attempt += 1
         time.sleep(_TURN_SECONDS)
-    connection.commit()
-
-
-@contextmanager
-def alone_with_schema(connection: psycopg.Connection[Any], say: Say) -> Iterator[None]:
-    """Hold the turn of migrations with a connection in autocommit: nothing else changes the schema
-    meanwhile.
-    """
-    attempt = 0
-    while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
-        if attempt % 100 == 30:
-            say("another process is changing the database; this one waits")
-        attempt += 1
-        time.sleep(_TURN_SECONDS)
-    try:
-        yield
-    finally:
-        connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 
 
 def _migrate_online(connection: Any, say: Say) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
+from cardsync.platform.database.locks import Lock, locked, try_locked
 from cardsync.platform.database.session import Database, at_the_end, run
 from cardsync.platform.settings import Settings
 from cardsync.platform.work import runner
@@ -67,8 +68,6 @@ _MARK: Final = """
            traceparent = excluded.traceparent
 """
 _MARKED: Final = "marked figures"
-_TRY: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(:figure, :seller))"
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
 _FRESH: Final = """
     DELETE FROM work_due WHERE seller_id = :seller AND stream = :figure AND due_at = :at
 """
@@ -159,8 +158,8 @@ class OneAtATime:
     async def take(
         self, session: AsyncSession, piece: WorkDue, settings: Settings
     ) -> WorkDue | None:
-        of = {"figure": piece.stream, "seller": piece.seller_id}
-        return piece if await session.scalar(text(_TRY), of) else None
+        turn = Lock(piece.stream)
+        return piece if await try_locked(session, turn, piece.seller_id) else None
 
     async def release(self, session: AsyncSession, hold: WorkDue) -> None:
         """The lock was let go with the transaction that took it."""
@@ -198,7 +197,7 @@ async def _refresh(
     read = await kept.read(work.database, seller_id, now)
     async with work.database.tenant(seller_id) as session:
         await kept.lock(session, seller_id)
-        await session.execute(text(_LOCK), {"figure": due.stream, "seller": seller_id})
+        await locked(session, Lock(due.stream), seller_id)
         present = await due_of(session, seller_id, due.stream)
         if present is None or present.at != due.due_at:
             raise LeaseLost  # somebody else was faster, or a newer mark has come

@@ -15,6 +15,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import applied_in_sets, planned_each_time
 from cardsync.platform.derived.kept_figures import Asked, Figure, Kept, mark
@@ -192,8 +193,6 @@ _DONE: Final = """
        AND id IN (SELECT unnest(ids) FROM settling)
 """
 _WAITS: Final = "SELECT EXISTS (SELECT FROM lot_stale WHERE seller_id = :seller)"
-# The lock that a refresh has (`platform/derived/kept_figures.py`).
-_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
 _ANEW: Final = "DROP TABLE IF EXISTS settling, settling_item, settled"
 _ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :seller"
 
@@ -205,7 +204,7 @@ async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> No
     own = {"seller": seller_id}
     if not await session.scalar(text(_WAITS), own):
         return
-    await session.execute(text(_HOLD), own | {"figure": Figure.LOTS})
+    await locked(session, Lock.LOTS, seller_id)
     while not await _refresh(session, Asked(seller_id, now, now, None)):
         pass
 

@@ -8,13 +8,10 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 
-# Lots that come in, and orders that do, see each other: whoever is second waits for the first one's
-# commit. Uploads of orders don't wait for each other.
-_LOTS_COME: Final = "SELECT pg_advisory_xact_lock(hashtextextended('lots_sold', :seller))"
-_ORDERS_COME: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended('lots_sold', :seller))"
 _HAS_LOTS: Final = "SELECT EXISTS (SELECT FROM lot WHERE seller_id = :seller)"
 # Most cards of most sellers have no lot, so nothing of theirs is out of date.
 _SOLD: Final = """
@@ -39,7 +36,7 @@ async def lots_come(session: AsyncSession, seller_id: int) -> None:
     """Wait for the uploads of orders that have begun to mark cards, and let others wait for this
     transaction.
     """
-    await session.execute(text(_LOTS_COME), {"seller": seller_id})
+    await locked(session, Lock.LOTS_SOLD, seller_id)
 
 
 async def mark_cards(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> None:
@@ -60,7 +57,9 @@ async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]
     """Mark the cards of the items whose `sku_id` the statement `found` finds, where they have lots;
     two writers never wait for each other until the mark, at their end.
     """
-    await session.execute(text(_ORDERS_COME), {"seller": values["seller"]})
+    # Lots that come in, and orders that do, see each other: whoever is second waits for the first
+    # one's commit. Uploads of orders don't wait for each other.
+    await locked(session, Lock.LOTS_SOLD, values["seller"], shared=True)
     if await session.scalar(text(_HAS_LOTS), {"seller": values["seller"]}) and await run(
         session, _SOLD.format(found=found), values
     ):

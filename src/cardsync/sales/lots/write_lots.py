@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
@@ -83,7 +84,8 @@ async def add_by_file(
     caller.must_be_owner()
     digest = hashlib.sha256(body).digest()
     known = select(LotFile).where(LotFile.seller_id == caller.seller_id, LotFile.sha256 == digest)
-    await session.execute(text(_ALONE), {"seller": caller.seller_id})
+    # Of two that bring the same file at once, the second finds the first one's.
+    await locked(session, Lock.LOT_FILE, caller.seller_id)
     if (former := await session.scalar(known)) is not None:
         return former.lots, True
     if not rows.lots:
@@ -97,12 +99,6 @@ async def add_by_file(
         undo={"kind": FILE, "file": row.id},
     )  # fmt: skip
     return row.lots, False
-
-
-# The lock that a refresh has (`platform/derived/kept_figures.py`).
-_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
-# Of two that bring the same file at once, the second finds the first one's.
-_ALONE: Final = "SELECT pg_advisory_xact_lock(hashtextextended('lot_file', :seller))"
 
 
 async def correct(
@@ -192,8 +188,8 @@ async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -
     comes with lots, and then settles them, locks in this order, too.
     """
     await lots_come(session, caller.seller_id)
-    held = {"figure": Figure.LOTS, "seller": caller.seller_id}
-    await session.execute(text(_HOLD), held)
+    # A refresh has it, too (`platform/derived/kept_figures.py`).
+    await locked(session, Lock.LOTS, caller.seller_id)
     statement = (
         select(Lot)
         .where(Lot.seller_id == caller.seller_id, Lot.marketplace_id.in_(sorted(cards)))

@@ -16,11 +16,11 @@ from msgspec import UNSET
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
@@ -132,7 +132,7 @@ async def write_note(
     """
     caller.must_see_buyers()
     kept = _read_note(written)
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     values = {"seller": caller.seller_id, "name": _name_of(key)}
     known = await session.scalar(text(_OUT_OF_DATE), values) is False
     orders = _KNOWN if known else _LOOKED_FOR
@@ -162,7 +162,7 @@ async def put_back(
     now: datetime,
 ) -> None:
     """Bring the former note back. Raises ChangedSince."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     key = bytes.fromhex(undo["key"])
     if await _note_of(session, caller, key) != undo["became"]:
         raise errors.ChangedSince("the note on this customer changed in the meantime")

@@ -14,11 +14,11 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
@@ -76,7 +76,7 @@ async def undo_mark(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
     """Remove an order's mark. Raises ChangedSince where it was removed already."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     named = {"seller": caller.seller_id, "id": undo["order"]}
     column, reported = _UNDONE[undo["kind"]]
     if not await _set(session, named, column, None):
@@ -94,7 +94,7 @@ async def mark_shipped(
     """Raises NotFound, and CardMissing where nobody has said what is done about a card of the
     order, unless that is confirmed.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     if not confirmed and await _those(session, caller, [order_id], INCOMPLETE):
         raise errors.CardMissing
     return await _mark(
@@ -149,7 +149,7 @@ async def mark_many_shipped(
     back. Orders that wait for a card that was not found stay and are named, unless that is
     confirmed. Raises InvalidPayload for an order that is not the seller's.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     await need_orders(session, caller.seller_id, order_ids)
     missing = [] if confirmed else await _those(session, caller, order_ids, INCOMPLETE)
     whole = sorted(set(order_ids).difference(missing))
@@ -176,7 +176,7 @@ async def undo_many_shipped(
     """Remove the marks of all of the orders that still have one. Raises ChangedSince where none
     has.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     statement = """
         UPDATE orders SET shipped_marked_at = NULL
          WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
@@ -217,7 +217,7 @@ async def _mark(
 ) -> OrderMarks:
     """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     number = await order_number(session, seller_id, order_id)
     named = {"seller": seller_id, "id": order_id}
     if await _set(session, named, column, value):

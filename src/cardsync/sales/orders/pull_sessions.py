@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
 from cardsync.sales.errors import PullSessionOpen
@@ -52,7 +52,7 @@ async def open_session(
     seller does not have.
     """
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     if isinstance(wanted.pull_session, int):
         asked = {"seller": seller_id, "pull_session": wanted.pull_session}
         if not await session.scalar(text(KNOWN_SESSION), asked):
@@ -304,7 +304,7 @@ async def end_session(
     changes nothing. Raises NotFound, PullSessionNotOpen.
     """
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     if await _state(session, seller_id, session_id) == end:
         return
     await _open_one(session, seller_id, session_id)
@@ -355,7 +355,7 @@ async def reopen(
     another session was opened since.
     """
     seller_id, session_id = caller.seller_id, undo["session"]
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     state = await _state(session, seller_id, session_id)
     if state != _ENDS[undo["kind"]]:
         raise errors.ChangedSince(f"pull {session_id} is {state}")
@@ -386,7 +386,7 @@ async def pull_again(session: AsyncSession, caller: Caller, order_id: int, now: 
     copies in the open session are wanted again. Idempotent. Raises NotFound.
     """
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     number = await order_number(session, seller_id, order_id)
     named = {"seller": seller_id, "id": order_id}
     sessions = (await session.scalars(text(_UNPULL), named)).all()
@@ -424,7 +424,7 @@ async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool
 
 
 async def _open_one(session: AsyncSession, seller_id: int, session_id: int) -> None:
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     state = await _state(session, seller_id, session_id)
     if state != "open":
         raise errors.PullSessionNotOpen(f"pull session {session_id} is {state}")

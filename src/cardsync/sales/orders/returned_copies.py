@@ -17,11 +17,11 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339_or_none
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
@@ -217,7 +217,7 @@ async def restock(
 
     Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     values = {"seller": caller.seller_id, "order": order_id}
     order = (await session.execute(text(_ORDER), values)).first()
     if order is None:
@@ -344,7 +344,7 @@ async def take_back(
     """Take the copies out of their places again; the order is on the desk. Raises ChangedSince if
     they are no longer there.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     for put in undo["placed"]:
         place = Place(put["box"], put["slot"])
         try:

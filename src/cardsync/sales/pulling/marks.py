@@ -14,10 +14,10 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
@@ -66,7 +66,7 @@ async def record(
     them. Raises PullLinkEnded, InvalidPayload.
     """
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     await _link_is_open(session, seller_id, link)
     await _take_only_its_game(session, seller_id, link, marks)
     new = await _store(session, seller_id, link, marks, now)

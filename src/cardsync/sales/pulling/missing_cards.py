@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
 from cardsync.platform.money import read_amount, usd
@@ -223,7 +223,7 @@ async def settle(
 
     Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     outcome, refund = way.outcome, way.refund
     named: dict[str, Any] = {
         "seller": caller.seller_id,
@@ -330,7 +330,7 @@ async def unsettle(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
     """Make a settled card missing again. Raises ChangedSince where it was decided again."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     named = {name: undo[name] for name in ("order", "item", "session", "outcome", "mark", "pulled")}
     named["seller"] = caller.seller_id
     at = await session.scalar(text(_UNSETTLE), named)

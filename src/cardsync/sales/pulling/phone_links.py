@@ -17,10 +17,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import tokens
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.kit.struct_rows import struct_of
@@ -68,7 +68,7 @@ async def make_links(
     Raises NotFound, PullSessionNotOpen, InvalidPayload.
     """
     seller_id = caller.seller_id
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     named = {"seller": seller_id, "session": session_id}
     await _must_be_open(session, seller_id, session_id)
     made = await session.scalar(
@@ -138,7 +138,7 @@ async def make_link_of_all(
 
     Raises NotFound, PullSessionNotOpen.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     await _must_be_open(session, caller.seller_id, session_id)
     there = await link_of_all(session, caller, session_id, settings, origin)
     if there is not None:
@@ -204,7 +204,7 @@ async def revoke(
 ) -> PullLinkShown:
     """End a link at once; a repeated call changes nothing. Raises NotFound."""
     named = {"seller": caller.seller_id, "link": link_id, "now": now}
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     taken = await session.execute(
         text("""
             UPDATE pull_link SET revoked_at = :now

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import exists, select, text
+from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import passwords, sessions
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account, Member, Seller
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations, sellers
-
-_LOCK = 0x5E7_0001
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ async def set_up(database: Database, settings: Settings, given: NewOwner) -> ses
     owner = _readable(given)
     password_hash = await passwords.hashed(owner.password)
     async with database.shared() as session:
-        await session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        await locked(session, Lock.FIRST_SELLER)
         if not await is_open(session):
             raise errors.NotFound("this installation is already set up; sign in instead")
         made = await sellers.create_seller(

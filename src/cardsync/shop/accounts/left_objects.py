@@ -9,17 +9,17 @@ from datetime import timedelta
 from typing import Final
 
 import procrastinate
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
 from cardsync.platform import clock
+from cardsync.platform.database.locks import Lock, try_locked
 from cardsync.platform.database.session import Database
 from cardsync.platform.storage import Store
 from cardsync.platform.work.jobs import WorkDue, jobs, mark_due, work_of
 
 STREAM: Final = "left_objects"
-_HOLD: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended('left objects', :seller))"
 
 
 async def mark(session: AsyncSession, seller_id: int) -> None:
@@ -30,7 +30,7 @@ async def hold(session: AsyncSession, seller_id: int) -> bool:
     """Keep a sweep from the seller's objects until this transaction ends; return whether no other
     transaction does.
     """
-    return bool(await session.scalar(text(_HOLD), {"seller": seller_id}))
+    return await try_locked(session, Lock.LEFT_OBJECTS, seller_id)
 
 
 async def sweep(database: Database, store: Store, seller_id: int) -> None:

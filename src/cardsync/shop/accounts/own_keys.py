@@ -11,7 +11,6 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import keys, sealed
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
@@ -19,6 +18,7 @@ from cardsync.access.keys import MintedKey
 from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.schemas import KeyBody, KeysBody
@@ -61,7 +61,7 @@ async def mint(
     name = " ".join(name.split())
     if not 1 <= len(name) <= KEY_NAME_CHARACTERS:
         raise errors.InvalidPayload(f"name: use 1 to {KEY_NAME_CHARACTERS} characters")
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     good = select(func.count()).where(
         ApiKey.seller_id == caller.seller_id,
         ApiKey.revoked_at.is_(None),

@@ -31,12 +31,12 @@ from webauthn.helpers.structs import (
 from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from cardsync.access import sealed, sessions, tokens
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.member_models import MemberSession, Passkey
 from cardsync.access.models import Member
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import challenges
@@ -153,7 +153,7 @@ async def _kept(
     now: datetime,
 ) -> Passkey:
     """Raises InvalidPayload."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     count = select(func.count()).select_from(Passkey).where(*_own(caller))
     if (await session.scalar(count) or 0) >= PASSKEYS_OF_MEMBER:
         raise errors.InvalidPayload(

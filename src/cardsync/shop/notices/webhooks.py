@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import enqueue, mark_due_by
@@ -55,7 +55,7 @@ async def make(
     """Raises OwnerRequired, InvalidPayload."""
     caller.must_be_owner()
     url, kinds = _good_url(url, settings), _good_kinds(kinds)
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     count = select(func.count()).where(Webhook.seller_id == caller.seller_id)
     if (await session.scalar(count) or 0) >= WEBHOOKS_OF_ACCOUNT:
         raise errors.InvalidPayload(

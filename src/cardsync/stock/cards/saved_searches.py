@@ -13,10 +13,10 @@ from typing import Any, Final
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.row_images import RowImages
 from cardsync.stock.cards.models import SavedSearch
 from cardsync.stock.cards.names_in_search import known_names, with_names
@@ -50,7 +50,7 @@ async def save_search(
     SavedSearchLimitReached.
     """
     kept, asked = _readable_name(name), await _readable_query(session, caller, query)
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     known = await saved_searches(session, caller)
     _need_free(kept, known)
     _need_room(known)
@@ -83,7 +83,7 @@ async def change_search(
     place = _place(given["position"]) if "position" in given else None
     kept = _readable_name(given["name"]) if "name" in given else None
     asked = await _readable_query(session, caller, given["query"]) if "query" in given else None
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     known = await saved_searches(session, caller)
     row = _one_of(known, search_id)
     if kept is not None:
@@ -110,7 +110,7 @@ async def delete_search(
     now: datetime,
 ) -> None:
     """Delete a saved search. Raises NotFound."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     known = await saved_searches(session, caller)
     row = _one_of(known, search_id)
     was = _search_json(row, known)
@@ -195,7 +195,7 @@ async def put_back(
     as it became.
     """
     id, was, became = undo["id"], undo.get("was"), undo.get("became")
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     if was is not None:
         was = {**was, "name_key": name_key(was["name"])}
         others = [one for one in await saved_searches(session, caller) if one.id != id]

@@ -19,8 +19,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.platform.database.columns import Base, Moment
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.stock.contributions.newly_listed import (
     Live,
     Place,
@@ -120,7 +120,7 @@ async def promote(session: AsyncSession, seller_id: int) -> None:
     published = "SELECT count(*) FROM published_contribution WHERE seller_id = :seller"
     if not await session.scalar(text(published), {"seller": seller_id}):
         return
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     groups = await _listed(session, seller_id)
     takings = [one for waiting, live in groups for one in taken(waiting, live)]
     if takings:
@@ -189,7 +189,7 @@ async def retire_private(session: AsyncSession, seller_id: int, member_id: int) 
     """Retire the private contributions of a member who leaves, because no other member can see
     them.
     """
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     await _hold_lists(session, seller_id)
     private = text(
         "SELECT id FROM card"

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import activity
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.visible import VISIBLE
@@ -128,7 +129,6 @@ async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> No
         raise no_list(list_id)
 
 
-_ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
 _NAMES = """
     SELECT id, name, slug, name_key, position, deleted_at IS NULL AS live
       FROM card_list WHERE seller_id = :seller
@@ -252,7 +252,7 @@ def _refuse_taken(name: str, keys: list[str]) -> None:
 
 async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
     """Keep all other transactions from making or renaming lists until this one ends."""
-    await session.execute(text(_ALONE), {"seller": seller_id})
+    await locked(session, Lock.LISTS, seller_id)
 
 
 async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:

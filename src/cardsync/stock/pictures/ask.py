@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import OneAtATime, forget, give_up, mark_of
 from cardsync.platform.work import runner
@@ -28,8 +29,6 @@ from cardsync.stock.pictures.picture_addresses import (
 ASK: Final = "pictures"
 FILES: Final = "picture_files"
 
-# Two sellers who ask for the same addresses in another order would wait for each other.
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('cardsync pictures'))"
 _HOSTS: Final = """
     INSERT INTO picture_host (host, next_at)
     SELECT host, :now FROM unnest(CAST(:hosts AS text[])) AS host
@@ -101,7 +100,8 @@ async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
         await run(session, f"DELETE {_UNUSED}", values)
         if hosts:
             await run(session, _PHOTOS, values)
-            await session.execute(text(_LOCK))
+            # Two sellers who ask for the same addresses in another order would wait for each other.
+            await locked(session, Lock.PICTURE_ADDRESSES)
             await run(session, _HOSTS, values)
             await run(session, _OF_PRODUCTS, values)
             await mark_due_by(session, due.seller_id, FILES, clock.now())

@@ -1,7 +1,7 @@
 """Finds the number by which the rows of a box are kept, and gives one to a label that is new.
 
 A box's own number is that number; a label's is beyond those that people write. Labels are made
-under the lock of the account, so two who write a new one at once get the same box, in the spelling
+under the lock of the shop, so two who write a new one at once get the same box, in the spelling
 of the first.
 """
 
@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.shelf_place import Box, way_of
 from cardsync.stock.limits import LABELED_BOXES
 
@@ -45,7 +45,7 @@ async def made_box(session: AsyncSession, seller_id: int, box: Box) -> KeptBox:
     """Return a box; a new label gets a number. Raises InvalidPayload."""
     if found := await kept_box(session, seller_id, box):
         return found
-    await one_at_a_time(session, seller_id)
+    await locked(session, Lock.SHOP, seller_id)
     if found := await kept_box(session, seller_id, box):
         return found
     [(labels, most)] = await session.execute(text(_LABELED), {"seller": seller_id})

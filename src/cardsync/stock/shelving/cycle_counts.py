@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, Place
 from cardsync.stock.cards.visible import VISIBLE
@@ -59,7 +59,7 @@ async def begin(
     now: datetime,
 ) -> ShelfCount:
     """Begin a count of a box, or of one slot of it. Raises CountOpen, InvalidPayload."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     kept = await columns_of_box(session, caller.seller_id, box)
     mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
     is_open = mine.where(ShelfCount.box == kept["box"], ShelfCount.state == "open")
@@ -254,7 +254,7 @@ async def put_back(
     now: datetime,
 ) -> None:
     """Bring the corrected places back to what they held. Raises ChangedSince."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     row = await read_one(session, caller, undo["count"])
     values = {"seller": caller.seller_id, "count": row.id, "box": row.box}
     changed = await session.scalar(text(_OTHERWISE), values)
@@ -273,7 +273,7 @@ async def _lines(session: AsyncSession, seller_id: int, count_id: int) -> int:
 
 
 async def _locked(session: AsyncSession, caller: Caller, count_id: int) -> ShelfCount:
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     row = await read_one(session, caller, count_id)
     if row.state != "open":
         raise CountNotOpen

@@ -12,10 +12,10 @@ from datetime import datetime
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import Place
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
@@ -90,7 +90,7 @@ async def put_many(
     seconds: float,
 ) -> PutCards:
     """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     number, box = await made_box(session, caller.seller_id, start.box)
     room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot

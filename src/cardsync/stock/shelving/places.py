@@ -13,10 +13,10 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.stock.cards.promoted import refuse_promoted
@@ -119,7 +119,7 @@ async def assign(
     is every copy that is unassigned; without a target, all are taken off the shelf. Raises
     NotFound, InvalidPayload.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     before = await shelved(session, caller.seller_id, card_id)
     lying = {Place(at.box, at.slot).way: at.quantity for at in before.locations}
     quantity = before.unshelved_quantity if origin is None else lying.get(origin.way, 0)
@@ -185,8 +185,8 @@ async def places_of_items(
 
 
 async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
-    """Lock the account and return the card's name. Raises NotFound, StockPromotedReload."""
-    await one_at_a_time(session, caller.seller_id)
+    """Lock the shop and return the card's name. Raises NotFound, StockPromotedReload."""
+    await locked(session, Lock.SHOP, caller.seller_id)
     await refuse_promoted(session, caller.seller_id, [card_id])
     query = text(
         "SELECT c.product_name FROM card c"

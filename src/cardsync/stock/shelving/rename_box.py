@@ -10,10 +10,10 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, box_in, way_of
 from cardsync.stock.shelving.box_numbers import KeptBox, kept_box, made_box
@@ -54,7 +54,7 @@ async def rename(
     """Give a box another name. Raises NotFound for a box that the shop does not have,
     InvalidPayload for a name in use.
     """
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     was = await kept_box(session, caller.seller_id, box)
     if was is None or not await _in_use(session, caller.seller_id, was):
         raise errors.NotFound(f"there is no box {box}")
@@ -106,7 +106,7 @@ async def unrename(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
     """Give a box its former name. Raises ChangedSince if it is gone, or the name is in use."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     was, became = box_in(str(undo["was"])), box_in(str(undo["became"]))
     kept = await kept_box(session, caller.seller_id, became)
     if kept is None or kept.box != became or not await _in_use(session, caller.seller_id, kept):

@@ -12,9 +12,9 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
+from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.stock.limits import PLACES_UNDONE
 
@@ -69,7 +69,7 @@ async def put_back(
     now: datetime,
 ) -> None:
     """Take the changes back. Raises ChangedSince if a place lacks the pieces by now."""
-    await one_at_a_time(session, caller.seller_id)
+    await locked(session, Lock.SHOP, caller.seller_id)
     changes = {name: undo[name] for name in ("cards", "boxes", "slots", "more")}
     values = {"seller": caller.seller_id, "most": limits.SHELVED_QUANTITY} | changes
     changed = await session.scalar(text(_OTHERWISE), values)

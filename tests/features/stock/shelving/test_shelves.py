@@ -10,7 +10,7 @@ from sqlalchemy import text
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import card_ids, found
-from cardsync.access.account_lock import one_at_a_time
+from cardsync.platform.database.locks import Lock, locked
 from orders_builder import an_item, an_order
 
 
@@ -387,7 +387,7 @@ async def test_putting_many_and_putting_one_at_once_take_turns(shop):
 async def test_many_are_put_after_who_is_still_putting_one(shop):
     seller, browser, ids = shop
     async with seller.service.database.tenant(seller.id) as session:
-        await one_at_a_time(session, seller.id)
+        await locked(session, Lock.SHOP, seller.id)
         by_hand = text("INSERT INTO card_location VALUES (:seller, :card, 9, 9, 3)")
         await session.execute(by_hand, {"seller": seller.id, "card": ids[1]})
         many = asyncio.create_task(put_many(browser, search="card"))
