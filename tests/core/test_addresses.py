@@ -3,7 +3,7 @@
 import pytest
 
 from cardsync.access.rate_limits.addresses import client_of
-from cardsync.platform.settings import read_networks
+from cardsync.platform.setting_groups.access_settings import read_networks
 
 PROXIES = read_networks("10.0.0.0/8, 2001:db8:ffff::1")
 

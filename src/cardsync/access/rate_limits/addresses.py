@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-from cardsync.platform.settings import Network
+from cardsync.platform.setting_groups.access_settings import Network
 
 Address = IPv4Address | IPv6Address
 UNKNOWN = "unknown"

@@ -19,7 +19,8 @@ from cardsync.access.rate_limits.buckets import Buckets
 from cardsync.access.rate_limits.groups import Group, group_of, groups_of, limits_of
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
-from cardsync.platform.settings import Settings, read_networks
+from cardsync.platform.setting_groups.access_settings import read_networks
+from cardsync.platform.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import Scope
