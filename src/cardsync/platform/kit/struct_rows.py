@@ -49,23 +49,17 @@ Usd = Annotated[str, Reads(usd)]
 class _Field(NamedTuple):
     name: str
     of_row: Callable[[Any], Any]
-    read: Callable[[Any], Any] | None
-    read_for: Callable[[Any, Any], Any] | None
-    has_default: bool
-
-    def value(self, found: Any, caller: Any) -> Any:
-        if self.read_for:
-            return self.read_for(caller, found)
-        return self.read(found) if self.read else found
+    read: Callable[[Any, Any], Any] | None
+    """The function takes the caller and the value."""
 
 
 def struct_of(kind: type[S], row: object, caller: Any = None, /, **own: Any) -> S:
     """Return a struct of a row, of nulls where there is none; `own` are the fields that no column
     has. A field with a default keeps it where the row has no such column.
     """
-    for field in _fields(kind):
-        if field.name not in own and not (field.has_default and not hasattr(row, field.name)):
-            own[field.name] = None if row is None else field.value(field.of_row(row), caller)
+    for name, of_row, read in _fields(kind, tuple(own)):
+        value = None if row is None else of_row(row)
+        own[name] = read(caller, value) if read and row is not None else value
     return kind(**own)
 
 
@@ -73,40 +67,51 @@ def struct_of_values(kind: type[S], values: Sequence[Any], caller: Any = None, /
     """Return a struct of a row whose columns are the struct's fields in their order, without those
     of `own`.
     """
-    fields = [field for field in _fields(kind) if field.name not in own]
-    for field, value in zip(fields, values, strict=True):
-        own[field.name] = field.value(value, caller)
+    for (name, _, read), value in zip(_fields(kind, tuple(own)), values, strict=True):
+        own[name] = read(caller, value) if read else value
     return kind(**own)
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
+def _fields(kind: type[msgspec.Struct], without: tuple[str, ...]) -> list[_Field]:
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        _field(one.name, hints[one.name], not one.required) for one in msgspec.structs.fields(kind)
-    )
+    return [
+        _field(one, hints[one.name])
+        for one in msgspec.structs.fields(kind)
+        if one.name not in without
+    ]
 
 
-def _field(name: str, hint: Any, has_default: bool) -> _Field:
-    of_row: Callable[[Any], Any] = attrgetter(name)
-    read, read_for = None, None
-    for part in _parts(hint):
+def _field(one: msgspec.structs.FieldInfo, hint: Any) -> _Field:
+    of_row: Callable[[Any], Any] = attrgetter(one.name)
+    if one.default is not msgspec.NODEFAULT:
+        of_row = partial(_or_default, one)
+    read: Callable[[Any, Any], Any] | None = None
+    for part in parts_of(hint):
         match part:
             case Column(name=column):
-                of_row, has_default = attrgetter(column), False
+                of_row = attrgetter(column)
             case OfRow(function=function):
-                of_row, has_default = function, False
+                of_row = function
             case Reads(function=function):
-                read = function
+                read = partial(_without_caller, function)
             case ReadsFor(function=function):
-                read_for = function
+                read = function
             case type() if issubclass(part, msgspec.Struct):
-                read = partial(msgspec.convert, type=hint)
-    return _Field(name, of_row, read, read_for, has_default)
+                read = partial(_without_caller, partial(msgspec.convert, type=hint))
+    return _Field(one.name, of_row, read)
 
 
-def _parts(hint: Any) -> Iterator[Any]:
+def _or_default(one: msgspec.structs.FieldInfo, row: object) -> Any:
+    return getattr(row, one.name, one.default)
+
+
+def _without_caller(function: Callable[[Any], Any], caller: object, value: Any) -> Any:
+    return function(value)
+
+
+def parts_of(hint: Any) -> Iterator[Any]:
     """Yield the types and the metadata inside a type, the innermost first."""
     for inner in get_args(hint):
-        yield from _parts(inner)
+        yield from parts_of(inner)
     yield hint

@@ -160,11 +160,14 @@ class MintedKeyBody(msgspec.Struct):
     api_key: str
 
 
+_Browser = Annotated[str, OfRow(lambda row: row.browser or UNKNOWN)]
+
+
 class OwnSession(msgspec.Struct):
     """`current` is the session that asks; `browser` is its name for people."""
 
     id: int
-    browser: Annotated[str, OfRow(lambda row: row.browser or UNKNOWN)]
+    browser: _Browser
     """The browser's name for people"""
     signed_in_at: Annotated[datetime, Column("created_at")]
     """When the member signed in"""
