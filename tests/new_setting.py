@@ -5,6 +5,7 @@ it is in every door. `test_new_setting.py` runs it in a process of its own.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 
 from sqlalchemy.orm import Mapped
@@ -29,6 +30,7 @@ from cardsync.platform.logs import setup_logging  # noqa: E402
 from cardsync.platform.secret import seal  # noqa: E402
 from cardsync.platform.settings import Settings  # noqa: E402
 from cardsync.shop.accounts import sellers  # noqa: E402
+from cardsync.web.openapi import document  # noqa: E402
 
 ACCOUNT = "/api/account"
 
@@ -48,7 +50,7 @@ async def story(settings: Settings) -> None:
             return (await browser.get(ACCOUNT)).json()["wrapping"]
 
         assert await stored() == "paper"
-        shapes = (await browser.get("/openapi/openapi.json")).json()["components"]["schemas"]
+        shapes = json.loads(document(service.app))["components"]["schemas"]
         for name in ("AccountSettings", "AccountChange"):
             assert shapes[name]["properties"]["wrapping"] == {
                 "type": "string",
