@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.network.limits import MISS_CALLERS, MISS_DAYS, MISSES, MISSES_NOTED, UNMET_SHOWN
 from cardsync.network.network_schemas import UnmetBody
 from cardsync.network.resolve import EXPOSED
-from cardsync.platform.concurrency import flushing
+from cardsync.platform.concurrency import every
 from cardsync.platform.database.session import Database, run
 
 log = structlog.get_logger(__name__)
@@ -87,8 +87,8 @@ class Misses:
                 },
             )
 
-    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
-        return flushing(self.flush, every, "network_misses_flush_failed")
+    def flushing(self, seconds: float) -> AbstractAsyncContextManager[None]:
+        return every(seconds, self.flush, "network_misses_flush_failed", last=True)
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:

@@ -1,15 +1,17 @@
-"""Runs work beside other work: `beside` runs a coroutine while a block runs, `flushing` writes what
-was noted in memory again and again, `at_once` runs two coroutines and returns both results,
-`ahead` makes the items of an iterator before they are needed.
+"""Runs work beside other work: `beside` runs a coroutine while a block runs, `every` does something
+at intervals, `every_in_thread` without an event loop, `at_once` runs two coroutines and returns
+both results, `ahead` makes the items of an iterator before they are needed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar, cast
 
 import structlog
@@ -38,41 +40,111 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[
             await task
 
 
-@asynccontextmanager
-async def flushing(
-    flush: Callable[[], Awaitable[None]],
-    every: float,
-    failure: str,
-) -> AsyncIterator[None]:
-    """Flush every so many seconds while the block runs, and once more on leaving. The next flush
-    brings the notes of one that failed. The first failure is logged as the event `failure`, and the
-    first success after it as `flush_recovered`: a full disk is two lines, however long it is full.
+class _Failures:
+    """The failures of work that is done again and again. The first one of its kind is logged as the
+    event `name`, and the first success after it as `recovered`: a full disk is two lines, however
+    long it is full.
     """
-    failed = 0
 
-    async def once() -> None:
-        nonlocal failed
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._count = 0
+        self._kind: type[Exception] | None = None
+
+    def add(self, failure: Exception) -> None:
+        if type(failure) is not self._kind:
+            # Whoever is away has no fault in our lines.
+            is_away = isinstance(failure, OSError) or hasattr(failure, "orig")
+            log.warning(
+                self._name,
+                kind=type(failure).__name__,
+                reason=_reason(failure),
+                exc_info=None if is_away else failure,
+            )
+        self._count += 1
+        self._kind = type(failure)
+
+    def end(self) -> None:
+        if self._count:
+            log.info("recovered", after=self._name, failures=self._count)
+        self._count, self._kind = 0, None
+
+
+@asynccontextmanager
+async def every(
+    seconds: float,
+    work: Callable[[], Awaitable[object]],
+    failure: str,
+    *,
+    first: float | None = None,
+    last: bool = False,
+    retry: float | None = None,
+    wake: asyncio.Event | None = None,
+) -> AsyncIterator[None]:
+    """Do the work about every so many seconds while the block runs. It begins after `first`
+    seconds, or before the block where that is 0; with `last` it is done once more on leaving.
+    `wake` lets the next time come at once, and a failure lets it come after `retry` seconds. An
+    error ends nothing.
+    """
+    failures, wake = _Failures(failure), wake or asyncio.Event()
+
+    async def once() -> float:
         try:
-            await flush()
+            await work()
         except Exception as e:
-            if not failed:
-                log.warning(failure, kind=type(e).__name__, reason=_reason(e))
-            failed += 1
-        else:
-            if failed:
-                log.info("flush_recovered", after=failure, failures=failed)
-            failed = 0
+            failures.add(e)
+            return seconds if retry is None else min(retry, seconds)
+        failures.end()
+        return seconds
 
-    async def forever() -> None:
+    async def forever(pause: float) -> None:
         while True:
-            await asyncio.sleep(every)
-            await once()
+            with contextlib.suppress(TimeoutError):
+                # Jitter keeps processes apart that were started together.
+                async with asyncio.timeout(pause * random.uniform(0.9, 1.1)):  # noqa: S311
+                    await wake.wait()
+            wake.clear()
+            pause = await once()
 
+    pause = await once() if first == 0 else seconds if first is None else first
     try:
-        async with beside(forever()):
+        async with beside(forever(pause)):
             yield
     finally:
-        await once()
+        if last:
+            await once()
+
+
+@contextmanager
+def every_in_thread(
+    seconds: float, work: Callable[[], object], failure: str, *, last: bool = False
+) -> Iterator[threading.Event]:
+    """Do the same in a thread. The yielded event is set once the block ends, which waits for the
+    work.
+    """
+    failures, over = _Failures(failure), threading.Event()
+
+    def once() -> None:
+        try:
+            work()
+        except Exception as e:
+            failures.add(e)
+        else:
+            failures.end()
+
+    def forever() -> None:
+        while not over.wait(seconds):
+            once()
+        if last:
+            once()
+
+    thread = threading.Thread(target=forever, daemon=True, name=failure)
+    thread.start()
+    try:
+        yield over
+    finally:
+        over.set()
+        thread.join()
 
 
 def _reason(failure: Exception) -> str:

@@ -178,7 +178,7 @@ async def test_flushes_that_fail_are_one_line_when_it_begins_and_one_when_it_end
         return [(line["event"], line["level"], line.get("failures")) for line in lines]
 
     failed = ("last_seen_flush_failed", "warning", None)
-    async with concurrency.flushing(flush, 0.001, "last_seen_flush_failed"):
+    async with concurrency.every(0.001, flush, "last_seen_flush_failed", last=True):
         await after(3)
         assert told() == []
         full.set()
@@ -187,7 +187,7 @@ async def test_flushes_that_fail_are_one_line_when_it_begins_and_one_when_it_end
         full.clear()
         await after(3)
         [_, (event, level, failures)] = told()
-        assert (event, level) == ("flush_recovered", "info")
+        assert (event, level) == ("recovered", "info")
         assert (failures or 0) >= 4
         full.set()
         await after(3)

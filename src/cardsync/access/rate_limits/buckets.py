@@ -23,7 +23,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.access.rate_limits.bucket import Bucket, Verdict
 from cardsync.access.rate_limits.groups import Group
 from cardsync.platform import clock
-from cardsync.platform.concurrency import beside
+from cardsync.platform.concurrency import every
 from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.session import Database
 from cardsync.platform.limits import Limit
@@ -166,9 +166,9 @@ class Buckets:
             bucket.learn(asked_at, answered[name], times)
 
     @asynccontextmanager
-    async def exchanging(self, every: float) -> AsyncIterator[None]:
+    async def exchanging(self, seconds: float) -> AsyncIterator[None]:
         try:
-            async with beside(self._exchange_forever(every)):
+            async with every(seconds, self.flush, "rate_limits_not_exchanged"):
                 try:
                     yield
                 finally:
@@ -177,11 +177,6 @@ class Buckets:
                     await self._turn.acquire()
         finally:
             self._turn.release()
-            await self.flush()
-
-    async def _exchange_forever(self, every: float) -> None:
-        while True:
-            await asyncio.sleep(every)
             await self.flush()
 
 

@@ -8,11 +8,8 @@ is used.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
-import structlog
 from packaging.version import Version
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -27,10 +24,8 @@ from cardsync.agents.releases.offer import (
     shelve,
 )
 from cardsync.platform import clock, errors
-from cardsync.platform.concurrency import beside
+from cardsync.platform.concurrency import every
 from cardsync.platform.database.session import Database
-
-log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
 READ_SECONDS = 5.0
@@ -127,30 +122,20 @@ class KnownReleases:
                 return None if shelf.has_killed(release.version) else release
         return None
 
-    @asynccontextmanager
-    async def kept_fresh(self, every: float) -> AsyncIterator[None]:
+    def kept_fresh(self, seconds: float) -> AbstractAsyncContextManager[None]:
         """Read before the first request, if the database answers; from then on read again in the
-        background.
+        background. A kill may be among the rows that could not be read, so the next try comes
+        sooner than the slow pace.
         """
-        await self._try_to_read()
-        async with beside(self._keep_fresh(every)):
-            yield
+        return every(
+            seconds,
+            self._read_soon,
+            "releases_not_read",
+            first=0,
+            retry=RETRY_SECONDS,
+            wake=self._changed,
+        )
 
-    async def _keep_fresh(self, every: float) -> None:
-        pause = every
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), pause)
-            self._changed.clear()
-            # A kill may be among the rows that could not be read, so the next try comes sooner than
-            # the slow pace.
-            pause = every if await self._try_to_read() else min(every, RETRY_SECONDS)
-
-    async def _try_to_read(self) -> bool:
-        try:
-            async with asyncio.timeout(READ_SECONDS):
-                await self.read()
-        except Exception as e:
-            log.warning("releases_not_read", kind=type(e).__name__)
-            return False
-        return True
+    async def _read_soon(self) -> None:
+        async with asyncio.timeout(READ_SECONDS):
+            await self.read()

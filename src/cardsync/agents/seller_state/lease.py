@@ -7,12 +7,10 @@ until then it writes nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agents.seller_state.state import (
@@ -24,12 +22,10 @@ from cardsync.agents.seller_state.state import (
     take_lease,
 )
 from cardsync.platform import clock
-from cardsync.platform.concurrency import beside
+from cardsync.platform.concurrency import every
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
-
-log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
@@ -37,16 +33,11 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
     """Keep the lease alive while long steps run between slabs."""
 
     async def renew() -> None:
-        while True:
-            await asyncio.sleep(lease.seconds / 3)
-            try:
-                await boundary(database, lease)
-            except (LeaseLost, CancelRequested):
-                return  # the next slab finds out by itself
-            except Exception as e:
-                log.warning("lease_not_renewed", kind=type(e).__name__)
+        # Where it is lost, the next slab finds out by itself.
+        with suppress(LeaseLost, CancelRequested):
+            await boundary(database, lease)
 
-    async with beside(renew()):
+    async with every(lease.seconds / 3, renew, "lease_not_renewed"):
         yield
 
 

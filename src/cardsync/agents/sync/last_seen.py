@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import AgentSeen
 from cardsync.agents.sync.persons_turn import Turn, read_turn
-from cardsync.platform.concurrency import flushing
+from cardsync.platform.concurrency import every
 from cardsync.platform.database.session import Database
 
 log = structlog.get_logger(__name__)
@@ -147,8 +147,8 @@ class LastSeen:
                 },
             )
 
-    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
-        return flushing(self.flush, every, "last_seen_flush_failed")
+    def flushing(self, seconds: float) -> AbstractAsyncContextManager[None]:
+        return every(seconds, self.flush, "last_seen_flush_failed", last=True)
 
 
 def _newest(stored: Agent | None, noted: Noted | None) -> Agent | None:

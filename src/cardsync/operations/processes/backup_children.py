@@ -20,6 +20,7 @@ from cardsync.platform import clock
 from cardsync.platform.backups import asked_backup
 from cardsync.platform.backups.backup_folder import newest
 from cardsync.platform.backups.backup_schedule import is_due
+from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.settings import PREFIX, Settings
 
@@ -38,7 +39,6 @@ def daily_backups(ready: Settings) -> Iterator[None]:
         asked_backup.forget(ready.data_dir)
         yield
         return
-    over = threading.Event()
     folder = ready.backups_folder
     asked_backup.write(ready.data_dir, "offered")
 
@@ -49,33 +49,31 @@ def daily_backups(ready: Settings) -> Iterator[None]:
             pass
         stop([child])
 
-    def watch() -> None:
-        looked = time.monotonic()
-        while not over.wait(_ASKED_SECONDS):
-            restore = asked_restore.read(ready.data_dir)
-            if restore and restore.is_under_way:
-                continue
-            if asked_backup.read(ready.data_dir) == "asked":
-                asked_backup.write(ready.data_dir, "running")
-                run("now")
-                asked_backup.write(ready.data_dir, "offered")
-            if time.monotonic() - looked < _BACKUP_SECONDS:
-                continue
-            looked = time.monotonic()
-            if not is_due(clock.now(), newest(folder)):
-                continue
-            with suppress(psycopg.Error):
-                if has_no_seller(ready):
-                    continue
-            run("daily")
+    looked = time.monotonic()
 
-    thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
-    thread.start()
+    def watch() -> None:
+        nonlocal looked
+        restore = asked_restore.read(ready.data_dir)
+        if restore and restore.is_under_way:
+            return
+        if asked_backup.read(ready.data_dir) == "asked":
+            asked_backup.write(ready.data_dir, "running")
+            run("now")
+            asked_backup.write(ready.data_dir, "offered")
+        if time.monotonic() - looked < _BACKUP_SECONDS:
+            return
+        looked = time.monotonic()
+        if not is_due(clock.now(), newest(folder)):
+            return
+        with suppress(psycopg.Error):
+            if has_no_seller(ready):
+                return
+        run("daily")
+
     try:
-        yield
+        with every_in_thread(_ASKED_SECONDS, watch, "backups_not_watched") as over:
+            yield
     finally:
-        over.set()
-        thread.join()
         asked_backup.forget(ready.data_dir)
 
 

@@ -29,6 +29,7 @@ from cardsync.operations.processes.child import MAX_QUICK_DEATHS, Child, child_e
 from cardsync.operations.processes.metrics_server import fold_dead, metrics_folder, metrics_served
 from cardsync.operations.processes.worker_memory import frugal
 from cardsync.platform import clock
+from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.database.migrate import keep_seal, migrate
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
@@ -104,26 +105,19 @@ def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Itera
     """Start the embedded server again when it dies while the block lasts; web and worker
     processes connect again.
     """
-    over = threading.Event()
 
     def watch() -> None:
-        while not over.wait(0.5):
-            if server.is_up():
-                continue
-            log.warning("database_died")
-            try:
-                with embedded.running(data_dir, say=say):
-                    log.warning("database_started_again")
-            except embedded.EmbeddedError as e:
-                log.warning("database_is_down", reason=str(e))
+        if server.is_up():
+            return
+        log.warning("database_died")
+        try:
+            with embedded.running(data_dir, say=say):
+                log.warning("database_started_again")
+        except embedded.EmbeddedError as e:
+            log.warning("database_is_down", reason=str(e))
 
-    thread = threading.Thread(target=watch, daemon=True, name="watch-database")
-    thread.start()
-    try:
+    with every_in_thread(0.5, watch, "database_not_watched"):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 class Stopped(BaseException):

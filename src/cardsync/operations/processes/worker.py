@@ -11,10 +11,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import procrastinate
-import structlog
 from procrastinate.exceptions import AlreadyEnqueued
 from procrastinate.tasks import Task
 from sqlalchemy import or_, select, text
@@ -34,7 +34,7 @@ from cardsync.operations.processes.parent_watch import watch_parent
 from cardsync.operations.processes.retention import has_right_time, remove_account, tidy
 from cardsync.operations.processes.worker_memory import limit_memory
 from cardsync.platform import clock
-from cardsync.platform.concurrency import beside
+from cardsync.platform.concurrency import beside, every
 from cardsync.platform.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS
 from cardsync.platform.database.session import Database
 from cardsync.platform.derived.kept_figures import TASKS, Kept
@@ -69,8 +69,6 @@ from cardsync.shop.notices.record_notices import MAIL, WEBHOOKS
 from cardsync.stock.pictures import ask
 from cardsync.stock.pictures.fetch_pictures import fetch_pictures
 from cardsync.web.public_fetch import Outward
-
-log = structlog.get_logger(__name__)
 
 # The task that works off each stream of work_due.
 STREAMS: dict[str, Task[Any, Any, Any]] = {
@@ -145,8 +143,7 @@ async def run_worker(work: Work) -> None:
     """Work jobs off until the process gets a signal to end."""
     async with (
         opened(work.database, 8) as app,
-        beside(_show_life_forever(work.settings)),
-        beside(_sweep_forever(work)),
+        _sweeping(work),
     ):
         options = worker_options(work)
         quietly: dict[str, Any] = options | {"install_signal_handlers": False}
@@ -171,30 +168,33 @@ async def run_worker(work: Work) -> None:
             )
 
 
-async def _sweep_forever(work: Work) -> None:
-    tidied_at = clock.monotonic() - TIDY_SECONDS
-    watched_at = clock.monotonic() - work.settings.notice_seconds
-    while True:
-        await asyncio.sleep(work.settings.sweep_seconds)
-        try:
-            await sweep(work)
-            await renew_catalogs.nudge(work)
-            if clock.monotonic() - watched_at >= work.settings.notice_seconds:
-                watched_at = clock.monotonic()
-                await look.watch_all(work)
-            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
-                tidied_at = clock.monotonic()
-                if await has_right_time(work):
-                    await tidy(work)
-        except Exception:
-            log.exception("sweep_failed")
+@asynccontextmanager
+async def _sweeping(work: Work) -> AsyncIterator[None]:
+    """Do at intervals what no job asks for, and touch the file that a probe looks at, however long
+    the rest takes.
+    """
+    settings = work.settings
+    soon, alive = settings.sweep_seconds, settings.worker_alive_file
 
+    async def show() -> None:
+        if alive is not None:
+            show_life(alive)
 
-async def _show_life_forever(settings: Settings) -> None:
-    """Touch the file that a probe looks at, however long a sweep takes."""
-    while settings.worker_alive_file is not None:
-        show_life(settings.worker_alive_file)
-        await asyncio.sleep(settings.sweep_seconds)
+    async def nudge() -> None:
+        await sweep(work)
+        await renew_catalogs.nudge(work)
+
+    async def clean() -> None:
+        if await has_right_time(work):
+            await tidy(work)
+
+    async with (
+        every(soon, show, "life_not_shown", first=0),
+        every(soon, nudge, "sweep_failed"),
+        every(settings.notice_seconds, partial(look.watch_all, work), "watch_failed", first=soon),
+        every(TIDY_SECONDS, clean, "tidy_failed", first=soon),
+    ):
+        yield
 
 
 async def sweep(work: Work) -> int:

@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, Final
 
-import structlog
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -29,41 +27,28 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as Family
 
 from cardsync.platform import clock
+from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.telemetry.otlp import SECONDS, SERVICE, address, resource_of
-
-log = structlog.get_logger(__name__)
 
 EVERY_SECONDS: Final = 30.0
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
 
 @contextmanager
-def pushed(url: str, registry: CollectorRegistry, every: float = EVERY_SECONDS) -> Iterator[None]:
+def pushed(url: str, registry: CollectorRegistry, seconds: float = EVERY_SECONDS) -> Iterator[None]:
     exporter = OTLPMetricExporter(address(url, "metrics"), timeout=SECONDS)
     resource = resource_of("supervisor")
-    began, over = _now(), threading.Event()
+    began = _now()
 
     def push() -> None:
         metrics = [_metric_of(family, began, _now()) for family in registry.collect()]
         scope = ScopeMetrics(InstrumentationScope(SERVICE), metrics, "")
         exporter.export(MetricsData([ResourceMetrics(resource, [scope], "")]))
 
-    def push_again() -> None:
-        last = False
-        while not last:
-            last = over.wait(every)
-            try:
-                push()
-            except Exception:
-                log.exception("metrics_not_pushed")
-
-    thread = threading.Thread(target=push_again, daemon=True, name="push-metrics")
-    thread.start()
     try:
-        yield
+        with every_in_thread(seconds, push, "metrics_not_pushed", last=True):
+            yield
     finally:
-        over.set()
-        thread.join()
         exporter.shutdown()
 
 

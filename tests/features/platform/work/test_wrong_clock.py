@@ -1,7 +1,6 @@
 """A worker whose clock is wrong deletes nothing that only looks too old."""
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -22,11 +21,8 @@ async def test_an_upload_that_waits_outlives_a_wrong_clock(a_seller):
     clock.shift(timedelta(days=work.settings.upload_retention_days + 10))
     try:
         assert not await has_right_time(work)
-        sweeping = asyncio.create_task(worker._sweep_forever(quick))
-        await asyncio.sleep(1)
-        sweeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await sweeping
+        async with worker._sweeping(quick):
+            await asyncio.sleep(1)
         assert await seller.service.objects(f"accepted/u{seller.id}/") == [file]
         # Without that look it would have gone.
         await tidy(work)
