@@ -15,6 +15,7 @@ from litestar.di import Provide
 from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
+from litestar.types import ControllerRouterHandler
 
 from cardsync.access.access_tokens import tokens_of
 from cardsync.access.admission import (
@@ -320,6 +321,42 @@ DEPENDENCIES = {
 }
 
 
+def _doors() -> list[ControllerRouterHandler]:
+    """Return all routers and routes, each behind the way in which it admits its callers."""
+    return [
+        _for_agents(),
+        _for_any(),
+        _for_keys_and_members(),
+        _beside_api(),
+        _for_members(),
+        _for_members_of_agents(),
+        accounts.router,
+        management.router,
+        members.router,
+        passkeys.router,
+        member_pages.router,
+        phones.router,
+        unsubscribe_pages.router,
+        dashboard.phones,
+        dashboard.offers,
+        dashboard.visitors,
+        dashboard.pages,
+        dashboard.first_run,
+        dashboard.files,
+        dashboard.elsewhere,
+        pictures.router,
+        plan_pages.router,
+        oauth.router,
+        consents.router,
+        protocol.router,
+        inventory.put_object,
+        releases.downloads,
+        health.healthz,
+        health.readyz,
+        security_txt,
+    ]
+
+
 def create_app(settings: Settings, **testing: Any) -> Litestar:
     """The ASGI application; it opens its own database pools and store when it starts."""
 
@@ -331,38 +368,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
 
     app = Litestar(
         type_decoders=DECODERS,
-        route_handlers=[
-            _for_agents(),
-            _for_any(),
-            _for_keys_and_members(),
-            _beside_api(),
-            _for_members(),
-            _for_members_of_agents(),
-            accounts.router,
-            management.router,
-            members.router,
-            passkeys.router,
-            member_pages.router,
-            phones.router,
-            unsubscribe_pages.router,
-            dashboard.phones,
-            dashboard.offers,
-            dashboard.visitors,
-            dashboard.pages,
-            dashboard.first_run,
-            dashboard.files,
-            dashboard.elsewhere,
-            pictures.router,
-            plan_pages.router,
-            oauth.router,
-            consents.router,
-            protocol.router,
-            inventory.put_object,
-            releases.downloads,
-            health.healthz,
-            health.readyz,
-            security_txt,
-        ],
+        route_handlers=_doors(),
         middleware=[kept_harmless] if settings.public_demo else [],
         request_class=request.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,

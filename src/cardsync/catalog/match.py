@@ -329,14 +329,11 @@ def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -
     )
 
 
-def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows whose set the catalog lacks and has in parts, or numbers
-    otherwise: the product must be the only one in all of them.
+def _lines_in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows once for each part of their set, where the catalog lacks the set or names
+    its parts.
     """
-    if rows.is_empty():
-        return
-    sets = rows.select("game", "set_key").unique()
-    parts = part_columns(sets)
+    parts = part_columns(rows.select("game", "set_key").unique())
     had = products.select("game", "set_key").unique()
     parts = pl.concat(
         [
@@ -346,8 +343,14 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
             ),
         ]
     )
-    lines = rows.rename({"row": "of_row"}).join(parts, on=["game", "set_key"])
-    if lines.is_empty():
+    return rows.rename({"row": "of_row"}).join(parts, on=["game", "set_key"])
+
+
+def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the verdicts of rows whose set the catalog lacks and has in parts, or numbers
+    otherwise: the product must be the only one in all of them.
+    """
+    if rows.is_empty() or (lines := _lines_in_parts(rows, products)).is_empty():
         return
     sign = pl.col("part_number")
     lines = lines.with_row_index("row").with_columns(set_key="part_key")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from itertools import product
@@ -82,6 +82,15 @@ class _Slab(NamedTuple):
     rows: int
 
 
+async def _until(ends: float, slabs: AsyncGenerator[int, None]) -> AsyncIterator[int]:
+    """Yield the slabs' rows until the time is over, and close the rest."""
+    async with aclosing(slabs):
+        async for rows in slabs:
+            yield rows
+            if clock.monotonic() >= ends:
+                return
+
+
 async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
     """Move rows that are old, seller by seller, for a minute; return how many. What is left, or
     fails of one seller, is tried again in the next hour.
@@ -93,11 +102,8 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
     moved = 0
     for seller_id, kind in product(sellers, kinds):
         try:
-            async with aclosing(slabs(work, seller_id, kind)) as of_kind:
-                async for rows in of_kind:
-                    moved += rows
-                    if clock.monotonic() >= ends:
-                        break
+            async for rows in _until(ends, slabs(work, seller_id, kind)):
+                moved += rows
         except Exception as e:
             # Buckets' errors have no class in common.
             name = type(e).__name__

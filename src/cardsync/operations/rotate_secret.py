@@ -84,19 +84,18 @@ async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
         async with database.tenant(seller_id) as session:
             own = select(Webhook).where(Webhook.seller_id == seller_id).order_by(Webhook.id)
             for row in (await session.scalars(own.with_for_update())).all():
-                try:
-                    row.secret = _again(settings, seller_id, row.secret)
-                except Unsealed:
-                    lost += 1
-                else:
-                    done += 1
+                secret = _again(settings, seller_id, row.secret)
+                row.secret = secret or row.secret
+                done += secret is not None
+                lost += secret is None
                 if row.former_secret is not None:
-                    try:
-                        row.former_secret = _again(settings, seller_id, row.former_secret)
-                    except Unsealed:
-                        row.former_secret = None
+                    row.former_secret = _again(settings, seller_id, row.former_secret)
     return SealedAnew(done, lost)
 
 
-def _again(settings: Settings, seller_id: int, kept: bytes) -> bytes:
-    return sealed(settings, seller_id, unsealed(settings, seller_id, kept))
+def _again(settings: Settings, seller_id: int, kept: bytes) -> bytes | None:
+    """Return the secret sealed anew; None where it cannot be unsealed."""
+    try:
+        return sealed(settings, seller_id, unsealed(settings, seller_id, kept))
+    except Unsealed:
+        return None

@@ -262,20 +262,23 @@ def _leave_out_defaults(schema: dict[str, Any]) -> None:
         one.pop("title", None)
     for operations in schema["paths"].values():
         for operation in operations.values():
-            if operation.get("deprecated") is False:
-                del operation["deprecated"]
+            _drop_false(operation, "deprecated")
             # The framework's is the operation's id in capitals.
             operation.pop("summary", None)
             for answer in operation["responses"].values():
                 if answer.get("description") == HTTPStatus.OK.description:
                     answer["description"] = HTTPStatus.OK.phrase
             for parameter in operation.get("parameters", []):
-                for name in ("allowEmptyValue", "allowReserved", "deprecated", "required"):
-                    if parameter.get(name) is False:
-                        del parameter[name]
+                _drop_false(parameter, "allowEmptyValue", "allowReserved", "deprecated", "required")
                 form = parameter["schema"]
                 if form.get("description") == parameter.get("description"):
                     form.pop("description", None)
+
+
+def _drop_false(form: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if form.get(name) is False:
+            del form[name]
 
 
 def opened(document: Any) -> dict[str, Any]:

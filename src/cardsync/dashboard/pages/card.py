@@ -192,8 +192,8 @@ async def card_page(
         same = await same_cards(reading, caller, card_id)
         row, history = await read_card(reading, caller, card_id)
     place = await place_of(request, caller, database, settings, card_id)
+    now = clock.now()
     if whole := request.query_params.get("history") == "all":
-        now = clock.now()
         row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
     card = with_history(row, history)
     # These two take the longest, and each has a connection of its own.
@@ -205,11 +205,9 @@ async def card_page(
     then = await _then(database, caller, store, card, sold_at)
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     changed, problem = await _changed(database, caller, settings, card, changes)
-    steps = why.steps if why else []
     days = days_of(str(request.query_params.get("days", "")), whole=whole)
-    shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
     async with database.tenant(caller.seller_id) as session:
-        marks = await badges_of(session, caller, [], [card_id], clock.now())
+        marks = await badges_of(session, caller, [], [card_id], now)
         by = await pinned_by(session, caller, why.pin if why else None)
     costs = await _costs(database, caller, settings, card)
     return show(
@@ -225,14 +223,9 @@ async def card_page(
         why=why,
         mark=marks[0] if marks else None,
         pinned_by=by,
-        gate_hold=gate_hold(steps),
         match=match,
         sold=sold,
         first_sold=after is None,
-        sources=sources_of(card, steps),
-        receipt=receipt_of(steps),
-        fall=fall_of(receipt_of(steps).short),
-        ladder=ladder_of(card, steps),
         changes=changes,
         changed=changed,
         change_problem=problem,
@@ -241,18 +234,39 @@ async def card_page(
         sold_at=clock.rfc3339(sold_at) if then and sold_at else "",
         then=then,
         receipt_at_sale=receipt_of(_kept_steps(then)),
-        points=[
+        **explained(card, why.steps if why else []),
+        **charts_of(card, days),
+        **costs,
+    )
+
+
+def explained(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the explanation of the target: sources, receipt, fall and ladder. Pure."""
+    receipt = receipt_of(steps)
+    return {
+        "gate_hold": gate_hold(steps),
+        "sources": sources_of(card, steps),
+        "receipt": receipt,
+        "fall": fall_of(receipt.short),
+        "ladder": ladder_of(card, steps),
+    }
+
+
+def charts_of(card: CardWithHistory, days: str) -> dict[str, Any]:
+    """Return the charts' points of these days, and the series that the card ever had."""
+    shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
+    return {
+        "points": [
             (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
             for seen in shown
         ],
-        stock=[(seen.observed_at, {"In stock": seen.quantity}) for seen in shown],
-        series=[
+        "stock": [(seen.observed_at, {"In stock": seen.quantity}) for seen in shown],
+        "series": [
             name
             for name, key in SERIES.items()
             if name == "Price" or any(getattr(seen, key) for seen in card.history)
         ],
-        **costs,
-    )
+    }
 
 
 def days_of(asked: str, *, whole: bool) -> str:

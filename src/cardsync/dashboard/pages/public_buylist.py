@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.buying.buylist.carts import CartLine, place_of, read_cart, send_cart, wants_of
-from cardsync.buying.buylist.search_buylist import search_buylist
+from cardsync.buying.buylist.search_buylist import BuylistRow, search_buylist
 from cardsync.buying.buylist.visitors import shop_of
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_amounts import Priced, totals
@@ -82,6 +82,20 @@ def _added(request: PageRequest) -> list[str]:
     return entries
 
 
+async def _offered(
+    database: Database, caller: Caller, typed: str, line: str | None, cart: Sequence[CartLine]
+) -> tuple[list[BuylistRow], list[dict[str, Any]], errors.InvalidPayload | None]:
+    """Return the rows that a search finds and the priced lines of the cart, or why it has none."""
+    now = clock.now()
+    async with database.tenant(caller.seller_id, work=Work.VISIT) as session:
+        rows = await search_buylist(session, caller, typed, line, now)
+        try:
+            lines = await priced(session, caller, wants_of(cart), now) if cart else []
+        except errors.InvalidPayload as refused:
+            return rows, [], refused
+    return rows, lines, None
+
+
 async def _shown(
     request: PageRequest,
     caller: Caller,
@@ -96,15 +110,9 @@ async def _shown(
     typed = str(query.get("q", ""))[: limits.SEARCHED_CHARACTERS]
     game = str(query.get("game", ""))
     line = game if game in caller.account.product_lines else None
-    now = clock.now()
-    lines: list[dict[str, Any]] = []
-    async with database.tenant(caller.seller_id, work=Work.VISIT) as session:
-        rows = await search_buylist(session, caller, typed, line, now)
-        if cart:
-            try:
-                lines = await priced(session, caller, wants_of(cart), now)
-            except errors.InvalidPayload as e:
-                cart, problem = [], e
+    rows, lines, refused = await _offered(database, caller, typed, line, cart)
+    if refused is not None:
+        cart, problem = [], refused
     sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in lines)
     shop = shop_of(request.scope)
     path = shop.buylist

@@ -28,7 +28,7 @@ from cardsync.prices.plans.actions import Actions, ActionType, kept_actions, kin
 from cardsync.prices.plans.asked_data import Data, asked_of
 from cardsync.prices.plans.largest_moves import largest_moves
 from cardsync.prices.plans.measure_write import weigh
-from cardsync.prices.plans.modes import answer
+from cardsync.prices.plans.modes import Mode, answer
 from cardsync.prices.plans.new_plans import propose_write
 from cardsync.prices.plans.permissions import mode_of_write
 from cardsync.prices.plans.price_effect import Reach, reach_of
@@ -82,6 +82,32 @@ def _lasts(result: Any) -> str | None:
     return ""
 
 
+class _Terms(NamedTuple):
+    """The mode of an assistant that asks first, whether no limit holds, and whether a member's
+    moves are taken back from what the limits count.
+    """
+
+    mode: Mode | None
+    free: bool
+    takes_back: bool
+
+
+async def _terms(writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool) -> _Terms:
+    session, caller, settings, now, confirmed = writer
+    by_member = caller.member_id is not None
+    kind: ActionType = (
+        "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
+    )
+    limited = settings.price_write_limits and weighed
+    free = not limited or caller.identity.own_script or (by_member and confirmed)
+    takes_back = by_member and limited and records(action)
+    return _Terms(
+        await mode_of_write(session, caller, kind),
+        free or caller.role != "owner",
+        takes_back and await has_moves(session, caller.seller_id, now),
+    )
+
+
 async def write(
     writer: Writer,
     action: Mapping[str, Any] | Waiting,
@@ -96,17 +122,9 @@ async def write(
 
     Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
     """
-    session, caller, settings, now, confirmed = writer
+    session, caller, _, now, _ = writer
     by_member = caller.member_id is not None
-    kind: ActionType = (
-        "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
-    )
-    mode = await mode_of_write(session, caller, kind)
-    free = not (settings.price_write_limits and weighed) or caller.identity.own_script
-    free = free or (by_member and confirmed) or caller.role != "owner"
-    takes_back = (
-        by_member and weighed and records(action) and settings.price_write_limits
-    ) and await has_moves(session, caller.seller_id, now)
+    mode, free, takes_back = await _terms(writer, action, weighed=weighed)
     if mode is None and free and not takes_back:
         return await do()
     await sync_state.locked(session, caller.seller_id)

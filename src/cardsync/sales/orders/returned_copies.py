@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -202,6 +202,20 @@ _DAY: Final = "SELECT order_date FROM orders WHERE seller_id = :seller AND id = 
 _UNDONE: Final = "DELETE FROM order_restock WHERE seller_id = :seller AND order_id = :order"
 
 
+async def _refunded_order(session: AsyncSession, values: Mapping[str, int]) -> str:
+    """Return the number of an order whose copies may come back. Raises NotFound, AlreadyRestocked,
+    InvalidPayload.
+    """
+    order = (await session.execute(text(_ORDER), values)).first()
+    if order is None:
+        raise errors.NotFound(f"there is no order {values['order']}")
+    if order.refund_amt is None:
+        raise errors.InvalidPayload(f"order {values['order']} is not refunded")
+    if order.restocked_at is not None:
+        raise AlreadyRestocked
+    return cast(str, order.order_number)
+
+
 async def restock(
     session: AsyncSession,
     caller: Caller,
@@ -219,13 +233,7 @@ async def restock(
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     values = {"seller": caller.seller_id, "order": order_id}
-    order = (await session.execute(text(_ORDER), values)).first()
-    if order is None:
-        raise errors.NotFound(f"there is no order {order_id}")
-    if order.refund_amt is None:
-        raise errors.InvalidPayload(f"order {order_id} is not refunded")
-    if order.restocked_at is not None:
-        raise AlreadyRestocked
+    order_number = await _refunded_order(session, values)
     bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
     bound["restocked"] = False
     rows = (await session.execute(text(_COPIES), bound)).all()
@@ -234,14 +242,7 @@ async def restock(
         _need_of_order(reported, copies)
     put = list(reported) if reported is not None else _first_places(copies) if came_back else []
     for one in put:
-        await places.put(
-            session,
-            caller,
-            one.card_id,
-            one.place,
-            one.quantity,
-            now,
-        )
+        await places.put(session, caller, one.card_id, one.place, one.quantity, now)
     placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
     back = _by_item(put, copies)
     left = _left(copies, back)
@@ -255,9 +256,9 @@ async def restock(
             session,
             caller,
             KIND,
-            f"{number} copies of order {order.order_number} back in stock"
+            f"{number} copies of order {order_number} back in stock"
             if came_back
-            else f"copies of order {order.order_number} did not come back",
+            else f"copies of order {order_number} did not come back",
             now,
             after={"placed": placed[:20]},
             undo={

@@ -210,6 +210,36 @@ class WayOut(NamedTuple):
     note: str = ""
 
 
+async def _settle_card(session: AsyncSession, named: Mapping[str, Any]) -> _Settled | None:
+    """Settle a missing card; None where the same was decided before. Raises NotFound,
+    MissingSettled.
+    """
+    row = (await session.execute(text(_SETTLE), named)).first()
+    if row is not None:
+        return _Settled(*row)
+    decided = await session.scalar(text(_DECIDED), named)
+    if decided is None:
+        raise errors.NotFound(f"no card {named['item']} of order {named['order']} is missing")
+    if decided != named["outcome"]:
+        raise MissingSettled
+    return None
+
+
+async def _pull_settled(
+    session: AsyncSession, caller: Caller, named: Mapping[str, Any], now: datetime
+) -> bool:
+    """Take the copies that are in hand, and return whether the order is pulled with them."""
+    order = (named["session"], named["order"], now)
+    entries = await _entries(session, caller, *order)
+    lines = (entry.line for entry in entries if entry.item_id == named["item"])
+    left = next((line.wanted - line.pulled for line in lines), 0)
+    if named["outcome"] in IN_HAND and left > 0:
+        await run(session, _TAKE, {**named, "left": left})
+        entries = await _entries(session, caller, *order)
+    done = bool(entries) and all(entry.done for entry in entries)
+    return done and await run(session, _PULL, named) > 0
+
+
 async def settle(
     session: AsyncSession,
     caller: Caller,
@@ -237,26 +267,12 @@ async def settle(
     }
     if refund is not None and outcome != "refund":
         raise errors.InvalidPayload("refund_amt: belongs to the outcome refund alone")
-    row = (await session.execute(text(_SETTLE), named)).first()
-    if row is None:
-        decided = await session.scalar(text(_DECIDED), named)
-        if decided is None:
-            raise errors.NotFound(f"no card {item_id} of order {order_id} is missing")
-        if decided != outcome:
-            raise MissingSettled
+    settled = await _settle_card(session, named)
+    if settled is None:
         return await missing_cards(session, caller, order_ids=[order_id])
-    settled = _Settled(*row)
     named |= {"session": settled.session_id, "mark": f"settled-{round(now.timestamp() * 1e6)}"}
     named["mark"] += f"-{item_id}"
-    if outcome in IN_HAND:
-        entries = await _entries(session, caller, settled.session_id, order_id, now)
-        left = next((e.line.wanted - e.line.pulled for e in entries if e.item_id == item_id), 0)
-        if left > 0:
-            await run(session, _TAKE, named | {"left": left})
-    entries = await _entries(session, caller, settled.session_id, order_id, now)
-    pulled = 0
-    if entries and all(entry.done for entry in entries):
-        pulled = await run(session, _PULL, named)
+    pulled = await _pull_settled(session, caller, named, now)
     await run(session, _NOT_MISSING, named)
     await notify(session, PULLS, f"{caller.seller_id}:{settled.session_id}")
     name = settled.product_name or "a card"
@@ -275,7 +291,7 @@ async def settle(
             "session": settled.session_id,
             "outcome": outcome,
             "mark": named["mark"],
-            "pulled": pulled > 0,
+            "pulled": pulled,
         },
     )
     return await missing_cards(session, caller, order_ids=[order_id])
