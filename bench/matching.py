@@ -34,14 +34,8 @@ from typing import TypeVar
 import polars as pl
 
 from cardsync.catalog.condition import LANGUAGES, condition_columns
-from cardsync.catalog.match import (
-    LANGUAGE_OF_GAME,
-    catalog_keys,
-    explained,
-    match,
-    row_keys,
-    strict_variant,
-)
+from cardsync.catalog.judge_products import strict_variant
+from cardsync.catalog.match import LANGUAGE_OF_GAME, catalog_keys, explained, match, row_keys
 from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.sources.read import slices
 from cardsync.catalog.sources.source_record import IDS

@@ -1,4 +1,4 @@
-"""Measures how dense the text of src is, in two figures: `python tests/text_figures.py` prints
+"""Measures how dense the text of src is, and how long and deep its functions are: `python tests/text_figures.py` prints
 them.
 
 Tokens a code line: what Python's tokenizer finds, divided by the lines that hold any of it.
@@ -136,10 +136,49 @@ def share_of_long_lines(files: Iterable[Path]) -> float:
     return sum(len(line) > MOST_CHARACTERS for line in lines) / len(lines)
 
 
+class Function(NamedTuple):
+    """A function: its place, its lines with its docstring, and its deepest level of nesting."""
+
+    place: str
+    lines: int
+    nesting: int
+
+
+def functions(file: Path) -> Iterator[Function]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield Function(f"{file}:{node.lineno} {node.name}", lines, _nesting(node.body))
+
+
+def _nesting(body: Iterable[ast.AST], level: int = 0) -> int:
+    return max((_level(node, level) for node in body), default=level)
+
+
+def _level(node: ast.AST, level: int) -> int:
+    """Return the deepest level of a statement; an `elif` is as deep as its `if`."""
+    match node:
+        case ast.If(body=body, orelse=[ast.If() as other]):
+            return max(_nesting(body, level + 1), _level(other, level))
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
+            parts = [node.body, node.orelse, node.finalbody, *(one.body for one in handlers)]
+        case ast.Match(cases=cases):
+            parts = [one.body for one in cases]
+        case ast.If() | ast.For() | ast.AsyncFor() | ast.While():
+            parts = [node.body, node.orelse]
+        case ast.With() | ast.AsyncWith():
+            parts = [node.body]
+        case _:
+            return level
+    return max(_nesting(part, level + 1) for part in parts)
+
+
 def main() -> None:
     files = sorted(SRC.rglob("*.py"))
     print(f"tokens a code line: {tokens_a_code_line(files):.2f}")
     print(f"lines over {MOST_CHARACTERS} characters: {share_of_long_lines(files):.2%}")
+    found = sorted((one for file in files for one in functions(file)), key=lambda one: one.lines)
+    print(f"lines of a function: p99 {found[-len(found) // 100].lines}, most {found[-1].lines}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from text_figures import (
     SRC,
     TESTS,
     docstrings_in_dialect,
+    functions,
     is_riddle,
     long_prose,
     share_of_long_lines,
@@ -18,6 +19,21 @@ from text_figures import (
 FILES = sorted(SRC.rglob("*.py"))
 AGENT = sorted((SRC.parent / "agent" / "src").rglob("*.py"))
 TEMPLATES = sorted(SRC.rglob("templates/**/*.html"))
+MOST_LINES = 60
+MOST_LEVELS = 4
+MOST_LINES_OF_A_FILE = 450
+LONG_FUNCTIONS = {
+    # Its pools and roles are opened one by one, in the order in which they close.
+    "open": "platform/database/session.py",
+}
+LONG_FILES = {
+    "platform/settings.py": "being split by district",
+    "platform/errors.py": "the refusals that several districts raise, one class each",
+    "platform/table_text.py": "the one reader of people's files, which the sync app has, too",
+    "sales/orders/schemas.py": "its conversions are on their way out",
+    "stock/search/compile.py": "one class: a method for each field of the search language",
+    "web/field_words.py": "a table of sentences",
+}
 BESIDE = [*TESTS.rglob("*.py"), *BENCH.rglob("*.py")]
 
 
@@ -28,6 +44,29 @@ def test_the_code_has_few_tokens_a_line():
 @pytest.mark.parametrize("files", [FILES, BESIDE], ids=["src", "tests and bench"])
 def test_less_than_one_line_in_two_hundred_has_over_100_characters(files):
     assert share_of_long_lines(files) < 0.005
+
+
+def test_no_function_is_longer_than_a_screen():
+    exempt = [(SRC / "cardsync" / file, name) for name, file in LONG_FUNCTIONS.items()]
+    assert [
+        one
+        for file in FILES
+        for one in functions(file)
+        if one.lines > MOST_LINES and (file, one.place.split()[-1]) not in exempt
+    ] == []
+
+
+def test_no_function_has_over_four_levels():
+    assert [one for file in FILES for one in functions(file) if one.nesting > MOST_LEVELS] == []
+
+
+def test_no_file_is_longer_than_a_chapter():
+    long = {
+        str(file.relative_to(SRC / "cardsync"))
+        for file in (SRC / "cardsync").rglob("*.py")
+        if file.read_text().count("\n") > MOST_LINES_OF_A_FILE
+    }
+    assert long - LONG_FILES.keys() == set()
 
 
 @pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.name)
@@ -67,3 +106,17 @@ def test_docstrings_comments_and_blank_lines_do_not_count():
     )
     # def f ( a ) : stands on one line, return a on another.
     assert tokens_and_code_lines(text) == (8, 2)
+
+
+def test_lines_and_levels_of_a_function_are_counted(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(
+        "async def f(a):\n"
+        '    """Return."""\n'
+        "    if a:\n        pass\n    elif a > 1:\n        pass\n"
+        "    else:\n"
+        "        for b in a:\n            try:\n                pass\n"
+        "            except ValueError:\n                with b:\n                    pass\n"
+    )
+    [found] = functions(file)
+    assert (found.lines, found.nesting) == (13, 4)

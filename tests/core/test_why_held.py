@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from cardsync.prices.engine.steps import GATE_PASSED, VERDICT
+from cardsync.prices.engine.market_steps import GATE_PASSED, VERDICT
 from cardsync.prices.recommendations.schemas import HeldShown
 from cardsync.prices.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
 from cardsync.stock.cards.schemas import GateHold

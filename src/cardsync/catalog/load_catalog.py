@@ -20,41 +20,30 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import name_index
-from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
-from cardsync.catalog.products import identity
+from cardsync.catalog.adopt_provisional import adopt
+from cardsync.catalog.incoming_products import (
+    BESIDE,
+    CHUNK,
+    INCOMING,
+    STORED,
+    key_products,
+    put_incoming,
+)
 from cardsync.catalog.sources.declared import BY_NAME, Source
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
 from cardsync.catalog.sources.read import form_of, slices
 from cardsync.catalog.sources.source_record import IDS, Broken, CatalogError
 from cardsync.platform import clock
-from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.locks import LOAD_SECONDS, Lock, locked
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
-
-_CHUNK = 50_000
 # A file with so many broken records, and fewer good ones, is not read to its end.
 _BROKEN_MOST = 100_000
 # The largest game has 200,000 in one language.
 _ROWS_MOST = 1_000_000
-_STORED = (
-    "game",
-    "set_name",
-    "set_code",
-    "product_name",
-    "number",
-    "rarity",
-    "finish",
-    "language",
-    "marketplace_product_id",
-    "picture_url",
-    *CATALOG_KEYS,
-)
-# The nodes that hold `product` get the rows of a sub-query; a temp table they don't know.
-_INCOMING = "(SELECT * FROM incoming)"
-_TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 # These make two sources' rows one printing, where nothing else contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
 _PRINTING_OR_NULL = ("back_key", "variant_key", "language_key", "sealed")
@@ -67,10 +56,6 @@ _FILLED = (
     "set_code_key",
     "number_total",
 )
-# These say something of a printing, and do not make it another one.
-_BESIDE = ("rarity", "product_id", "picture_url", *IDS)
-# Scryfall's id stands in the addresses of its pictures.
-_IN_PICTURE = r"scryfall\.io/.*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 # What is counted (read, write), how far it is, and of how many; 0: nobody knows.
@@ -143,7 +128,7 @@ async def load(
     source = source or (form if form not in ("csv", "parquet") else path.stem)
     report = Report(name or path.name)
     frame = await asyncio.to_thread(_gathered, slices(path, form, game), report, say, tell)
-    keyed = await asyncio.to_thread(_keyed, frame)
+    keyed = await asyncio.to_thread(key_products, frame)
     report.products = keyed.height
     if check is not None:
         check(report)
@@ -155,13 +140,13 @@ async def load(
     alone = known is not None and known.ids_alone
     if not alone:
         await _renew_sets(database, keyed, source)
-        report.adopted = await _adopt(database, keyed)
-    for at in range(0, keyed.height, _CHUNK):
+        report.adopted = await adopt(database, keyed)
+    for at in range(0, keyed.height, CHUNK):
         async with database.shared() as session:
-            await _store(session, keyed.slice(at, _CHUNK), source, report, known)
-        tell("write", min(at + _CHUNK, keyed.height), keyed.height)
-        if keyed.height > _CHUNK:
-            say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
+            await _store(session, keyed.slice(at, CHUNK), source, report, known)
+        tell("write", min(at + CHUNK, keyed.height), keyed.height)
+        if keyed.height > CHUNK:
+            say(f"{min(at + CHUNK, keyed.height):,} of {keyed.height:,} products")
     async with database.shared() as session:
         if not alone:
             report.vanished = await _mark_vanished(session, keyed, source, whole=whole)
@@ -202,37 +187,14 @@ def _gathered(
     return pl.concat(frames)
 
 
-def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
-    keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
-    # The identity holds the texts too, not the keys alone: two spellings are two products until
-    # the matcher says otherwise.
-    own = pl.concat_str(
-        [pl.col(name).fill_null("") for name in COLUMNS if name not in _BESIDE], separator="\x1f"
-    )
-    keyed = keyed.with_columns(
-        scryfall_id=pl.coalesce("scryfall_id", pl.col("picture_url").str.extract(_IN_PICTURE, 1)),
-        identity=pl.concat_str(
-            pl.lit("catalog\x1f"),
-            own,
-            pl.lit("\x1f"),
-            identity(),
-        ),
-    )
-    return (
-        keyed.unique("identity", keep="first", maintain_order=True)
-        .sort("identity")
-        .select("identity", *_STORED, *IDS)
-    )
-
-
 _STALE: Final = """
     SELECT DISTINCT p.game, p.set_name FROM product p
       JOIN of_file s ON s.game = p.game AND s.set_name = p.set_name
      WHERE NOT p.provisional AND p.source = :source AND p.set_key <> s.set_key
 """
-_TEXTS: Final = tuple(name for name in COLUMNS if name not in _BESIDE)
+_TEXTS: Final = tuple(name for name in COLUMNS if name not in BESIDE)
 _RENEW: Final = f"""
-    UPDATE product p SET set_key = i.set_key, identity = md5(i.identity) FROM {_INCOMING} i
+    UPDATE product p SET set_key = i.set_key, identity = md5(i.identity) FROM {INCOMING} i
      WHERE NOT p.provisional AND p.source = :source AND p.set_key <> i.set_key
        AND {" AND ".join(f"p.{name} IS NOT DISTINCT FROM i.{name}" for name in _TEXTS)}
        AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
@@ -253,9 +215,9 @@ async def _renew_sets(database: Database, keyed: pl.DataFrame, source: str) -> N
         return
     named = pl.DataFrame(stale, schema={"game": pl.String, "set_name": pl.String}, orient="row")
     rows = keyed.join(named, on=["game", "set_name"], how="semi", maintain_order="left")
-    for slab in rows.iter_slices(_CHUNK):
+    for slab in rows.iter_slices(CHUNK):
         async with database.shared() as session:
-            await _incoming(session, slab)
+            await put_incoming(session, slab)
             await run(session, _RENEW, {"source": source})
 
 
@@ -279,14 +241,6 @@ async def _record(session: AsyncSession, report: Report) -> None:
     )
 
 
-async def _incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
-    types = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in rows.columns)
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({types}) ON COMMIT DROP"))
-    await copy_in(session, "incoming", rows.columns, await asyncio.to_thread(encode, rows))
-    # The plans below hang on its size.
-    await session.execute(text("ANALYZE incoming"))
-
-
 async def _store(
     session: AsyncSession,
     rows: pl.DataFrame,
@@ -294,23 +248,23 @@ async def _store(
     report: Report,
     known: Source | None,
 ) -> None:
-    await _incoming(session, rows)
+    await put_incoming(session, rows)
     # Two imports of one catalog at once would each miss what the other adds.
     await locked(session, Lock.CATALOG, seconds=LOAD_SECONDS)
     if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))
         report.changed += await run(session, _ELSEWHERE.format(of=_OF_DESCRIBED), {})
         return
-    listed = ", ".join(_STORED)
-    sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)
-    before, own = (", ".join(f"{of}.{name}" for name in _STORED) for of in ("p", "i"))
-    present = ", ".join(map(_present, _STORED))
+    listed = ", ".join(STORED)
+    sets = ", ".join(f"{name} = {_present(name)}" for name in STORED)
+    before, own = (", ".join(f"{of}.{name}" for name in STORED) for of in ("p", "i"))
+    present = ", ".join(map(_present, STORED))
     # A product that adopted a provisional one is found by its present identity.
     changed = await run(
         session,
         f"""
             UPDATE product p SET {sets}, vanished_at = NULL, source = coalesce(p.source, :source)
-              FROM {_INCOMING} i
+              FROM {INCOMING} i
              WHERE p.identity = md5(i.identity)
                AND ((p.vanished_at, p.source, {before})
                     IS DISTINCT FROM (NULL, coalesce(p.source, :source), {present}))
@@ -322,7 +276,7 @@ async def _store(
         session,
         f"""
             INSERT INTO product (identity, source, {listed})
-            SELECT md5(i.identity), :source, {own} FROM {_INCOMING} i
+            SELECT md5(i.identity), :source, {own} FROM {INCOMING} i
               LEFT JOIN product p ON p.identity = md5(i.identity)
              WHERE p.id IS NULL
              ORDER BY i.identity
@@ -475,78 +429,3 @@ _REMATCH: Final = """
     ON CONFLICT (seller_id, stream) DO UPDATE
        SET due_at = excluded.due_at, attempts = 0, failures = 0
 """
-PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "finish", "language")
-
-
-async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
-    """Turn each provisional product that exactly one row of this catalog describes into that
-    product; it keeps its id.
-    """
-    games = sorted(keyed["game"].unique().to_list())
-    async with database.shared() as session:
-        await session.execute(text("CREATE TEMP TABLE games (game text) ON COMMIT DROP"))
-        await copy_in(
-            session,
-            "games",
-            ("game",),
-            encode(pl.DataFrame({"game": games})),
-        )
-        data = await copy_chunks(
-            session,
-            f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product"
-            " WHERE provisional AND adopted_by IS NULL"
-            " AND game IN (SELECT game FROM games) ORDER BY id",
-        )
-    rows = frame_of(
-        data,
-        {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String},
-    )
-    if rows.is_empty():
-        return 0
-    found = await asyncio.to_thread(_matches, rows, keyed)
-    for at in range(0, found.height, _CHUNK):
-        async with database.shared() as session:
-            await _take_over(session, found.slice(at, _CHUNK))
-    return found.height
-
-
-def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the catalog row beside each provisional product (`old_id`) that it alone
-    describes.
-    """
-    condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
-    asked = row_keys(
-        rows.with_columns(condition=condition, printing=pl.col("finish").fill_null("")).drop(
-            "sealed"
-        )
-    ).with_row_index("row")
-    offered = keyed.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
-    hits = match(asked, offered).filter(pl.col("outcome") == "matched")
-    pairs = hits.join(asked.select("row", old_id="id"), on="row").select("old_id", id="product_id")
-    return pairs.join(offered, on="id").drop("id").sort("old_id")
-
-
-async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
-    # The first of several becomes the product itself; the others point to it, and so do those of
-    # a product that exists already.
-    found = found.with_columns(first=pl.col("identity").is_first_distinct())
-    types = {"old_id": "bigint", "first": "boolean", **_TYPES}
-    columns = ", ".join(f"{name} {types.get(name, 'text')}" for name in found.columns)
-    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
-    sets = ", ".join(f"{name} = i.{name}" for name in _STORED)
-    await session.execute(
-        text(f"""
-            UPDATE product p SET {sets}, identity = md5(i.identity), provisional = false
-              FROM {_INCOMING} i
-             WHERE i.first AND p.id = i.old_id
-               AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
-        """)
-    )
-    await session.execute(
-        text(f"""
-            UPDATE product p SET adopted_by = q.id FROM {_INCOMING} i, product q
-             WHERE p.id = i.old_id AND p.provisional AND q.identity = md5(i.identity)
-        """)
-    )
-    await name_index.renew(session, found)

@@ -16,8 +16,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
-from cardsync.catalog.condition import LANGUAGES, SEALED, WITHOUT_SKU
-from cardsync.catalog.printings import SEALED_FINISH, base_finishes, own_printings
+from cardsync.catalog.condition import LANGUAGES, SEALED
+from cardsync.catalog.judge_products import (
+    NOT_SAID,
+    NUMBER_TELLS_VARIANTS,
+    explain_rows,
+    judge_rows,
+)
+from cardsync.catalog.printings import SEALED_FINISH, own_printings
 from cardsync.catalog.product_names import name_columns
 from cardsync.catalog.set_names import part_columns, set_code_key, set_columns
 
@@ -37,52 +43,13 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "set_series": pl.String,
     "alias_key": pl.String,
 }
-
-# In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
-# and catalogs do not name them.
-_NUMBER_TELLS_VARIANTS = ("magic",)
-# In these it does so for the words below; others, such as Prerelease or Cosmos Holo, share a number
-# with the plain card.
-_NUMBER_TELLS_TREATMENTS = ("pokemon", "pokemon_japan")
-_TREATMENTS = (
-    "(?:texture )?(?:alternate |alternative |alt )?full art",
-    "(?:alternate|alternative|alt) art(?: secret)?(?: rare)?",
-    "rockets secret machine",
-    "(?:rainbow |gold |shiny )?secret(?: rare| shining)?",
-    "(?:shiny )?(?:ultra|hyper|rainbow|shiny) rare",
-    "(?:special )?(?:illustration|art) rare",
-    "character (?:super |holo )?rare",
-    "(?:trainer|galarian) gallery",
-    "(?:attack|defense|normal|speed) forme",
-    "team plasma",
-    "ace spec",
-    # Whom a supporter shows.
-    "professor (?:burnet|juniper|kukui|magnolia|oak|rowan|sada|sycamore|turo)",
-    "cyrus|ghetsis|giovanni|lysandre",
-    "prime",
-    "shiny",
-    "special",
-    "supporter",
-    "top",
-    "bottom",
-)
-# A number in front of a treatment is the card's own once more.
-_TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 # In this game all products are in one language, whatever a label implies.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
 # Hiragana, katakana and kanji; the numbers and letters of a name may be Latin.
 _ITS_SCRIPT = r"[\p{Hiragana}\p{Katakana}\p{Han}]"
-ENGLISH = "en"
-ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
-# The finish as a key where nobody said it: the card's own one is meant, or the base one of several.
-NOT_SAID = ""
 # Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
 # slab at a time.
 _ROWS_AT_ONCE = 100_000
-_IDENTITY = ["game", "set_key", "name_key", "number_key"]
-_FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
-# Products that differ in none of these are one card in several finishes.
-_OF_CARD = [f"{name}_offered" for name in _FIELDS if name != "finish_key"]
 
 
 _LANDS = ("plains", "island", "swamp", "mountain", "forest", "wastes")
@@ -197,7 +164,7 @@ def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     """
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
-    reasons = _reasons(
+    reasons = explain_rows(
         rows.join(
             found.filter(pl.col("outcome") == "unmatched"),
             on="row",
@@ -212,9 +179,9 @@ def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    verdicts = _verdicts(rows, products)
+    verdicts = judge_rows(rows, products)
     left = rows.filter(
-        pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS)
+        pl.col("alias_key").is_not_null() & pl.col("game").is_in(NUMBER_TELLS_VARIANTS)
     )
     left = left.join(verdicts, on="row", how="anti")
     if left.height:
@@ -222,16 +189,16 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         # catalog once more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
         verdicts = pl.concat(
-            [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)],
+            [verdicts, judge_rows(left.with_columns(name_key="alias_key"), offered)],
         )
     left = rows.join(verdicts, on="row", how="anti")
     if left.height:
         lettered = _with_letter(left)
         if lettered.height:
-            verdicts = pl.concat([verdicts, _verdicts(lettered, products)])
+            verdicts = pl.concat([verdicts, judge_rows(lettered, products)])
             left = left.join(verdicts, on="row", how="anti")
         offered = products.filter(pl.col("name_key").is_in(left["name_key"].unique().implode()))
-        found = _verdicts(_with_number(left, offered), offered)
+        found = judge_rows(_with_number(left, offered), offered)
         apart = _in_parts(left.join(found, on="row", how="anti"), products)
         verdicts = pl.concat([verdicts, found, *apart])
         left = left.join(verdicts, on="row", how="anti")
@@ -249,7 +216,7 @@ def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
     """
     letter = pl.col("variant_key")
     return lines.filter(
-        pl.col("game").is_in(_NUMBER_TELLS_VARIANTS),
+        pl.col("game").is_in(NUMBER_TELLS_VARIANTS),
         letter.str.contains("^[a-f]$"),
         pl.col("number_key").str.contains("[0-9]$"),
     ).with_columns(number_key=pl.col("number_key") + letter.str.to_uppercase())
@@ -264,7 +231,7 @@ def _told_further(
     """
     variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
     asked = rows.filter(
-        pl.col("game").is_in(_NUMBER_TELLS_VARIANTS),
+        pl.col("game").is_in(NUMBER_TELLS_VARIANTS),
         pl.when(variant == "").then(land).otherwise(variant != _FULL_ART),
     )
     if asked.is_empty():
@@ -299,7 +266,7 @@ def _told_further(
     )
     starred = pairs.filter(mark == "*", variant.is_in(_STARRED))
     starred = starred.with_columns(number_key=number + "*").select(asked.columns)
-    found = _verdicts(starred, products) if starred.height else verdicts.clear()
+    found = judge_rows(starred, products) if starred.height else verdicts.clear()
     tied = pairs.select("row").unique().join(found, on="row", how="anti")
     waits = tied.select(
         "row", product_id=pl.lit(None, verdicts.schema["product_id"]), outcome=pl.lit("ambiguous")
@@ -316,7 +283,7 @@ def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -
     offered = products.select(*named, its_number="number_key", its_variant="variant_key").unique()
     card = pl.struct("set_key", "its_number", "its_variant")
     return (
-        lines.filter(pl.col("game").is_in(_NUMBER_TELLS_VARIANTS), pl.col("name_key") != "")
+        lines.filter(pl.col("game").is_in(NUMBER_TELLS_VARIANTS), pl.col("name_key") != "")
         .join(offered, on=named)
         .filter(card.n_unique().over(of) == 1)
         .filter(
@@ -373,9 +340,9 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
     found = (
         pl.concat(
             [
-                _verdicts(pl.concat([numbered.filter(sign != "-"), blank]), offered),
-                _verdicts(numbered.filter(sign == "-"), bare),
-                _verdicts(told, named_once.with_columns(number_key=pl.lit(""))),
+                judge_rows(pl.concat([numbered.filter(sign != "-"), blank]), offered),
+                judge_rows(numbered.filter(sign == "-"), bare),
+                judge_rows(told, named_once.with_columns(number_key=pl.lit(""))),
             ]
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")
@@ -424,7 +391,7 @@ def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl
         .filter(pl.col("name_key").list.len() == 1)
         .with_columns(pl.col("name_key").list.first())
     )
-    yield _verdicts(left.drop("name_key").join(names, on=on), products)
+    yield judge_rows(left.drop("name_key").join(names, on=on), products)
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
@@ -457,218 +424,3 @@ def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.coalesce("coded", "set_key").alias("set_key"))
         .drop("coded")
     )
-
-
-def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each row that has a product of its very identity; the other rows are
-    absent.
-    """
-    candidates = _candidates(rows, products)
-    single = candidates.filter(pl.col("row").is_unique())
-    several = _best(candidates.filter(pl.col("row").is_duplicated()))
-    matched = pl.concat(
-        [single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")],
-    )
-    return matched.select(
-        "row",
-        pl.col("id").alias("product_id"),
-        pl.when(pl.col("id").is_null())
-        .then(pl.lit("ambiguous"))
-        .otherwise(pl.lit("matched"))
-        .alias("outcome"),
-    )
-
-
-def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of a row and a product that contradict each other in nothing, except
-    perhaps in a treatment that the number tells.
-    """
-    wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
-    offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
-    pairs = wanted.select("row", *_IDENTITY, *_FIELDS).join(
-        offered,
-        on=_IDENTITY,
-        suffix="_offered",
-    )
-    # Treatments are read where variants differ, which is seldom.
-    fit = pairs.filter(
-        _finish_fits()
-        & _agree("number_total", optional=True)
-        & _agree("back_key", optional=True)
-        & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
-        & _same("sealed")
-    )
-    fit = said_or_base(fit, ["row", *_OF_CARD], "finish_key_offered")
-    same = fit.filter(_same("variant_key"))
-    return pl.concat([same, fit.filter(~_same("variant_key")).filter(_number_tells_variant())])
-
-
-def _number_tells_variant() -> pl.Expr:
-    return strict_variant("variant_key").eq_missing(strict_variant("variant_key_offered"))
-
-
-def strict_variant(column: str) -> pl.Expr:
-    """Return the words of a variant for which no number stands in `game`."""
-    bare = pl.col(column).str.replace_all(_TREATMENT, "").str.strip_chars()
-    return (
-        pl.when(pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
-        .then(pl.lit(""))
-        .when(pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS))
-        .then(bare)
-        .otherwise(column)
-        .alias(column)
-    )
-
-
-def language_fits(copy: pl.Expr, product: pl.Expr) -> pl.Expr:
-    """Return whether the product can be that of a copy in this language."""
-    return product.is_null() | product.is_in(ANY_LANGUAGE) | (copy == product).fill_null(False)
-
-
-def _same(field: str) -> pl.Expr:
-    return pl.col(field).eq_missing(pl.col(f"{field}_offered"))
-
-
-def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """The field agrees if both sides are equal, or if the product does not give it (a catalog may
-    not distinguish finishes), or, where it is optional, if the row does not.
-    """
-    equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
-    not_given = pl.col(f"{field}_offered").is_null()
-    return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
-
-
-# Finishes of Pokemon cards without their edition, which the first sets' products have.
-_EDITIONS = {
-    "unlimited": "normal",
-    "1st edition": "normal",
-    "unlimited holofoil": "holofoil",
-    "1st edition holofoil": "holofoil",
-}
-
-
-def _finish_fits() -> pl.Expr:
-    """A row that says foil and no more means the foil that the card has. A row without an edition
-    means that which the card has, if it is one; sources differ in the foil of a pattern. One that
-    says nothing may mean any.
-    """
-    row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
-    foil = (row == "foil") & offered.str.ends_with("foil")
-    holo = ("holofoil", "reverse holofoil")
-    patterned = _same("variant_key") & pl.col("variant_key").str.ends_with("pattern")
-    of_pokemon = pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS) & (
-        without_edition(offered).eq(row) | (patterned & row.is_in(holo) & offered.is_in(holo))
-    )
-    fits = _agree("finish_key", optional=False) | (foil | of_pokemon).fill_null(False)
-    return fits | finish_not_said()
-
-
-def without_edition(finish: pl.Expr) -> pl.Expr:
-    """Return the finish of a product whose printing says an edition, without it; null for others."""
-    return finish.replace_strict(_EDITIONS, default=None, return_dtype=pl.String)
-
-
-def finish_not_said() -> pl.Expr:
-    return (pl.col("finish_key") == NOT_SAID).fill_null(False)
-
-
-def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs of rows and products; where a row does not say its finish, those with the
-    base finish of each of its cards, which are told apart by the columns `card`.
-    """
-    unsaid = pairs.filter(finish_not_said())
-    if unsaid.is_empty():
-        return pairs
-    said = pairs.filter(~finish_not_said())
-    return pl.concat([said, base_finishes(unsaid, card, finish)])
-
-
-def _variant_allowed() -> pl.Expr:
-    """A sole candidate may lack the variant that the row names, and the row may lack the
-    candidate's; two different variants are two cards, unless their words are treatments.
-    """
-    return (
-        _same("variant_key")
-        | (pl.col("variant_key") == "")
-        | (pl.col("variant_key_offered") == "")
-        | pl.col("game").is_in(_NUMBER_TELLS_TREATMENTS)
-    )
-
-
-def _best(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return `row` and `id` of the candidates nearest to the row; the id is null where they are
-    different cards.
-    """
-    spoken = _same("language_key")
-    candidates = candidates.filter(spoken | ~spoken.any().over("row"))
-    exactness = (
-        8 * _same("variant_key").cast(pl.Int8)
-        + 4 * _same("number_total").cast(pl.Int8)
-        + 2 * _same("back_key").cast(pl.Int8)
-        + _same("finish_key").cast(pl.Int8)
-    )
-    # Where no candidate has the row's variant and the variants differ, the number did not
-    # identify one card, so all candidates are compared.
-    settled = (pl.col("exactness").max().over("row") >= 8) | (
-        pl.col("variant_key_offered").n_unique().over("row") == 1
-    )
-    nearest = candidates.with_columns(exactness.alias("exactness")).filter(
-        ~settled | (pl.col("exactness") == pl.col("exactness").max().over("row"))
-    )
-    card = pl.struct(
-        f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
-    )
-    listing = pl.col("marketplace_product_id")
-    # A listing has several finishes.
-    one_finish = pl.col("finish_key_offered").drop_nulls().n_unique() <= 1
-    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_finish
-    same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
-    return (
-        nearest.group_by("row")
-        .agg(
-            (same_listing | same_card).alias("one"),
-            _variant_allowed().all().alias("allowed"),
-            pl.col("id").min(),
-        )
-        .filter(pl.col("allowed") | ~pl.col("one"))
-        .select("row", pl.when("one").then("id").alias("id"))
-    )
-
-
-def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return `row` and `reason` of the rows that have no product."""
-    left = rows.select("row", *_IDENTITY, *_FIELDS)
-    found: list[pl.DataFrame] = []
-    for reason, known in (
-        ("set_unknown", ["game", "set_key"]),
-        ("name_unknown", ["game", "set_key", "name_key"]),
-        ("number_differs", _IDENTITY),
-    ):
-        found.append(
-            left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason")),
-        )
-        left = left.join(products, on=known, how="semi")
-    pairs = left.join(
-        products.select(*_IDENTITY, *_FIELDS),
-        on=_IDENTITY,
-        suffix="_offered",
-    )
-    numbered = (
-        _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
-    )
-    told = _number_tells_variant() & _variant_allowed()
-    varied = numbered & (_same("variant_key") | told)
-    spoken = varied & language_fits(pl.col("language_key"), pl.col("language_key_offered"))
-    found.append(
-        pairs.group_by("row").agg(
-            pl.when(~numbered.any())
-            .then(pl.lit("number_differs"))
-            .when(~varied.any())
-            .then(pl.lit("variant_unknown"))
-            .when(~spoken.any())
-            .then(pl.lit("language_unknown"))
-            .otherwise(pl.lit("printing_unknown"))
-            .alias("reason")
-        )
-    )
-    return pl.concat(found).select("row", "reason")

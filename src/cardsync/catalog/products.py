@@ -17,14 +17,8 @@ from sqlalchemy import text
 
 from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
-from cardsync.catalog.match import (
-    CATALOG_KEYS,
-    ENGLISH,
-    LANGUAGE_OF_GAME,
-    NOT_SAID,
-    match,
-    row_keys,
-)
+from cardsync.catalog.judge_products import ENGLISH, NOT_SAID
+from cardsync.catalog.match import CATALOG_KEYS, LANGUAGE_OF_GAME, match, row_keys
 from cardsync.catalog.printings import NORMAL
 from cardsync.catalog.set_names import part_columns, set_columns
 from cardsync.platform import errors

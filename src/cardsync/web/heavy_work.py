@@ -14,12 +14,10 @@ import asyncio
 import contextlib
 import os
 import pickle
-import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -35,13 +33,10 @@ from cardsync.platform.database.hot_reads import only_looks
 from cardsync.platform.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
+from cardsync.web.heavy_child import Answered, Child
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-LENGTH: Final = struct.Struct(">Q")
-# What a process hears when its work is not needed any more.
-STOP: Final = b""
 # The folder of a process's files begins with this.
 FOLDER: Final = "cardsync-heavy-"
 # The folder of the metrics of all processes of a supervisor.
@@ -53,7 +48,6 @@ _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
 # So many sellers are remembered; then it begins anew.
 _SELLERS: Final = 5_000
-_STOP_SECONDS: Final = 2.0
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
     SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET :few)
@@ -81,13 +75,6 @@ class Asked(NamedTuple):
     only_looks: bool
 
 
-class Answered(NamedTuple):
-    """The result of the function, or what it raised."""
-
-    found: Any
-    failure: BaseException | None = None
-
-
 class HeavyWork:
     """A web process has one object."""
 
@@ -101,14 +88,14 @@ class HeavyWork:
         self._writes = asyncio.Semaphore(1)
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._idle: list[_Process] = []
-        self._all: set[_Process] = set()
+        self._idle: list[Child] = []
+        self._all: set[Child] = set()
         # When each seller's shop is looked at again, and until when a process is expected.
         self._looked: dict[int, float] = {}
         self._expected_until = 0.0
         self._looking: set[asyncio.Task[None]] = set()
         # Processes that start and that nobody waits for.
-        self._coming: list[asyncio.Task[_Process]] = []
+        self._coming: list[asyncio.Task[Child]] = []
 
     async def read(
         self,
@@ -250,7 +237,7 @@ class HeavyWork:
     def _is_free(self) -> bool:
         return any(process.lives() for process in self._idle)
 
-    async def _living(self) -> _Process:
+    async def _living(self) -> Child:
         """Return a process that rests and was not killed meanwhile, or a new one."""
         while self._idle:
             process = self._idle.pop()
@@ -266,7 +253,7 @@ class HeavyWork:
             self._come(started)
             raise
 
-    def _come(self, started: asyncio.Task[_Process]) -> None:
+    def _come(self, started: asyncio.Task[Child]) -> None:
         """Let a process that starts rest once it is there, unless somebody waits for it by then."""
 
         def come(_: object) -> None:
@@ -279,7 +266,7 @@ class HeavyWork:
         self._coming.append(started)
         started.add_done_callback(come)
 
-    async def _started(self) -> _Process:
+    async def _started(self) -> Child:
         """Return a process that waits for its first question. Raises ServiceUnavailable."""
         # What a process leaves here goes when it ends, however it ends.
         folder = TemporaryDirectory(prefix=FOLDER)
@@ -293,7 +280,7 @@ class HeavyWork:
         except BaseException:
             folder.cleanup()
             raise
-        process = _Process(started, folder)
+        process = Child(started, folder)
         self._all.add(process)
         try:
             await process.tell(pickle.dumps(self._settings))
@@ -306,7 +293,7 @@ class HeavyWork:
             raise
         return process
 
-    async def _stop(self, process: _Process) -> None:
+    async def _stop(self, process: Child) -> None:
         """Let the process leave its work; one that does not is ended."""
         try:
             is_free = await process.stopped()
@@ -318,7 +305,7 @@ class HeavyWork:
         else:
             await self._end(process)
 
-    def _rest(self, process: _Process) -> None:
+    def _rest(self, process: Child) -> None:
         def ended() -> bool:
             is_expected = asyncio.get_running_loop().time() < self._expected_until
             if is_expected and self._idle == [process]:
@@ -330,7 +317,7 @@ class HeavyWork:
         self._idle.append(process)
         process.rests(_IDLE_SECONDS, ended)
 
-    async def _end(self, process: _Process) -> None:
+    async def _end(self, process: Child) -> None:
         self._all.discard(process)
         await process.end()
 
@@ -362,87 +349,10 @@ async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
     return heavy
 
 
-def _taken(path: Path) -> Answered:
-    """Read an answer straight from its file: a pipe would keep a large one three times."""
-    try:
-        with path.open("rb") as file:
-            answer: Answered = pickle.load(file)  # noqa: S301
-    finally:
-        path.unlink()
-    return answer
-
-
 def _environment(folder: str) -> dict[str, str]:
     """A process begins its files in the folder, and shows no metrics: each would leave theirs."""
     kept = {name: value for name, value in os.environ.items() if name != _METRICS}
     return kept | {"TMPDIR": folder}
-
-
-class _Process:
-    def __init__(
-        self, process: asyncio.subprocess.Process, folder: TemporaryDirectory[str]
-    ) -> None:
-        self._process, self._folder = process, folder
-        self._late: asyncio.TimerHandle | None = None
-
-    def wakes(self) -> None:
-        """Cease to wait for its end."""
-        if self._late is not None:
-            self._late.cancel()
-
-    def lives(self) -> bool:
-        """Return whether it can be asked."""
-        assert self._process.stdout is not None
-        return self._process.returncode is None and not self._process.stdout.at_eof()
-
-    async def tell(self, data: bytes) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(LENGTH.pack(len(data)) + data)
-        await self._process.stdin.drain()
-
-    async def ready(self) -> None:
-        """Wait until it has said that it is there."""
-        assert self._process.stdout is not None
-        await self._process.stdout.readexactly(LENGTH.size)
-
-    async def answer(self, asked: bytes) -> Answered:
-        await self.tell(asked)
-        return await self._heard()
-
-    async def _heard(self) -> Answered:
-        assert self._process.stdout is not None
-        head = await self._process.stdout.readexactly(LENGTH.size)
-        path = await self._process.stdout.readexactly(LENGTH.unpack(head)[0])
-        return await asyncio.to_thread(_taken, Path(path.decode()))
-
-    async def stopped(self) -> bool:
-        """Tell the process to stop; return whether it did. Half an answer cannot be read on."""
-        with contextlib.suppress(TimeoutError, ConnectionError, asyncio.IncompleteReadError):
-            async with asyncio.timeout(_STOP_SECONDS):
-                await self.tell(STOP)
-                await self._heard()
-                return True
-        return False
-
-    def rests(self, seconds: float, ended: Callable[[], bool]) -> None:
-        """End the process if it is not asked again in this time, and may end."""
-
-        def late() -> None:
-            if not ended():
-                self.rests(seconds, ended)
-                return
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._folder.cleanup()
-
-        self._late = asyncio.get_running_loop().call_later(seconds, late)
-
-    async def end(self) -> None:
-        self.wakes()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
-        await asyncio.to_thread(self._folder.cleanup)
 
 
 @asynccontextmanager

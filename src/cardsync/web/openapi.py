@@ -11,18 +11,16 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from litestar import Litestar
 from litestar.handlers import BaseRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
+from litestar.openapi.spec import Components, OpenAPI, SecurityScheme
 
 from cardsync import __version__
 from cardsync.access.audience import READ, WRITE
@@ -31,90 +29,23 @@ from cardsync.platform import errors
 from cardsync.web import retired
 from cardsync.web.described_fields import sentences
 from cardsync.web.field_words import WORDS
+from cardsync.web.openapi_texts import (
+    A_TOKENS_USE,
+    DESCRIPTION,
+    FILES,
+    HEADERS,
+    LIMITS,
+    REQUEST_ID,
+    SESSION,
+    TAGS,
+    TEXT,
+)
 from cardsync.web.request import InternalError, problems
+from cardsync.web.shared_answers import share_answers
 
-TAGS = [
-    Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
-    Tag("credits", "Skipping the cooldown after a sync"),
-    Tag("inventory", "Inventory uploads and their reports"),
-    Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
-    Tag("sales", "Monthly sales reports, and which are missing"),
-    Tag("lots", "What copies of cards cost, the profit of what was sold, and fees"),
-    Tag("pulls", "Pull sessions, and the marks of the orders in them"),
-    Tag("shelves", "Boxes and slots, and the cards in them"),
-    Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
-    Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
-    Tag("buying", "Collections that customers bring, buy rules, offers and store credit"),
-    Tag("discovery", "Stock of the consenting sellers of the network, by card"),
-    Tag("account", "The settings of an account"),
-    Tag("agent work", "Work that waits for the agent"),
-    Tag("today", "What waits for somebody, and the shop's figures of the day"),
-    Tag("notices", "What members get by mail, and webhooks"),
-    Tag("activity", "What was done, by whom, and undoing it"),
-    Tag("members", "Signing in and out, and accepting an invitation"),
-    Tag("assistants", "The assistants that may reach a shop"),
-    Tag("cards", "Cards as they are searched and read"),
-    Tag("lists", "Lists of cards, and the cards on them"),
-    Tag("pricing", "The price-updates export"),
-    Tag("print", "Label sheets, and the places of labels on them"),
-    Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
-    Tag("workflows", "What agents know of a marketplace's pages, as signed data"),
-    Tag("operator", "The sellers and the state of the installation, for its operators"),
-    Tag("objects", "The embedded object store"),
-    Tag("health", "For operators"),
-]
-DESCRIPTION = (
-    "Seller inventory sync: inventory CSV up, price changes down.\n\n"
-    "Refusals are `{error, code}`, except the few that have a `status` instead. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
-    "not take as `components/responses/MethodNotAllowed`. HEAD answers wherever GET does, without the body. A body that is JSON alone "
-    "is in UTF-8, and may be sent as `application/gzip`, compressed. A public demo refuses what no night undoes: 403 `public_demo`. A query parameter that takes several "
-    "values is read as `x=1&x=2` and as `x[]=1&x[]=2`. Unknown query parameters are ignored, and so are unknown body fields, except where a body's schema has none besides its own."
-)
-SESSION = (
-    f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
-    "GET and HEAD need the session's CSRF token in X-CSRF-Token and no other site's Origin."
-)
-A_TOKENS_USE = (
-    "A token of an assistant or a script, cst_…, with the scope that the route names: mcp:read to read, mcp:write to write. "
-    "Assistants get theirs from the authorization server that /.well-known/oauth-authorization-server describes; without buyer data, answers leave out who bought. "
-    "A route that names no token refuses them."
-)
-TEXT = {"type": "string"}
-FILES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
-LIMITS = {
-    name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")
-}
-HEADERS = {
-    "X-Request-Id": {
-        "description": "Names this request in the log; quote it to support",
-        "schema": TEXT,
-    },
-    "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope", the scope that is missing (RFC 6750) and where the resource is described (RFC 9728)',
-        "schema": TEXT,
-    },
-    "Retry-After": {
-        "description": "Seconds to wait before trying again",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-    "RateLimit-Policy": {
-        "description": 'The limits that bind this request: requests `q` in `w` seconds, as `"general";q=300;w=60`, one or two of them',
-        "schema": TEXT,
-    },
-    "RateLimit": {
-        "description": "Where the caller stands with each: requests `r` left at once, `t` seconds until all are there again, or one is "
-        'when none is left, as `"general";r=87;t=3`',
-        "schema": TEXT,
-    },
-    "Allow": {"description": "The methods that this address takes", "schema": TEXT},
-    "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
-    **{name: {"description": said, "schema": TEXT} for name, said in retired.HEADERS.items()},
-}
 # The header that belongs to a refusal of that status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
 OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
-T = TypeVar("T")
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
 
 
@@ -222,7 +153,7 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     _unite(schema)
     _name_as_classes(schema)
     _leave_out_defaults(schema)
-    _share_answers(schema)
+    share_answers(schema)
     return schema
 
 
@@ -300,50 +231,6 @@ def opened(document: Any) -> dict[str, Any]:
             if "parameters" in operation:
                 operation["parameters"] = [there(one) for one in operation["parameters"]]
     return whole
-
-
-def _share_answers(schema: dict[str, Any]) -> None:
-    """Put what several operations have in common, answers and parameters, among the components.
-
-    The most frequent answer of a status has the status as its name, the others a number behind it:
-    some two thousand places name one, and longer names were a thirtieth of the file.
-    """
-    components = schema["components"]
-    operations = [one for methods in schema["paths"].values() for one in methods.values()]
-    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    asked: dict[tuple[str, str], list[tuple[list[Any], int]]] = {}
-    for operation in operations:
-        for status, answer in operation["responses"].items():
-            if "$ref" not in answer:
-                key = status, _key(answer)
-                given.setdefault(key, []).append(operation["responses"])
-        for place, parameter in enumerate(operation.get("parameters", [])):
-            key = re.sub(r"\W", "", parameter["name"]), _key(parameter)
-            asked.setdefault(key, []).append((operation["parameters"], place))
-    for name, form, answers in _named(given):
-        answer = components["responses"][name] = json.loads(form)
-        for responses in answers:
-            status = next(status for status, one in responses.items() if one == answer)
-            responses[status] = {"$ref": f"#/components/responses/{name}"}
-    components["parameters"] = {}
-    for name, form, places in _named(asked):
-        components["parameters"][name] = json.loads(form)
-        for parameters, place in places:
-            parameters[place] = {"$ref": f"#/components/parameters/{name}"}
-
-
-def _key(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _named(found: dict[tuple[str, str], list[T]]) -> Iterator[tuple[str, str, list[T]]]:
-    """Yield a name, the form and the places of each form that has several places."""
-    counts: Counter[str] = Counter()
-    by_number = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
-    for (name, form), places in by_number:
-        if len(places) > 1:
-            counts[name] += 1
-            yield f"{name}_{counts[name]}" if counts[name] > 1 else name, form, places
 
 
 def _unite(schema: Any) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync.dashboard.pages.card import days_of, is_of
+from cardsync.dashboard.pages.card_charts import days_of, is_of
 from cardsync.platform import clock
 from cardsync.prices.receipts.in_short import binding_step
 from orders_builder import an_item, an_order

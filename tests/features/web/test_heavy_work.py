@@ -33,7 +33,8 @@ from cardsync.platform import clock, errors
 from cardsync.platform.old_data.old_kinds import ACTIVITY, HISTORY
 from cardsync.platform.settings import Settings
 from cardsync.web import heavy_work, made_files
-from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
+from cardsync.web.heavy_child import LENGTH, Answered
+from cardsync.web.heavy_work import FOLDER, PROGRAM, TOO_MUCH
 from cardsync.web.made_files import SMALL
 from plans_builder import PLANS, a_sale, lowered
 from waiting import eventually

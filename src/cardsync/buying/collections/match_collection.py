@@ -20,16 +20,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.collections.app_words import printings_of_word
 from cardsync.buying.collections.offered_products import ID_COLUMNS, Offered, offered_products
 from cardsync.buying.collections.told_by_number import told_by_number
-from cardsync.catalog.match import (
-    LANGUAGE_OF_GAME,
-    by_english_name,
+from cardsync.catalog.judge_products import (
     finish_not_said,
     language_fits,
-    match,
-    row_keys,
     said_or_base,
     without_edition,
 )
+from cardsync.catalog.match import LANGUAGE_OF_GAME, by_english_name, match, row_keys
 from cardsync.catalog.set_names import part_columns
 from cardsync.catalog.sources.source_record import IDS
 from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of, with_values

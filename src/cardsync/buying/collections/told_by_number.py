@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.catalog.match import finish_not_said, language_fits, said_or_base
+from cardsync.catalog.judge_products import finish_not_said, language_fits, said_or_base
 from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.platform.database.session import Database
 

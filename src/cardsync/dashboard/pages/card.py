@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from litestar import Response, get
@@ -19,7 +19,9 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.ladder import fall_of, ladder_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.cards import VIEWS, pinned_by, read_asked
+from cardsync.dashboard.pages.card_charts import DAYS, charts_of, days_of, sources_of
+from cardsync.dashboard.pages.card_filters import VIEWS
+from cardsync.dashboard.pages.cards import pinned_by, read_asked
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
@@ -50,7 +52,6 @@ from cardsync.stock.cards.same_card import same_cards
 from cardsync.stock.cards.schemas import (
     CardWithHistory,
     Found,
-    PriceObservation,
     card_body,
     with_history,
 )
@@ -60,66 +61,9 @@ from cardsync.stock.shelving.places import assign
 from cardsync.web.forms import sentence
 from cardsync.web.heavy_work import HeavyWork
 
-SERIES = {
-    "Price": "price",
-    "Market": "market_price",
-    "Low": "low_price",
-    "Low with shipping": "low_price_with_shipping",
-    "Direct low": "direct_low",
-}
-# A source as rules name it, as the card has it, and as people call it.
-SOURCES = (
-    ("market", "market_price", "Market"),
-    ("low", "low_price", "Low"),
-    ("low_with_shipping", "low_price_with_shipping", "Low with shipping"),
-    ("direct_low", "direct_low", "Direct low"),
-    ("current", "price", "Your price"),
-)
 SOLD = 10
-# How many days the charts may show; the address names them.
-DAYS = ("30", "90", "365")
 # The fields of a rule that the page lets one try, as its address has them.
 CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
-
-
-class Source(NamedTuple):
-    """`since` is the time from which on the amount was seen; `unused` says why the rule passes the
-    source over.
-    """
-
-    name: str
-    amount: str | None
-    since: str | None
-    in_force: bool
-    unused: str
-
-
-def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> list[Source]:
-    """Return the price sources side by side. Pure."""
-    source_step = next((step for step in steps if step["name"] == "price_source"), {})
-    unused = {one["source"]: one["reason"] for one in source_step.get("unused_sources", ())}
-    return [
-        Source(
-            name,
-            getattr(card, key),
-            seen_since(card.history, key),
-            source_step.get("source") == source,
-            str(unused.get(source, "")).replace("_", " "),
-        )
-        for source, key, name in SOURCES
-    ]
-
-
-def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
-    """Return when the present amount was first seen without a break; the newest comes first.
-    Pure.
-    """
-    since = None
-    for seen in history:
-        if getattr(seen, key) != getattr(history[0], key):
-            break
-        since = seen.observed_at
-    return since
 
 
 class Place(NamedTuple):
@@ -229,11 +173,9 @@ async def card_page(
         changes=changes,
         changed=changed,
         change_problem=problem,
-        receipt_if=receipt_of(changed.steps if changed else []),
-        kept_receipt=receipt_of(_kept_steps(why)),
         sold_at=clock.rfc3339(sold_at) if then and sold_at else "",
         then=then,
-        receipt_at_sale=receipt_of(_kept_steps(then)),
+        **_receipts(changed, why, then),
         **explained(card, why.steps if why else []),
         **charts_of(card, days),
         **costs,
@@ -250,34 +192,6 @@ def explained(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> dict
         "fall": fall_of(receipt.short),
         "ladder": ladder_of(card, steps),
     }
-
-
-def charts_of(card: CardWithHistory, days: str) -> dict[str, Any]:
-    """Return the charts' points of these days, and the series that the card ever had."""
-    shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
-    return {
-        "points": [
-            (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
-            for seen in shown
-        ],
-        "stock": [(seen.observed_at, {"In stock": seen.quantity}) for seen in shown],
-        "series": [
-            name
-            for name, key in SERIES.items()
-            if name == "Price" or any(getattr(seen, key) for seen in card.history)
-        ],
-    }
-
-
-def days_of(asked: str, *, whole: bool) -> str:
-    """Return how many days the charts show: 90, if none of DAYS is asked for. Pure."""
-    return "" if whole else asked if asked in DAYS else "90"
-
-
-def is_of(seen: PriceObservation, days: str, now: datetime) -> bool:
-    """Return whether an observation is of these days; "" is all of them. Pure."""
-    moment = clock.read_moment(seen.observed_at)
-    return not days or moment is None or moment >= now - timedelta(days=int(days))
 
 
 async def _costs(
@@ -306,6 +220,17 @@ async def _match(
 ) -> MatchBody:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return await read_match(reading, caller, card_id)
+
+
+def _receipts(
+    changed: WhatIf | None, why: Explanation | None, then: ReceiptThen | None
+) -> dict[str, Any]:
+    """Return the receipts of a changed rule, of the present price and of the moment of a sale."""
+    return {
+        "receipt_if": receipt_of(changed.steps if changed else []),
+        "kept_receipt": receipt_of(_kept_steps(why)),
+        "receipt_at_sale": receipt_of(_kept_steps(then)),
+    }
 
 
 def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, Any]]:

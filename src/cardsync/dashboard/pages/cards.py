@@ -4,7 +4,6 @@ chips, saved searches as views, and one card beside the table if the address nam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,16 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.card_filters import (
+    VIEWS,
+    Filter,
+    View,
+    fault_of,
+    filters_in,
+    filters_of,
+    joined,
+    last_value,
+)
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.snapshot_reads import Reading
@@ -43,7 +52,7 @@ from cardsync.stock.cards.names_in_search import with_names
 from cardsync.stock.cards.queries import cards_of, order_of_cards, read_card, search_cards
 from cardsync.stock.cards.schemas import CardBody, CardRow, card_body
 from cardsync.stock.lists.seller_lists import names_of_lists
-from cardsync.stock.search.chips import Chip, chips_of, query_of, with_part
+from cardsync.stock.search.chips import Chip, chips_of, with_part
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.request import provide_database, provide_settings, reading
@@ -61,84 +70,8 @@ WEIGHTS = {
     "market": "w1", "trend": "w1", "condition": "w2", "target": "w2", "quantity": "", "price": "",
     "change": "",
 }  # fmt: skip
-# Parts that one click adds to a search or takes away.
-FILTERS = (
-    ("is:foil", "Foil"),
-    ("is:pinned", "Pinned"),
-    ("is:capped", "Limited by cap"),
-    ("is:underpriced", "Under target"),
-    ("is:overpriced", "Over target"),
-    ("is:unpriced", "No price"),
-    ("is:unshelved", "No location"),
-    ("is:custom", "Custom"),
-    ("unsold>90", "No sale in 90 days"),
-    ("-has:cost", "Cost unknown"),
-)
-# The fields of the form of more filters: each that is filled becomes a term of the search.
-MORE_FILTERS = {
-    "in_set": 'set:"{}"', "in_cond": "cond:{}", "in_rule": 'rule:"{}"', "price_from": "price>={}",
-    "price_to": "price<={}", "cost_from": "cost>={}", "cost_to": "cost<={}",
-    "margin_under": "margin<{}", "age_over": "age>{}", "unsold_over": "unsold>{}",
-}  # fmt: skip
 # What the shop's owner alone sees of money.
 OWNERS_COLUMNS = frozenset({"cost", "margin"})
-# The views that every shop has, before its own.
-VIEWS = (
-    ("", "All"),
-    ("is:underpriced", "Under target"),
-    ("is:overpriced", "Over target"),
-    ("is:unshelved", "No location"),
-    ("price>=50", "Over $50"),
-    ("unsold>90", "No sale in 90 days"),
-)
-
-
-# The sentence of search/fields.py that names the nearest valid word.
-_NEAREST = re.compile(r"""(.*?["']([^"']+)["'].*?)\. Did you mean ([^?]+)\?""", re.S)
-
-
-class View(NamedTuple):
-    """A search under a name."""
-
-    query: str
-    name: str
-
-
-class Filter(NamedTuple):
-    """A part that the search has or has not, and the search with it changed."""
-
-    name: str
-    on: bool
-    search: str
-
-
-class Fault(NamedTuple):
-    """A search that cannot be read, cut at the word that is wrong. `nearest` is the valid word that
-    is like it, and `better` the search with that one.
-    """
-
-    message: str
-    before: str
-    word: str
-    after: str
-    nearest: str
-    better: str
-
-
-def filters_of(search: str) -> list[Filter]:
-    """Return the quick filters of a search. Pure. Raises QueryError."""
-    has = {chip.text for chip in chips_of(search)}
-    return [Filter(name, part in has, with_part(search, part)) for part, name in FILTERS]
-
-
-def fault_of(search: str, message: str, at: int) -> Fault:
-    """Cut a search at the word that begins at an offset. Pure."""
-    rest = search[at:]
-    word = rest.split(None, 1)[0] if rest.strip() else ""
-    known = _NEAREST.fullmatch(message)
-    said, wrong, nearest = known.groups() if known else (message, "", "")
-    better = search[:at] + rest.replace(wrong, nearest, 1) if wrong and wrong in rest else ""
-    return Fault(said, search[:at], word, rest[len(word) :], nearest, better)
 
 
 @dataclass(frozen=True)
@@ -159,37 +92,16 @@ class Asked:
 
 def read_asked(given: Mapping[str, Sequence[str]]) -> Asked:
     """Read the address. Raises InvalidPayload."""
-    term = joined(_last(given, "term"), filters_in(given))
-    search = joined(_last(given, "search"), term)
+    term = joined(last_value(given, "term"), filters_in(given))
+    search = joined(last_value(given, "search"), term)
     return Asked(
         read_filter({**given, "search": [search]}),
         read_page(given),
-        read_columns(_last(given, "columns")),
+        read_columns(last_value(given, "columns")),
         term,
-        read_id(_last(given, "card")),
-        _last(given, "edit"),
+        read_id(last_value(given, "card")),
+        last_value(given, "edit"),
     )
-
-
-def filters_in(given: Mapping[str, Sequence[str]]) -> str:
-    """Return the filled fields of the form of more filters as terms of a search. Pure."""
-    filled = ((pattern, _last(given, name)) for name, pattern in MORE_FILTERS.items())
-    return " ".join(pattern.format(text.replace('"', "")) for pattern, text in filled if text)
-
-
-def _last(given: Mapping[str, Sequence[str]], name: str) -> str:
-    return (given.get(name) or [""])[-1].strip()
-
-
-def joined(search: str, term: str) -> str:
-    """Return a search with one more term; as they were typed if they cannot be read. Pure."""
-    texts = [text for text in (search, term) if text]
-    if len(texts) < 2:
-        return "".join(texts)
-    try:
-        return query_of(texts)
-    except QueryError:
-        return " ".join(texts)
 
 
 @get("/cards", opt=BY_FORM)
@@ -259,7 +171,7 @@ async def _with_names(
     changed = dict(given)
     for name in ("search", "term"):
         with suppress(QueryError):
-            text = _last(given, name)
+            text = last_value(given, name)
             changed[name] = [await with_names(reads.rows, caller.seller_id, text)]
     return changed
 
@@ -367,7 +279,7 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
     """
     given = request.query_params.dict()
     asked = read_asked(given)
-    ids = ids_of(_last(given, "ids"))
+    ids = ids_of(last_value(given, "ids"))
     if not 0 < len(ids) <= limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(f"ids: from 1 to {limits.CARDS_PER_PAGE_MOST} card IDs")
     async with reading(request) as reads:

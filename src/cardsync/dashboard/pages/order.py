@@ -22,7 +22,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.sales.lots import profit
-from cardsync.sales.orders import pull_marks, pull_sessions
+from cardsync.sales.orders import pull_marks, reopen_pulls
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.pull_models import MissingOutcome
 from cardsync.sales.orders.pullable import is_beyond
@@ -38,7 +38,7 @@ MARKS: dict[str, Mark] = {
     "unmark_shipped": pull_marks.unmark_shipped,
     "dismiss": pull_marks.dismiss,
     "undismiss": pull_marks.undismiss,
-    "unmark_pulled": pull_sessions.pull_again,
+    "unmark_pulled": reopen_pulls.pull_again,
 }
 
 

@@ -4,8 +4,8 @@ effect while it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime, time, timedelta, tzinfo
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
@@ -17,6 +17,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.pages.promotion_templates import TEMPLATES, two_weeks
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
@@ -47,47 +48,7 @@ FIELDS: Final = (
 COSTED: Final = "has:cost"
 FIRST_YEAR: Final = 2000
 LAST_YEAR: Final = 2200
-FRIDAY: Final = 4
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
-
-
-class Start(NamedTuple):
-    """A start for a new promotion; `times` says when it is on, by the shop's clock."""
-
-    label: str
-    fields: Mapping[str, str]
-    times: Callable[[datetime], tuple[datetime | None, datetime]]
-
-
-def weekend(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return the next Friday to Sunday; on a Friday or Saturday, from now to Sunday. Pure."""
-    on = here.weekday() in (FRIDAY, FRIDAY + 1)
-    friday = here.date() + timedelta(days=(FRIDAY - here.weekday()) % 7)
-    sunday = here.date() + timedelta(days=(FRIDAY + 2 - here.weekday()) % 7 if on else 0)
-    sunday = sunday if on else friday + timedelta(days=2)
-    ends = datetime.combine(sunday, time(23, 59), here.tzinfo)
-    return None if on else datetime.combine(friday, time(), here.tzinfo), ends
-
-
-def evening(here: datetime) -> tuple[datetime | None, datetime]:
-    """Return 5 to 10 PM of today; tomorrow once it is 5 PM. Pure."""
-    day = here.date() + timedelta(days=1 if here.hour >= 17 else 0)
-    return (
-        datetime.combine(day, time(17), here.tzinfo),
-        datetime.combine(day, time(22), here.tzinfo),
-    )
-
-
-def two_weeks(here: datetime) -> tuple[datetime | None, datetime]:
-    day = here.date() + timedelta(days=14)
-    return None, datetime.combine(day, time(23, 59), here.tzinfo)
-
-
-TEMPLATES: Final = {
-    "weekend": Start("Weekend, Fri–Sun", {"name": "Weekend", "percent": "15"}, weekend),
-    "evening": Start("Event evening", {"name": "Event evening", "percent": "10"}, evening),
-    "clear": Start("Clearance", {"name": "Clearance", "percent": "25"}, two_weeks),
-}
 
 
 class Row(NamedTuple):

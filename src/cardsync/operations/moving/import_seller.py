@@ -7,9 +7,7 @@ was killed.
 
 from __future__ import annotations
 
-import asyncio
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,74 +21,36 @@ from sqlalchemy import Table, UniqueConstraint, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access import passwords
 from cardsync.access.activity import OPERATOR, note_by
 from cardsync.access.models import Account
 from cardsync.network import exposure
 from cardsync.operations.moving import archive_file, archive_tables, catalog_products
 from cardsync.operations.moving.archive_file import Archive, Manifest
-from cardsync.operations.moving.archive_rows import IDS_AHEAD, Judge, json_columns, referred
 from cardsync.operations.moving.archive_tables import PRODUCT, Part, quoted
+from cardsync.operations.moving.drawn_ids import advance
+from cardsync.operations.moving.fitting_archive import ImportChoices, file_of, must_fit, rows_of
 from cardsync.operations.moving.new_ids import NewIds
 from cardsync.platform import clock, errors
 from cardsync.platform.database.columns import Base
-from cardsync.platform.database.copy import copy_in, encode, types_of
+from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.locks import Lock, try_locked
-from cardsync.platform.database.migrate import head_revision
-from cardsync.platform.database.parquet_sheet import schema_of
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.derived.kept_figures import Figure
-from cardsync.platform.limits import ROLES
 from cardsync.platform.old_data.old_kinds import ACTIVITY, FOLDER, month_of
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.platform.work.jobs import mark_due
 from cardsync.shop.accounts import left_objects
 from cardsync.shop.notices.webhook_signature import new_secret, sealed
-from cardsync.stock.cards.models import CARD_ID_BLOCK, PriceObservation
+from cardsync.stock.cards.models import PriceObservation
 
 Say = Callable[[str], None]
 _ROWS: Final = 50_000
-_HERE: Final = """
-    SELECT m.email FROM member m WHERE lower(m.email) = ANY(CAST(:emails AS text[]))
-    UNION ALL
-    SELECT s.email FROM seller s WHERE s.created_at = :created
-     LIMIT 1
-"""
-_ADVANCED: Final = """
-    SELECT count(nextval(CAST(:sequence AS regclass))) FROM generate_series(1, CAST(:gap AS bigint))
-"""
-# A name without folders: an archive puts nothing beside the shop's own objects.
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CARD_BLOCKS: Final = "card_id_block"
 
 
 # No statement takes longer, and the server looks so often whether the command is still there.
 _SECONDS: Final = 600.0
 _ENDS_WITH_US: Final = "SELECT set_config('client_connection_check_interval', '2s', true)"
-# A table's JSON as the database itself writes it: only that can be read without a doubt.
-_NOT_CANONICAL: Final = """
-    SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
-     WHERE t <> CAST(CAST(t AS jsonb) AS text)
-"""
-_TEXTS: Final = 5_000
-_DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
-# So many numbers are drawn one by one. Nobody else draws as many at this moment, so a sequence that
-# is further away is set, and never back.
-_DRAWN_MOST: Final = 1_000_000
-_SET: Final = """
-    SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest
-"""
-
-
-@dataclass(frozen=True)
-class Word:
-    """The operator's choices for an imported shop, since its archive does not decide them: the
-    plan, and the addresses of the owners. Without these the shop's own address is its owner's.
-    """
-
-    plan: str
-    owners: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +71,7 @@ class _Coming:
         return [table for table in tables if table.name in taken]
 
     def rows(self, table: Table) -> pl.LazyFrame:
-        return pl.scan_parquet(_path(self.archive, table.name, self.folder))
+        return pl.scan_parquet(file_of(self.archive, table.name, self.folder))
 
 
 @dataclass(frozen=True)
@@ -128,7 +88,7 @@ async def bring_in(
     settings: Settings,
     archive: Archive,
     tables: Sequence[Table],
-    word: Word,
+    choices: ImportChoices,
     say: Say,
 ) -> Arrived:
     """Bring the seller in; `tables` are all that name a seller, and `seller`, in the order in which
@@ -143,7 +103,7 @@ async def bring_in(
                 await session.execute(text(_ENDS_WITH_US))
                 await left_objects.hold(session, seller_id)
                 return await _all(
-                    database, session, store, settings, archive, tables, word, say, seller_id
+                    database, session, store, settings, archive, tables, choices, say, seller_id
                 )
     finally:
         # After an import that ended well there is nothing to delete.
@@ -155,7 +115,7 @@ async def examined(
     settings: Settings,
     archive: Archive,
     tables: Sequence[Table],
-    word: Word,
+    choices: ImportChoices,
 ) -> int:
     """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
     CommandError for an archive that cannot come in.
@@ -164,10 +124,10 @@ async def examined(
         folder = Path(name)
         async with database.bounded(0, _SECONDS) as session:
             await session.execute(text(_ENDS_WITH_US))
-            owners = await must_fit(database, session, archive, folder, tables, word)
-            archived = _frame(archive, PRODUCT, folder)
+            owners = await must_fit(database, session, archive, folder, tables, choices)
+            archived = rows_of(archive, PRODUCT, folder)
             ids = _same_ids(archive, folder, archived)
-            coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+            coming = _Coming(session, settings, archive, ids, folder, choices.plan, owners)
             for table in coming.of(tables):
                 await _tried(coming, table)
             return archived.height - (await catalog_products.known(session, archived)).height
@@ -176,7 +136,7 @@ async def examined(
 def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
     """Return ids that stay as they are, for rows that are written to be judged alone."""
     old = {
-        name: _frame(archive, name, folder)["id"].to_list() for name in archive_tables.COUNTED_ANEW
+        name: rows_of(archive, name, folder)["id"].to_list() for name in archive_tables.COUNTED_ANEW
     }
     same = {name: {id: id for id in ids} for name, ids in old.items()}
     spare = {name: max(ids, default=0) + 1 for name, ids in old.items()}
@@ -207,106 +167,6 @@ async def _tried(coming: _Coming, table: Table) -> None:
     await run(session, f"DROP TABLE pg_temp.{name}", {})
 
 
-async def must_fit(
-    database: Database,
-    session: AsyncSession,
-    archive: Archive,
-    folder: Path,
-    tables: Sequence[Table],
-    word: Word,
-) -> list[str]:
-    """Return the owners' addresses. Raises CommandError for an archive that this installation
-    cannot take, or has.
-    """
-    manifest = archive.manifest
-    if manifest.revision > head_revision():
-        raise errors.CommandError(
-            f"the archive was made by cardsync {manifest.program}, which is newer than this one:"
-            " update this installation first"
-        )
-    await _judged(database, session, archive, folder, tables)
-    seller = _frame(archive, "seller", folder).row(0, named=True)
-    emails = _frame(archive, "member", folder)["email"].str.to_lowercase().to_list()
-    values = {"emails": emails, "created": seller["created_at"]}
-    here = await session.scalar(text(_HERE), values)
-    if here is not None:
-        raise errors.CommandError(
-            f"{here} is already a member of a shop here: delete that shop first, or export this"
-            " one without that person"
-        )
-    owners = [one.lower() for one in word.owners or [seller["email"]]]
-    if strange := sorted(set(owners) - set(emails)):
-        raise errors.CommandError(
-            f"no member of the archive has the address {strange[0]}: name the shop's owners by"
-            " --owner EMAIL"
-        )
-    return owners
-
-
-async def _judged(
-    database: Database,
-    session: AsyncSession,
-    archive: Archive,
-    folder: Path,
-    tables: Sequence[Table],
-) -> None:
-    """Raise CommandError unless each table is one that an export writes."""
-    manifest = archive.manifest
-    for name in manifest.objects:
-        kind, _, last = name.partition("/")
-        if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
-            raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
-    parts = archive_tables.parts(tables, manifest.holds)
-    known = {part.name: part for part in [archive_tables.products(parts, 0), *parts]}
-    if strange := sorted(set(manifest.tables) - set(known)):
-        raise errors.CommandError(f"the archive holds {strange[0]}, which no export does")
-    must = {"seller", "account", PRODUCT, *archive_tables.COUNTED_ANEW}
-    if lacking := sorted(must - set(manifest.tables)):
-        raise errors.CommandError(f"the archive lacks {lacking[0]}, which each export holds")
-    judge = Judge(manifest.program, manifest.seller_id, clock.now(), ROLES, passwords.takes_no_more)
-    named = referred(tables)
-    described = {table.name: table for table in [Base.metadata.tables[PRODUCT], *tables]}
-    for name, part in known.items():
-        if name in manifest.tables:
-            table, path = described[name], _path(archive, name, folder)
-            # Apart: what the import's own transaction has read, no month can be added to.
-            async with database.shared() as apart:
-                expected = schema_of(await types_of(apart, part.query(0)))
-            rows = manifest.tables[name].rows
-            await asyncio.to_thread(
-                judge.judge, table, part, path, expected, rows, named.get(name, [])
-            )
-            await _canonical(session, table, path)
-            await _near(session, table, judge.newest.get(name, 0))
-            path.unlink()
-
-
-async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
-    """Raise CommandError for JSON that reads otherwise here than where it is judged."""
-    file = pl.scan_parquet(path)
-    for column in json_columns(table, file.collect_schema().names()):
-        start = 0
-        while (texts := file.select(column).slice(start, _TEXTS).collect()[column]).len():
-            given = {"texts": texts.drop_nulls().to_list()}
-            if await session.scalar(text(_NOT_CANONICAL), given):
-                raise errors.CommandError(
-                    f"the archive is not as an export writes it: {table.name}.{column} is not JSON"
-                    " of a database"
-                )
-            start += _TEXTS
-
-
-async def _near(session: AsyncSession, table: Table, newest: int) -> None:
-    """Raise CommandError for ids that would use up the numbers of all shops."""
-    if newest and (found := await _sequence(session, table)):
-        sequence, size = found
-        if newest // size > await _drawn(session, sequence) + IDS_AHEAD:
-            raise errors.CommandError(
-                f"the archive is not as an export writes it: {table.name} has the id {newest}, and"
-                " no installation has come so far"
-            )
-
-
 async def _all(
     database: Database,
     session: AsyncSession,
@@ -314,7 +174,7 @@ async def _all(
     settings: Settings,
     archive: Archive,
     tables: Sequence[Table],
-    word: Word,
+    choices: ImportChoices,
     say: Say,
     seller_id: int,
 ) -> Arrived:
@@ -322,13 +182,13 @@ async def _all(
         raise errors.CommandError("another seller is being imported now: wait until it ends")
     with TemporaryDirectory(prefix="cardsync-") as name:
         folder = Path(name)
-        owners = await must_fit(database, session, archive, folder, tables, word)
-        archived = _frame(archive, PRODUCT, folder)
+        owners = await must_fit(database, session, archive, folder, tables, choices)
+        archived = rows_of(archive, PRODUCT, folder)
         products = await catalog_products.found(database, session, archived)
         ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
         say("writing the objects …")
         await _objects(store, archive, ids)
-        coming = _Coming(session, settings, archive, ids, folder, word.plan, owners)
+        coming = _Coming(session, settings, archive, ids, folder, choices.plan, owners)
         for table in coming.of(tables):
             await _table(database, coming, table, say)
     await _afterwards(session, seller_id, archive.manifest)
@@ -345,7 +205,7 @@ async def _new_ids(
 ) -> NewIds:
     anew, spare = {}, {}
     for name in archive_tables.COUNTED_ANEW:
-        old = _frame(archive, name, folder)["id"].to_list()
+        old = rows_of(archive, name, folder)["id"].to_list()
         new = await _next(session, name, len(old) + 1)
         anew[name], spare[name] = dict(zip(old, new, strict=False)), new[-1]
     # The columns of the cards' table name the shop as member 0.
@@ -358,20 +218,6 @@ async def _next(session: AsyncSession, table: str, count: int) -> list[int]:
         SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, :count)
     """
     return list(await session.scalars(text(statement), {"count": count}))
-
-
-def _path(archive: Archive, table: str, folder: Path) -> Path:
-    """Return the table's file outside of the archive."""
-    path = folder / f"{table}.parquet"
-    if not path.exists():
-        with path.open("wb") as file:
-            for chunk in archive.chunks(archive_file.table_entry(table)):
-                file.write(chunk)
-    return path
-
-
-def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
-    return pl.read_parquet(_path(archive, table, folder))
 
 
 async def _objects(store: Store, archive: Archive, ids: NewIds) -> None:
@@ -400,8 +246,8 @@ async def _table(database: Database, coming: _Coming, table: Table, say: Say) ->
     if table.name == PriceObservation.__tablename__:
         await _partitions(database, rows, coming.ids.seller)
     count = await _written(coming, table, table.name)
-    await _advance(coming.session, table, rows)
-    _path(coming.archive, table.name, coming.folder).unlink()
+    await advance(coming.session, table, rows)
+    file_of(coming.archive, table.name, coming.folder).unlink()
     if count:
         say(f"{table.name}: {count:,} rows")
 
@@ -482,49 +328,6 @@ async def _partitions(database: Database, rows: pl.LazyFrame, seller_id: int) ->
             await run(
                 session, "SELECT ensure_price_observation_partition(:month)", {"month": month}
             )
-
-
-async def _advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
-    """Take the ids that came out of those that are given out here. Nobody can be in between: each
-    id is drawn, and none is put back.
-    """
-    if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
-        return
-    if found := await _sequence(session, table):
-        sequence, size = found
-        column = "id" if table.name == "card" else _counted(table)
-        newest = rows.select(pl.col(column).max()).collect().item()
-        if newest is not None:
-            await _draw(session, sequence, newest // size)
-
-
-def _counted(table: Table) -> str:
-    return next(one.name for one in table.columns if one.identity is not None)
-
-
-async def _sequence(session: AsyncSession, table: Table) -> tuple[str, int] | None:
-    """Return the sequence that gives out the table's ids, and how many ids each of its numbers
-    is.
-    """
-    if table.name == "card":
-        return _CARD_BLOCKS, CARD_ID_BLOCK
-    if all(one.identity is None for one in table.columns):
-        return None
-    find = f"SELECT pg_get_serial_sequence('{table.name}', '{_counted(table)}')"
-    return str(await session.scalar(text(find))), 1
-
-
-async def _drawn(session: AsyncSession, sequence: str) -> int:
-    return int(await session.scalar(text(_DRAWN.format(sequence=sequence))) or 0)
-
-
-async def _draw(session: AsyncSession, sequence: str, newest: int) -> None:
-    gap = newest - await _drawn(session, sequence)
-    if gap > _DRAWN_MOST:
-        given = {"sequence": sequence, "newest": newest}
-        await session.execute(text(_SET.format(sequence=sequence)), given)
-    elif gap > 0:
-        await session.execute(text(_ADVANCED), {"sequence": sequence, "gap": gap})
 
 
 async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest) -> None:

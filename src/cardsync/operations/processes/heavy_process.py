@@ -28,7 +28,8 @@ from cardsync.platform.database.read_copy import ReadCopy, read_copy
 from cardsync.platform.database.session import Database
 from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
-from cardsync.web.heavy_work import FOLDER, LENGTH, STOP, TOO_MUCH, Answered, Asked
+from cardsync.web.heavy_child import LENGTH, STOP, Answered
+from cardsync.web.heavy_work import FOLDER, TOO_MUCH, Asked
 from cardsync.web.made_files import MADE
 
 # The work, and the lease that is renewed beside it.

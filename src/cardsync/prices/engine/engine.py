@@ -17,7 +17,7 @@ import polars as pl
 import polars.selectors as cs
 
 from cardsync.platform.money import UNITS_PER_CENT
-from cardsync.prices.engine import holdout, review, rounding, sources, steps
+from cardsync.prices.engine import holdout, market_steps, review, rounding, sources, steps
 from cardsync.prices.engine.expressions import cents, true
 from cardsync.prices.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
 from cardsync.prices.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
@@ -89,12 +89,12 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_shipping_adder": pl.Int64(),
     "after_market_gate": pl.Int64(),
     "aggressive_price": pl.Int64(),
-    "gate_verdict": steps.VERDICT,
+    "gate_verdict": market_steps.VERDICT,
     "after_undercut": pl.Int64(),
     "undercut_listing": pl.Int64(),
-    "undercut_source": steps.LISTING_SOURCE,
+    "undercut_source": market_steps.LISTING_SOURCE,
     "undercut_observed_at": TIME,
-    "undercut_verdict": steps.UNDERCUT,
+    "undercut_verdict": market_steps.UNDERCUT,
     "after_stale_reduction": pl.Int64(),
     "stale_days": pl.Int32(),
     "stale_spared": pl.Boolean(),
@@ -142,9 +142,9 @@ class Step:
 PRICE_STEPS: Final = (
     Step("after_formula", steps.formula),
     Step("after_shipping_adder", steps.shipping_adder, lambda run: run.seller.shipping_adder),
-    Step("after_market_gate", steps.market_gate, lambda run: run.gated),
-    Step("after_undercut", steps.undercut, lambda run: run.undercut),
-    Step("after_stale_reduction", steps.stale_reduction, lambda run: run.stale),
+    Step("after_market_gate", market_steps.market_gate, lambda run: run.gated),
+    Step("after_undercut", market_steps.undercut, lambda run: run.undercut),
+    Step("after_stale_reduction", market_steps.stale_reduction, lambda run: run.stale),
     Step("after_bounds", steps.bounds),
     Step("after_cap", steps.cap, lambda run: run.capped),
     Step("after_sale", steps.sale, lambda run: run.on_sale),
@@ -342,7 +342,7 @@ def is_limited() -> pl.Expr:
 def gated(priced: pl.DataFrame) -> pl.DataFrame:
     """Return the marketplace ids of the cards whose market gate did not pass, and its verdicts."""
     verdict = pl.col("gate_verdict").cast(pl.String)
-    held = priced.filter(verdict.is_not_null() & ~verdict.is_in(steps.GATE_PASSED))
+    held = priced.filter(verdict.is_not_null() & ~verdict.is_in(market_steps.GATE_PASSED))
     return held.select("marketplace_id", verdict=verdict)
 
 

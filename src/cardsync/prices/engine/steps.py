@@ -8,23 +8,18 @@ dropped at the end; all others are receipt columns.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import reduce
 from operator import or_
 from typing import Final
 
 import polars as pl
 
-from cardsync.catalog.market.verdicts import BUY_OUT_WINDOW
 from cardsync.platform.money import MAX_UNITS, UNITS_PER_CENT
 from cardsync.prices.engine.expressions import (
     first,
-    moment,
     scaled,
-    since,
     true,
     where,
-    within,
 )
 from cardsync.prices.engine.rules import WHOLE_BP, Rule, down_to_cent, up_to_cent
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -59,17 +54,7 @@ BOUND: Final = pl.Enum(
         "guard_ceiling",
     ]
 )
-VERDICT: Final = pl.Enum(
-    [
-        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale",
-        "too_few_sales",
-        "buy_out", "not_lower",
-    ]
-)  # fmt: skip
-LISTING_SOURCE: Final = pl.Enum(["listings", "low"])
-UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_higher"])
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
-RECENT_MOVE: Final = timedelta(days=14)
 
 
 # 1
@@ -153,114 +138,6 @@ def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
     adder = pl.lit(run.seller.shipping_adder, pl.Int64)
     dear = true(price >= run.seller.tracking_threshold)
     return [pl.when(dear).then(price + adder).otherwise(price).alias("after_shipping_adder")]
-
-
-# A gate that undercut, or had nothing to gain from it, holds nothing back.
-GATE_PASSED: Final = ("taken", "not_lower")
-
-
-# 5
-def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer
-    bought the market out; never raise a price.
-    """
-
-    def fresh(column: str) -> pl.Expr:
-        return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
-
-    gated = pl.col("_gate_since").is_not_null() & price.is_not_null()
-    market = pl.col("market").is_not_null() & fresh("observed_at")
-    aggressive = where(gated & market, scaled(pl.col("listings_low"), pl.col("_gate_factor")))
-    verdicts = [
-        ("market_stale", ~market),
-        ("no_listing", pl.col("listings_low").is_null()),
-        ("listings_stale", ~fresh("listings_observed_at")),
-        ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
-        ("sales_stale", ~fresh("sales_fetched_at")),
-        ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
-        ("buy_out", _bought_out(run)),
-        ("not_lower", ~true(aggressive < price)),
-        ("taken", pl.lit(True)),
-    ]
-    verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
-    return [
-        pl.when(true(gated & (verdict == "taken")))
-        .then(aggressive)
-        .otherwise(price)
-        .alias("after_market_gate"),
-        aggressive.alias("aggressive_price"),
-        where(gated, verdict).alias("gate_verdict"),
-    ]
-
-
-def _bought_out(run: Run) -> pl.Expr:
-    """Return whether a buy-out was seen in the last four hours; a future stamp is unknown."""
-    return within(run.now - BUY_OUT_WINDOW, run.now, "buy_out_detected_at")
-
-
-# 5b
-def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Rise to just under the lowest listing where it is above the price; never lower a price.
-
-    Fresh listings in the card's own condition come first, then the upload's low price.
-    """
-    asked = pl.col("_up_factor").is_not_null() & price.is_not_null()
-    seen = true(pl.col("listings_observed_at") >= pl.col("_up_since")) & true(
-        pl.col("listings_observed_at") <= moment(run.now)
-    )
-    listed = asked & seen & pl.col("listings_low").is_not_null()
-    oldest = run.now - timedelta(hours=run.seller.max_age_hours)
-    low = asked & ~listed & pl.col("low").is_not_null() & since(oldest, "observed_at")
-    lowest = pl.when(listed).then("listings_low").when(low).then("low")
-    wanted = scaled(lowest, pl.col("_up_factor"))
-    verdicts = [
-        ("no_listing", lowest.is_null()),
-        ("not_above", ~true(lowest > price)),
-        ("buy_out", _bought_out(run)),
-        ("not_higher", ~true(wanted > price)),
-        ("taken", pl.lit(True)),
-    ]
-    verdict = first([(holds, pl.lit(name, UNDERCUT)) for name, holds in verdicts], UNDERCUT)
-    source = first(
-        [(listed, pl.lit("listings", LISTING_SOURCE)), (low, pl.lit("low", LISTING_SOURCE))],
-        LISTING_SOURCE,
-    )
-    observed = pl.when(listed).then("listings_observed_at").when(low).then("observed_at")
-    return [
-        pl.when(true(asked & (verdict == "taken")))
-        .then(wanted)
-        .otherwise(price)
-        .alias("after_undercut"),
-        lowest.alias("undercut_listing"),
-        source.alias("undercut_source"),
-        observed.alias("undercut_observed_at"),
-        where(asked, verdict).alias("undercut_verdict"),
-    ]
-
-
-# 6
-def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Lower the price step by step for a card that does not sell; a card whose market moved lately
-    is spared if the rule says so.
-    """
-    asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
-    unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
-    days = where(
-        asked,
-        (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days(),
-    )
-    due = true(days >= pl.col("_stale_after"))
-    spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
-    cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
-    off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
-    return [
-        pl.when(due & ~spared)
-        .then(scaled(price, WHOLE_BP - off))
-        .otherwise(price)
-        .alias("after_stale_reduction"),
-        days.cast(pl.Int32).alias("stale_days"),
-        where(asked, spared).alias("stale_spared"),
-    ]
 
 
 # 7, beside the rule's own bounds

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from cardsync.platform.money import dollars
-from cardsync.prices.engine.steps import GATE_PASSED
+from cardsync.prices.engine.market_steps import GATE_PASSED
 from cardsync.prices.rules.rule_forms import CAPS
 
 SENTENCES: Final[Mapping[str, str]] = {

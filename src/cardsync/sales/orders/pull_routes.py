@@ -16,7 +16,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.sales.errors import PullSessionOpen
 from cardsync.sales.limits import PULL_STATUSES
-from cardsync.sales.orders import pull_marks, pull_reads, pull_sessions
+from cardsync.sales.orders import pull_marks, pull_reads, pull_sessions, reopen_pulls
 from cardsync.sales.orders.order_filter import read_filter
 from cardsync.sales.orders.pull_schemas import (
     ManyMarked,
@@ -231,7 +231,7 @@ async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: 
 @post("/orders/{order_id:int}/unmark_pulled", **OF_AN_ORDER)
 async def unmark_order_pulled(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back that the order was pulled; it can be pulled again."""
-    await pull_sessions.pull_again(session, caller, order_id, clock.now())
+    await reopen_pulls.pull_again(session, caller, order_id, clock.now())
     return await pull_marks.marks_of(session, caller, order_id)
 
 

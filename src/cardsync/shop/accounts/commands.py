@@ -190,12 +190,13 @@ def seller_import(file: Path, plan: str | None, owners: tuple[str, ...], dry_run
     Example: cardsync admin seller import shop.zip --dry-run
     """
     from cardsync.operations.moving.archive_file import opened
-    from cardsync.operations.moving.import_seller import Word, bring_in, examined
+    from cardsync.operations.moving.fitting_archive import ImportChoices
+    from cardsync.operations.moving.import_seller import bring_in, examined
     from cardsync.platform.storage import open_store
     from cardsync.tables import seller_tables
 
     settings = settings_with()
-    word = Word(plan or settings.default_plan, owners)
+    word = ImportChoices(plan or settings.default_plan, owners)
     with opened(file) as archive:
 
         async def brought(database: Database) -> tuple[dict[str, Any], str]:

@@ -26,7 +26,7 @@ from cardsync.prices.rules import sale_sets as pins
 from cardsync.prices.rules import undo_rules as rules
 from cardsync.prices.rules import undo_sales as sales
 from cardsync.sales.lots import write_lots as lots_of_cards
-from cardsync.sales.orders import one_customer, pull_sessions, returned_copies
+from cardsync.sales.orders import one_customer, pull_sessions, reopen_pulls, returned_copies
 from cardsync.sales.orders import pull_marks as orders
 from cardsync.sales.pulling import missing_cards
 from cardsync.shop.accounts import account_settings as account
@@ -61,8 +61,8 @@ KINDS: Final[Mapping[str, Undo]] = {
     orders.DISMISSED: orders.undo_mark,
     orders.SHIPPED: orders.undo_mark,
     orders.MANY_SHIPPED: orders.undo_many_shipped,
-    pull_sessions.COMPLETED: pull_sessions.reopen,
-    pull_sessions.CANCELLED: pull_sessions.reopen,
+    pull_sessions.COMPLETED: reopen_pulls.reopen,
+    pull_sessions.CANCELLED: reopen_pulls.reopen,
     missing_cards.KIND: missing_cards.unsettle,
     buylist_settings.KIND: buylist_settings.put_back,
     offer_drafts.DELETED: offer_drafts.undelete,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
@@ -50,19 +50,16 @@ from cardsync.shop.today.schemas import (
     RunMoves,
     SalesBody,
     ShippingCount,
-    SoldBody,
-    SoldDay,
     ToShip,
     amount,
 )
 from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
+from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
 from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
 
 FEEDBACKS: Final = 100
 # Feedback is looked for among so many of the newest orders.
 _AMONG: Final = 2_000
-# The sales of so many days are drawn.
-_DAYS: Final = 30
 _TASKS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
 _TO_PULL = f"""
@@ -194,14 +191,6 @@ _LISTED = """
 """
 
 
-class Sold(NamedTuple):
-    """The orders of a day, and their sum."""
-
-    day: date
-    orders: int
-    gross: Decimal
-
-
 @dataclass(frozen=True, slots=True)
 class Shop:
     facts: Facts
@@ -268,7 +257,7 @@ async def read_shop(
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     return Shop(
         await _facts_of(session, caller, found, agent, now, renewal_days),
-        _sales([Sold(*row[:3]) for row in found[PERIODS]], _day(caller, now)),
+        sum_sales([Sold(*row[:3]) for row in found[PERIODS]], _day(caller, now)),
         _to_ship(caller, found),
         [ShippingCount(*row) for row in found[_SHIPPING]],
         _feedback([RatingCount(*row) for row in found[_FEEDBACK]]),
@@ -282,7 +271,7 @@ async def _found(
 ) -> dict[str, list[Any]]:
     today = _day(caller, now)
     before_from, _ = rules.same_days_before(today)
-    first = min(before_from, today - timedelta(days=_DAYS - 1))
+    first = min(before_from, today - timedelta(days=DAYS - 1))
     to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
     values = {
         "seller": caller.seller_id,
@@ -323,35 +312,6 @@ async def _facts_of(
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     broken = await _broken(session, caller) if caller.role == "owner" else ()
     return _facts(caller, found, figures, broken, agent, now, renewal_days)
-
-
-def _sales(sold: Sequence[Sold], today: date) -> SalesBody:
-    """Sum up the days of both months; a day without an order after the first one has none."""
-    before_from, before_to = rules.same_days_before(today)
-    by_day = {one.day: one for one in sold}
-    begin = today - timedelta(days=_DAYS - 1)
-    begin = max(begin, min(by_day, default=today + timedelta(days=1)))
-    days = [begin + timedelta(days=n) for n in range((today - begin).days + 1)]
-    none = Sold(today, 0, Decimal())
-    return SalesBody(
-        today,
-        _sum(sold, today, today),
-        _sum(sold, today.replace(day=1), today),
-        before_from,
-        before_to,
-        _sum(sold, before_from, before_to),
-        [
-            SoldDay(day, one.orders, amount(one.gross))
-            for day in days
-            for one in [by_day.get(day, none)]
-        ],
-    )
-
-
-def _sum(sold: Sequence[Sold], first: date, last: date) -> SoldBody:
-    those = [one for one in sold if first <= one.day <= last]
-    gross = sum((one.gross for one in those), Decimal())
-    return SoldBody(sum(one.orders for one in those), amount(gross))
 
 
 def _to_ship(caller: Caller, found: dict[str, list[Any]]) -> ToShip:

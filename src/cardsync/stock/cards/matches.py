@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.certainty import Certainty, weigh
-from cardsync.catalog.match import ANY_LANGUAGE
+from cardsync.catalog.judge_products import ANY_LANGUAGE
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.platform import clock, errors
 from cardsync.platform.database.snapshot_reads import Reading

@@ -1,0 +1,96 @@
+"""Lets a catalog adopt the provisional products that it now has: cards and pictures follow."""
+
+from __future__ import annotations
+
+import asyncio
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog import name_index
+from cardsync.catalog.incoming_products import (
+    CHUNK,
+    INCOMING,
+    STORED,
+    TYPES,
+)
+from cardsync.catalog.match import match, row_keys
+from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.platform.database.session import Database
+
+PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "finish", "language")
+
+
+async def adopt(database: Database, keyed: pl.DataFrame) -> int:
+    """Turn each provisional product that exactly one row of this catalog describes into that
+    product; it keeps its id.
+    """
+    games = sorted(keyed["game"].unique().to_list())
+    async with database.shared() as session:
+        await session.execute(text("CREATE TEMP TABLE games (game text) ON COMMIT DROP"))
+        await copy_in(
+            session,
+            "games",
+            ("game",),
+            encode(pl.DataFrame({"game": games})),
+        )
+        data = await copy_chunks(
+            session,
+            f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product"
+            " WHERE provisional AND adopted_by IS NULL"
+            " AND game IN (SELECT game FROM games) ORDER BY id",
+        )
+    rows = frame_of(
+        data,
+        {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String},
+    )
+    if rows.is_empty():
+        return 0
+    found = await asyncio.to_thread(_matches, rows, keyed)
+    for at in range(0, found.height, CHUNK):
+        async with database.shared() as session:
+            await _take_over(session, found.slice(at, CHUNK))
+    return found.height
+
+
+def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
+    """Return the catalog row beside each provisional product (`old_id`) that it alone
+    describes.
+    """
+    condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
+    asked = row_keys(
+        rows.with_columns(condition=condition, printing=pl.col("finish").fill_null("")).drop(
+            "sealed"
+        )
+    ).with_row_index("row")
+    offered = keyed.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    hits = match(asked, offered).filter(pl.col("outcome") == "matched")
+    pairs = hits.join(asked.select("row", old_id="id"), on="row").select("old_id", id="product_id")
+    return pairs.join(offered, on="id").drop("id").sort("old_id")
+
+
+async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
+    # The first of several becomes the product itself; the others point to it, and so do those of
+    # a product that exists already.
+    found = found.with_columns(first=pl.col("identity").is_first_distinct())
+    types = {"old_id": "bigint", "first": "boolean", **TYPES}
+    columns = ", ".join(f"{name} {types.get(name, 'text')}" for name in found.columns)
+    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
+    await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
+    sets = ", ".join(f"{name} = i.{name}" for name in STORED)
+    await session.execute(
+        text(f"""
+            UPDATE product p SET {sets}, identity = md5(i.identity), provisional = false
+              FROM {INCOMING} i
+             WHERE i.first AND p.id = i.old_id
+               AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
+        """)
+    )
+    await session.execute(
+        text(f"""
+            UPDATE product p SET adopted_by = q.id FROM {INCOMING} i, product q
+             WHERE p.id = i.old_id AND p.provisional AND q.identity = md5(i.identity)
+        """)
+    )
+    await name_index.renew(session, found)

@@ -1,0 +1,68 @@
+"""Keys the products of a catalog and puts them into the table of incoming rows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.match import CATALOG_KEYS, catalog_keys
+from cardsync.catalog.products import identity
+from cardsync.catalog.sources.own import COLUMNS
+from cardsync.catalog.sources.source_record import IDS
+from cardsync.platform.database.copy import copy_in, encode
+
+CHUNK = 50_000
+STORED = (
+    "game",
+    "set_name",
+    "set_code",
+    "product_name",
+    "number",
+    "rarity",
+    "finish",
+    "language",
+    "marketplace_product_id",
+    "picture_url",
+    *CATALOG_KEYS,
+)
+# The nodes that hold `product` get the rows of a sub-query; a temp table they don't know.
+INCOMING = "(SELECT * FROM incoming)"
+TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
+# These say something of a printing, and do not make it another one.
+BESIDE = ("rarity", "product_id", "picture_url", *IDS)
+# Scryfall's id stands in the addresses of its pictures.
+_IN_PICTURE = r"scryfall\.io/.*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+
+
+def key_products(frame: pl.DataFrame) -> pl.DataFrame:
+    keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
+    # The identity holds the texts too, not the keys alone: two spellings are two products until
+    # the matcher says otherwise.
+    own = pl.concat_str(
+        [pl.col(name).fill_null("") for name in COLUMNS if name not in BESIDE], separator="\x1f"
+    )
+    keyed = keyed.with_columns(
+        scryfall_id=pl.coalesce("scryfall_id", pl.col("picture_url").str.extract(_IN_PICTURE, 1)),
+        identity=pl.concat_str(
+            pl.lit("catalog\x1f"),
+            own,
+            pl.lit("\x1f"),
+            identity(),
+        ),
+    )
+    return (
+        keyed.unique("identity", keep="first", maintain_order=True)
+        .sort("identity")
+        .select("identity", *STORED, *IDS)
+    )
+
+
+async def put_incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
+    types = ", ".join(f"{name} {TYPES.get(name, 'text')}" for name in rows.columns)
+    await session.execute(text(f"CREATE TEMP TABLE incoming ({types}) ON COMMIT DROP"))
+    await copy_in(session, "incoming", rows.columns, await asyncio.to_thread(encode, rows))
+    # The plans below hang on its size.
+    await session.execute(text("ANALYZE incoming"))

@@ -1,0 +1,99 @@
+"""The price sources and the charts of a card. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from cardsync.platform import clock
+from cardsync.stock.cards.schemas import (
+    CardWithHistory,
+    PriceObservation,
+)
+
+SERIES = {
+    "Price": "price",
+    "Market": "market_price",
+    "Low": "low_price",
+    "Low with shipping": "low_price_with_shipping",
+    "Direct low": "direct_low",
+}
+# A source as rules name it, as the card has it, and as people call it.
+SOURCES = (
+    ("market", "market_price", "Market"),
+    ("low", "low_price", "Low"),
+    ("low_with_shipping", "low_price_with_shipping", "Low with shipping"),
+    ("direct_low", "direct_low", "Direct low"),
+    ("current", "price", "Your price"),
+)
+# How many days the charts may show; the address names them.
+DAYS = ("30", "90", "365")
+
+
+class Source(NamedTuple):
+    """`since` is the time from which on the amount was seen; `unused` says why the rule passes the
+    source over.
+    """
+
+    name: str
+    amount: str | None
+    since: str | None
+    in_force: bool
+    unused: str
+
+
+def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> list[Source]:
+    """Return the price sources side by side. Pure."""
+    source_step = next((step for step in steps if step["name"] == "price_source"), {})
+    unused = {one["source"]: one["reason"] for one in source_step.get("unused_sources", ())}
+    return [
+        Source(
+            name,
+            getattr(card, key),
+            seen_since(card.history, key),
+            source_step.get("source") == source,
+            str(unused.get(source, "")).replace("_", " "),
+        )
+        for source, key, name in SOURCES
+    ]
+
+
+def seen_since(history: Sequence[PriceObservation], key: str) -> str | None:
+    """Return when the present amount was first seen without a break; the newest comes first.
+    Pure.
+    """
+    since = None
+    for seen in history:
+        if getattr(seen, key) != getattr(history[0], key):
+            break
+        since = seen.observed_at
+    return since
+
+
+def charts_of(card: CardWithHistory, days: str) -> dict[str, Any]:
+    """Return the charts' points of these days, and the series that the card ever had."""
+    shown = [seen for seen in card.history if is_of(seen, days, clock.now())]
+    return {
+        "points": [
+            (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
+            for seen in shown
+        ],
+        "stock": [(seen.observed_at, {"In stock": seen.quantity}) for seen in shown],
+        "series": [
+            name
+            for name, key in SERIES.items()
+            if name == "Price" or any(getattr(seen, key) for seen in card.history)
+        ],
+    }
+
+
+def days_of(asked: str, *, whole: bool) -> str:
+    """Return how many days the charts show: 90, if none of DAYS is asked for. Pure."""
+    return "" if whole else asked if asked in DAYS else "90"
+
+
+def is_of(seen: PriceObservation, days: str, now: datetime) -> bool:
+    """Return whether an observation is of these days; "" is all of them. Pure."""
+    moment = clock.read_moment(seen.observed_at)
+    return not days or moment is None or moment >= now - timedelta(days=int(days))

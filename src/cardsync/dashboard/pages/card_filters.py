@@ -1,0 +1,108 @@
+"""The filters and views of the page of cards, as terms of its search. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cardsync.stock.search.chips import chips_of, query_of, with_part
+from cardsync.stock.search.fields import QueryError
+
+# Parts that one click adds to a search or takes away.
+FILTERS = (
+    ("is:foil", "Foil"),
+    ("is:pinned", "Pinned"),
+    ("is:capped", "Limited by cap"),
+    ("is:underpriced", "Under target"),
+    ("is:overpriced", "Over target"),
+    ("is:unpriced", "No price"),
+    ("is:unshelved", "No location"),
+    ("is:custom", "Custom"),
+    ("unsold>90", "No sale in 90 days"),
+    ("-has:cost", "Cost unknown"),
+)
+# The fields of the form of more filters: each that is filled becomes a term of the search.
+MORE_FILTERS = {
+    "in_set": 'set:"{}"', "in_cond": "cond:{}", "in_rule": 'rule:"{}"', "price_from": "price>={}",
+    "price_to": "price<={}", "cost_from": "cost>={}", "cost_to": "cost<={}",
+    "margin_under": "margin<{}", "age_over": "age>{}", "unsold_over": "unsold>{}",
+}  # fmt: skip
+# The views that every shop has, before its own.
+VIEWS = (
+    ("", "All"),
+    ("is:underpriced", "Under target"),
+    ("is:overpriced", "Over target"),
+    ("is:unshelved", "No location"),
+    ("price>=50", "Over $50"),
+    ("unsold>90", "No sale in 90 days"),
+)
+
+
+# The sentence of search/fields.py that names the nearest valid word.
+_NEAREST = re.compile(r"""(.*?["']([^"']+)["'].*?)\. Did you mean ([^?]+)\?""", re.S)
+
+
+class View(NamedTuple):
+    """A search under a name."""
+
+    query: str
+    name: str
+
+
+class Filter(NamedTuple):
+    """A part that the search has or has not, and the search with it changed."""
+
+    name: str
+    on: bool
+    search: str
+
+
+class Fault(NamedTuple):
+    """A search that cannot be read, cut at the word that is wrong. `nearest` is the valid word that
+    is like it, and `better` the search with that one.
+    """
+
+    message: str
+    before: str
+    word: str
+    after: str
+    nearest: str
+    better: str
+
+
+def filters_of(search: str) -> list[Filter]:
+    """Return the quick filters of a search. Pure. Raises QueryError."""
+    has = {chip.text for chip in chips_of(search)}
+    return [Filter(name, part in has, with_part(search, part)) for part, name in FILTERS]
+
+
+def fault_of(search: str, message: str, at: int) -> Fault:
+    """Cut a search at the word that begins at an offset. Pure."""
+    rest = search[at:]
+    word = rest.split(None, 1)[0] if rest.strip() else ""
+    known = _NEAREST.fullmatch(message)
+    said, wrong, nearest = known.groups() if known else (message, "", "")
+    better = search[:at] + rest.replace(wrong, nearest, 1) if wrong and wrong in rest else ""
+    return Fault(said, search[:at], word, rest[len(word) :], nearest, better)
+
+
+def filters_in(given: Mapping[str, Sequence[str]]) -> str:
+    """Return the filled fields of the form of more filters as terms of a search. Pure."""
+    filled = ((pattern, last_value(given, name)) for name, pattern in MORE_FILTERS.items())
+    return " ".join(pattern.format(text.replace('"', "")) for pattern, text in filled if text)
+
+
+def last_value(given: Mapping[str, Sequence[str]], name: str) -> str:
+    return (given.get(name) or [""])[-1].strip()
+
+
+def joined(search: str, term: str) -> str:
+    """Return a search with one more term; as they were typed if they cannot be read. Pure."""
+    texts = [text for text in (search, term) if text]
+    if len(texts) < 2:
+        return "".join(texts)
+    try:
+        return query_of(texts)
+    except QueryError:
+        return " ".join(texts)

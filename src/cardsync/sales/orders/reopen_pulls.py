@@ -1,0 +1,88 @@
+"""Opens an ended pull session again, and takes back that an order is pulled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.platform import errors
+from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.notify import notify
+from cardsync.platform.database.session import run
+from cardsync.sales.orders.pull_sessions import ENDS, PULLS, order_number, session_state
+
+_LATER: Final = """
+    SELECT count(*) FROM pull_session later
+      JOIN pull_session s ON s.seller_id = later.seller_id AND s.opened_at < later.opened_at
+     WHERE later.seller_id = :seller AND s.seller_id = :seller AND s.id = :session
+"""
+_REOPEN: Final = """
+    UPDATE pull_session SET state = 'open', completed_at = NULL
+     WHERE seller_id = :seller AND id = :session
+"""
+_FOLLOW: Final = """
+    UPDATE pull_session_order SET in_review = false, changed = '{}'
+     WHERE seller_id = :seller AND session_id = :session AND (in_review OR changed <> '{}')
+"""
+_LEAVE: Final = """
+    DELETE FROM pull_session_order p USING orders
+     WHERE p.seller_id = :seller AND p.session_id = :session AND orders.seller_id = :seller
+       AND orders.id = p.order_id AND orders.pull_dismissed_at IS NOT NULL
+"""
+
+
+async def reopen(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Open a session that was completed or cancelled again, without the orders that were set aside
+    since; it follows its orders' changes, and its phones' links work. Raises ChangedSince where
+    another session was opened since.
+    """
+    seller_id, session_id = caller.seller_id, undo["session"]
+    await locked(session, Lock.SHOP, seller_id)
+    state = await session_state(session, seller_id, session_id)
+    if state != ENDS[undo["kind"]]:
+        raise errors.ChangedSince(f"pull {session_id} is {state}")
+    named = {"seller": seller_id, "session": session_id}
+    if await session.scalar(text(_LATER), named):
+        raise errors.ChangedSince("another pull was started since")
+    for statement in (_REOPEN, _FOLLOW, _LEAVE):
+        await run(session, statement, named)
+    await notify(session, PULLS, f"{seller_id}:{session_id}")
+
+
+# The order may have been pulled in the open session, where phones follow it, and in ended ones.
+_UNPULL: Final = """
+    UPDATE pull_session_order p SET pulled_at = NULL FROM pull_session s
+     WHERE p.seller_id = :seller AND p.order_id = :id AND p.pulled_at IS NOT NULL
+       AND s.seller_id = :seller AND s.id = p.session_id AND s.state <> 'cancelled'
+    RETURNING p.session_id
+"""
+_UNMARK: Final = """
+    UPDATE pull_mark m SET undone = true FROM pull_session s
+     WHERE m.seller_id = :seller AND m.order_id = :id AND m.kind = 'pulled' AND NOT m.undone
+       AND s.seller_id = :seller AND s.id = m.session_id AND s.state = 'open'
+"""
+
+
+async def pull_again(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> None:
+    """Take back that an order was pulled, whichever session did it: it can be pulled again, and its
+    copies in the open session are wanted again. Idempotent. Raises NotFound.
+    """
+    seller_id = caller.seller_id
+    await locked(session, Lock.SHOP, seller_id)
+    number = await order_number(session, seller_id, order_id)
+    named = {"seller": seller_id, "id": order_id}
+    sessions = (await session.scalars(text(_UNPULL), named)).all()
+    if not sessions:
+        return
+    await run(session, _UNMARK, named)
+    for session_id in sessions:
+        await notify(session, PULLS, f"{seller_id}:{session_id}")
+    note(session, caller, "order.unmarked_pulled", f"order {number} returned to pulls", now)

@@ -1,0 +1,55 @@
+"""Shares the answers that several routes of openapi.json give alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def share_answers(schema: dict[str, Any]) -> None:
+    """Put what several operations have in common, answers and parameters, among the components.
+
+    The most frequent answer of a status has the status as its name, the others a number behind it:
+    some two thousand places name one, and longer names were a thirtieth of the file.
+    """
+    components = schema["components"]
+    operations = [one for methods in schema["paths"].values() for one in methods.values()]
+    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    asked: dict[tuple[str, str], list[tuple[list[Any], int]]] = {}
+    for operation in operations:
+        for status, answer in operation["responses"].items():
+            if "$ref" not in answer:
+                key = status, _key(answer)
+                given.setdefault(key, []).append(operation["responses"])
+        for place, parameter in enumerate(operation.get("parameters", [])):
+            key = re.sub(r"\W", "", parameter["name"]), _key(parameter)
+            asked.setdefault(key, []).append((operation["parameters"], place))
+    for name, form, answers in _named(given):
+        answer = components["responses"][name] = json.loads(form)
+        for responses in answers:
+            status = next(status for status, one in responses.items() if one == answer)
+            responses[status] = {"$ref": f"#/components/responses/{name}"}
+    components["parameters"] = {}
+    for name, form, places in _named(asked):
+        components["parameters"][name] = json.loads(form)
+        for parameters, place in places:
+            parameters[place] = {"$ref": f"#/components/parameters/{name}"}
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _named(found: dict[tuple[str, str], list[T]]) -> Iterator[tuple[str, str, list[T]]]:
+    """Yield a name, the form and the places of each form that has several places."""
+    counts: Counter[str] = Counter()
+    by_number = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
+    for (name, form), places in by_number:
+        if len(places) > 1:
+            counts[name] += 1
+            yield f"{name}_{counts[name]}" if counts[name] > 1 else name, form, places
