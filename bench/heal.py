@@ -15,7 +15,7 @@ from time import perf_counter
 
 import ground
 from cardsync.agents.limits import SNIPPET_BYTES
-from cardsync.agents.repairs.propose_selector import Lost, Proposal, propose
+from cardsync.agents.repairs.propose_selector import LostElement, Proposal, propose
 from ground import Client, Ground, Report
 
 sys.path.append(str(ground.HERE.parent / "tests" / "core"))
@@ -28,7 +28,7 @@ HOW = {
     "record": ("with a record of the element", 95),
     "described": ("as the agent describes it", 95),
 }
-LOST = Lost("#export-filtered-csv", "export_inventory")
+LOST = LostElement("#export-filtered-csv", "export_inventory")
 ROW = (
     '<tr class="card-row"><td><a href="/product/{n}">Card number {n}</a></td><td>Near Mint</td><td>'
     '<input type="text" name="price-{n}" value="1.25" class="price"></td><td><button class="btn'

@@ -29,7 +29,7 @@ from cardsync.stock.search.tree import (
     Range,
     Term,
     Tree,
-    Word,
+    WordTerm,
     asks_for_gone,
 )
 from cardsync.stock.search.variants import STAMPS
@@ -160,7 +160,7 @@ def selected(inventory: Inventory, tree: Tree) -> list[int]:
 
 def holds(inv: Inventory, card: Row, tree: Tree) -> bool:
     match tree:
-        case Word(text):
+        case WordTerm(text):
             return _word(card, text)
         case Phrase(text):
             return _contains(card, text)

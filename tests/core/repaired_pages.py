@@ -20,7 +20,7 @@ from design_pairs import pairs
 
 from cardsync.agents.repairs import snippet
 from cardsync.agents.repairs.lost_element import seen_of
-from cardsync.agents.repairs.propose_selector import Gone, Lost, propose
+from cardsync.agents.repairs.propose_selector import Gone, LostElement, propose
 
 Way = Literal["selector", "record", "described"]
 CORPUS = Path(__file__).parent / "repairs_corpus"
@@ -37,7 +37,7 @@ class Case:
     half: str
     change: str
     mark: str
-    lost: Lost
+    lost: LostElement
     marked: str
     way: Way = "selector"
 
@@ -107,10 +107,10 @@ def _cases_of(name: str, site: dict[str, Any], change: str, page: str) -> Iterat
             lost = True
             ways: list[tuple[Way, dict[str, Any] | None]] = [("selector", None), ("record", seen)]
             for way, told in ways:
-                one = Lost(selector, step["name"], told, **common)
+                one = LostElement(selector, step["name"], told, **common)
                 yield Case(name, site["half"], change, step["mark"], one, page, way)
         if lost:
-            one = Lost(_described(before, at, seen), step["name"], **common)
+            one = LostElement(_described(before, at, seen), step["name"], **common)
             yield Case(name, site["half"], change, step["mark"], one, page, "described")
 
 

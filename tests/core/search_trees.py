@@ -18,7 +18,7 @@ from cardsync.stock.search.tree import (
     Range,
     Term,
     Tree,
-    Word,
+    WordTerm,
     all_of,
     any_of,
 )
@@ -170,11 +170,11 @@ BEGUN = [
 
 
 def _begun(begun: tuple[str, str], other: list[str]) -> Tree:
-    return all_of([Term("v", ":", (*other, begun[0])), Word(begun[1])])
+    return all_of([Term("v", ":", (*other, begun[0])), WordTerm(begun[1])])
 
 
 begun_selectors = st.builds(_begun, st.sampled_from(BEGUN), st.lists(st.just("staff"), max_size=1))
-leaves = st.one_of(terms, st.builds(Word, words), st.builds(Phrase, texts), begun_selectors)
+leaves = st.one_of(terms, st.builds(WordTerm, words), st.builds(Phrase, texts), begun_selectors)
 
 
 def _larger(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.agents.repairs.lost_element import wanted
-from cardsync.agents.repairs.propose_selector import Lost, Proposal, propose
+from cardsync.agents.repairs.propose_selector import LostElement, Proposal, propose
 from cardsync_agent import clock
 from cardsync_agent.browser.csv_download import no_csv
 from cardsync_agent.browser.desktop_notification import notify
@@ -309,7 +309,9 @@ def test_the_description_of_an_element_is_read_by_the_servers_ranker() -> None:
 def test_the_ranker_finds_an_element_by_its_description(
     element: Element, page: str, found: str | None
 ) -> None:
-    proposal = propose(page, Lost(description(element), "press_it", None, frozenset(), "export"))
+    proposal = propose(
+        page, LostElement(description(element), "press_it", None, frozenset(), "export")
+    )
     assert isinstance(proposal, Proposal)
     from selectolax.lexbor import LexborHTMLParser
 

@@ -23,8 +23,8 @@ from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.value_lines import WHOLE_SHOP, left_of, value_lines
 from cardsync.buying.engine.wanted_lines import (
     Bought,
+    BudgetLeft,
     KnownPrice,
-    Left,
     LineFacts,
     Spent,
     WantedLine,
@@ -51,7 +51,7 @@ def facts(market: int | None = 20 * DOLLAR, **given: object) -> LineFacts:
     return LineFacts(**{"rule_id": 7, "market": market, "rarity": "Common"} | given)
 
 
-def value(rule: BuyRule, wanted: WantedLine, known: LineFacts, left: Left | None = None):
+def value(rule: BuyRule, wanted: WantedLine, known: LineFacts, left: BudgetLeft | None = None):
     budgets = {} if left is None else {rule.id: left}
     return value_lines([(wanted, known)], [rule], budgets)[0]
 
@@ -112,7 +112,7 @@ def test_a_line_is_not_bought(rule, wanted, known, reason):
 
 
 def test_a_budget_buys_in_both_ways_then_in_one_then_not():
-    valued = value(RULE, line(5), facts(), Left(25 * DOLLAR, 36 * DOLLAR))
+    valued = value(RULE, line(5), facts(), BudgetLeft(25 * DOLLAR, 36 * DOLLAR))
     assert valued.bought == (
         Bought(2, 10 * DOLLAR, 12 * DOLLAR),
         Bought(1, None, 12 * DOLLAR),
@@ -122,8 +122,8 @@ def test_a_budget_buys_in_both_ways_then_in_one_then_not():
 
 def test_what_was_paid_today_leaves_less():
     budget = Budget(offer_cash=100, day_cash=150, day_credit=40)
-    assert left_of(budget) == Left(100, 40)
-    assert left_of(budget, Spent(cash=80, credit=50)) == Left(70, 0)
+    assert left_of(budget) == BudgetLeft(100, 40)
+    assert left_of(budget, Spent(cash=80, credit=50)) == BudgetLeft(70, 0)
 
 
 def test_an_explanation_says_each_step_in_a_sentence():
@@ -177,7 +177,7 @@ def test_the_first_live_rule_governs():
 
 
 AMOUNTS = st.integers(0, 60 * DOLLAR)
-LEFTS = st.builds(Left, st.none() | AMOUNTS, st.none() | AMOUNTS)
+LEFTS = st.builds(BudgetLeft, st.none() | AMOUNTS, st.none() | AMOUNTS)
 
 
 @st.composite
@@ -226,7 +226,7 @@ def offers(draw: st.DrawFn) -> list[tuple[WantedLine, LineFacts]]:
 @given(offers(), rules_of(), LEFTS, LEFTS, st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_an_offer_never_exceeds_budget_limit_or_steps(
-    offer, rules, shop: Left, first: Left, chance: random.Random
+    offer, rules, shop: BudgetLeft, first: BudgetLeft, chance: random.Random
 ):
     budgets = {WHOLE_SHOP: shop, 1: first}
     valued = value_lines(offer, rules, budgets)
@@ -245,7 +245,7 @@ def test_an_offer_never_exceeds_budget_limit_or_steps(
 @given(offers(), rules_of(), LEFTS, LEFTS, st.sets(st.integers(0, 5)))
 @settings(max_examples=100, deadline=None)
 def test_lines_that_nobody_asks_about_bring_the_same(
-    offer, rules, shop: Left, first: Left, asked: set[int]
+    offer, rules, shop: BudgetLeft, first: BudgetLeft, asked: set[int]
 ):
     budgets = {WHOLE_SHOP: shop, 1: first}
     whole = value_lines(offer, rules, budgets)

@@ -9,7 +9,7 @@ from cardsync.stock.contributions.newly_listed import (
     Live,
     Place,
     Published,
-    Taken,
+    TakenOver,
     listed_before,
     moved,
     taken,
@@ -60,7 +60,7 @@ places = st.dictionaries(
 @given(places, st.integers(1, 3), st.booleans())
 def test_places_change_hands_and_none_is_lost(lying, copies, retired):
     given_places = [Place(*place, quantity) for place, quantity in lying.items()]
-    after = moved(given_places, [Taken(1, 9, copies)], {1} if retired else set())
+    after = moved(given_places, [TakenOver(1, 9, copies)], {1} if retired else set())
 
     def count(of: list[Place], card: int | None = None) -> dict[tuple[int, int], int]:
         there: dict[tuple[int, int], int] = {}

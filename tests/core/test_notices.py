@@ -13,7 +13,7 @@ from standardwebhooks import WebhookVerificationError
 
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices.mail_server import MailServer, read_mail_url
-from cardsync.shop.notices.news import Found, Reported, news, of_conditions
+from cardsync.shop.notices.news import NewsItem, Reported, news, of_conditions
 from cardsync.shop.notices.next_times import THREE_DAYS, next_digest, next_try
 from cardsync.shop.notices.notice_kinds import (
     EVENTS,
@@ -41,7 +41,7 @@ def a_condition(kind: Kind = "agent_silent", severity="warn", **fields) -> Condi
     return Condition(kind, severity, "It is so", "See it", "/today", **fields)
 
 
-def found(*conditions: Condition) -> list[Found]:
+def found(*conditions: Condition) -> list[NewsItem]:
     return of_conditions(conditions)
 
 

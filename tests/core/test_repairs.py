@@ -16,7 +16,7 @@ from cardsync.agents.repairs import snippet
 from cardsync.agents.repairs.label_words import alike, distinctive, likeness, named, words
 from cardsync.agents.repairs.lost_element import seen_of, wanted
 from cardsync.agents.repairs.meanings import turns
-from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
+from cardsync.agents.repairs.propose_selector import Gone, LostElement, Proposal, propose
 
 # The marketplace's pages as a workflow meets them: the export and the import of prices, the orders.
 EXPORT = """
@@ -250,7 +250,7 @@ GONE = [
     ("page", "selector", "step", "told"), [c[1:] for c in FOUND], ids=[c[0] for c in FOUND]
 )
 def test_what_changed_is_found(page, selector, step, told):
-    found = propose(page, Lost(selector, step))
+    found = propose(page, LostElement(selector, step))
     assert isinstance(found, Proposal), found
     page_read = snippet.read(page)
     [at] = page_read.selected(found.selector)
@@ -264,19 +264,19 @@ def test_what_changed_is_found(page, selector, step, told):
     ("page", "selector", "step"), [c[1:] for c in GONE], ids=[c[0] for c in GONE]
 )
 def test_what_is_not_there_or_not_clear_is_refused(page, selector, step):
-    assert isinstance(propose(page, Lost(selector, step)), Gone)
+    assert isinstance(propose(page, LostElement(selector, step)), Gone)
 
 
 def test_what_was_seen_of_it_says_more_than_its_selector():
-    before = propose(EXPORT, Lost('button:has-text("Export From Live")', "export"))
+    before = propose(EXPORT, LostElement('button:has-text("Export From Live")', "export"))
     assert isinstance(before, Proposal)
     page = changed(
         EXPORT, ('id="export-live" class="btn btn-blue">Export From Live', 'id="x1">From Live')
     )
-    found = propose(page, Lost(before.selector, "export", before.seen))
+    found = propose(page, LostElement(before.selector, "export", before.seen))
     assert isinstance(found, Gone | Proposal)
     page = changed(EXPORT, ('id="export-live"', 'id="liveExport"'))
-    found = propose(page, Lost(before.selector, "export", before.seen))
+    found = propose(page, LostElement(before.selector, "export", before.seen))
     assert isinstance(found, Proposal)
     assert found.selector == "#liveExport"
 
@@ -288,14 +288,14 @@ SELF = (
 
 
 def test_a_link_to_the_page_itself_is_not_what_a_step_pressed():
-    lost = Lost("#add-card-button", "add_card")
+    lost = LostElement("#add-card-button", "add_card")
     assert isinstance(propose(SELF, lost), Gone)
     for url in ("https://m.example/cards/add", "https://m.example/cards/add?id=7"):
         found = propose(SELF, replace(lost, page_url=url))
         assert isinstance(found, Proposal)
         assert found.selector == "#b1"
     # A workflow may have opened the page by it.
-    link = Lost('a[href="/cards/add"]:has-text("Add card")', "open_add_card")
+    link = LostElement('a[href="/cards/add"]:has-text("Add card")', "open_add_card")
     page = SELF.replace("Add a card", "Save")
     found = propose(page, replace(link, page_url="https://m.example/cards/add"))
     assert isinstance(found, Proposal)
@@ -307,8 +307,8 @@ def test_the_navigation_is_not_where_a_button_of_the_page_was():
     page = snippet.read(before)
     [at] = page.selected("a.b")
     now = '<nav><a href="/import">Import files</a></nav><a href="/import" id="k9">Import files</a>'
-    assert isinstance(propose(now, Lost("a.b", "import_file")), Gone)
-    found = propose(now, Lost("a.b", "import_file", seen_of(page, at)))
+    assert isinstance(propose(now, LostElement("a.b", "import_file")), Gone)
+    found = propose(now, LostElement("a.b", "import_file", seen_of(page, at)))
     assert isinstance(found, Proposal)
     assert found.selector == "#k9"
 
@@ -320,16 +320,16 @@ def test_a_standard_use_identifies_what_is_called_anything(attribute, tag):
     page = snippet.read(f"<{tag} {attribute} id=old>Abc</{tag}>")
     [at] = page.selected("#old")
     now = f'<{tag} {attribute} id="other">→</{tag}><{tag} id="third">Xyz</{tag}>'
-    found = propose(now, Lost("#old", "step_3", seen_of(page, at)))
+    found = propose(now, LostElement("#old", "step_3", seen_of(page, at)))
     assert isinstance(found, Proposal)
     assert found.selector == "#other"
     twice = now.replace('id="third"', f'id="third" {attribute}')
-    assert isinstance(propose(twice, Lost("#old", "step_3", seen_of(page, at))), Gone)
+    assert isinstance(propose(twice, LostElement("#old", "step_3", seen_of(page, at))), Gone)
 
 
 def test_what_somebody_wrote_into_a_field_is_not_remembered():
     page = '<label>Buyer <input name="buyer" value="Jane Doe"></label>'
-    found = propose(page, Lost("input#buyer", "fill_buyer"))
+    found = propose(page, LostElement("input#buyer", "fill_buyer"))
     assert isinstance(found, Proposal)
     assert "Jane" not in repr(found)
 
@@ -390,8 +390,8 @@ def test_words():
 
 def test_the_workflow_explains_which_of_two_is_meant():
     page = '<button id="a">Import prices</button><button id="b">Import orders</button>'
-    assert isinstance(propose(page, Lost("#import-button", "import")), Gone)
-    found = propose(page, Lost("#import-button", "import", workflow="prices"))
+    assert isinstance(propose(page, LostElement("#import-button", "import")), Gone)
+    found = propose(page, LostElement("#import-button", "import", workflow="prices"))
     assert isinstance(found, Proposal)
     assert found.selector == "#a"
 
@@ -418,7 +418,10 @@ def test_hostile_pages_end_in_time(page):
     page = page[:SNIPPET_BYTES]
     refused = frozenset({"a b c d e f", "::", "#x", "button", "div div", '[a="'})
     started = time.process_time()
-    for lost in (Lost("button.export", "export"), Lost("#export", "export", None, refused)):
+    for lost in (
+        LostElement("button.export", "export"),
+        LostElement("#export", "export", None, refused),
+    ):
         propose(page, lost)
     assert time.process_time() - started < 6
 
@@ -511,14 +514,14 @@ def test_a_changed_element_is_found_or_refused_and_never_mistaken(data):
     )
     seen = None
     if data.draw(st.booleans()):
-        before = propose(site.html(), Lost(lost, step))
+        before = propose(site.html(), LostElement(lost, step))
         assume(isinstance(before, Proposal))
         assert snippet.read(site.html(marked=True)).selected(before.selector)
         lost, seen = before.selector, before.seen
     for _ in range(data.draw(st.integers(0, 3))):
         site.edit()
     page = site.html()
-    found = propose(page, Lost(lost, step, seen))
+    found = propose(page, LostElement(lost, step, seen))
     if isinstance(found, Gone):
         return
     marked = snippet.read(site.html(marked=True))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cardsync.buying.engine.buy_rules import BuyRule, Step
 from cardsync.buying.engine.value_lines import value_lines
 from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
-from cardsync.buying.rules.room_for_copies import Asked, over_limit
+from cardsync.buying.rules.room_for_copies import BoughtCopies, over_limit
 
 STEPS = st.lists(st.integers(1, 9), unique=True, max_size=3).map(
     lambda starts: tuple(Step(start, 1_000 * (at + 1)) for at, start in enumerate(sorted(starts)))
@@ -32,7 +32,7 @@ def bought(rules, wanted, held):
     facts = [(line, LineFacts(rule, market=100_000, in_stock=held)) for line, rule in lines]
     valued = value_lines(facts, rules.values(), {})
     asked = [
-        Asked(rule, WantedLine(at, 1, "NM", "Normal", line.language, part.copies), held)
+        BoughtCopies(rule, WantedLine(at, 1, "NM", "Normal", line.language, part.copies), held)
         for at, ((line, rule), one) in enumerate(zip(lines, valued, strict=True))
         for part in one.bought
     ]

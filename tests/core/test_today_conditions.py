@@ -12,7 +12,7 @@ import pytest
 from cardsync.agents.sync.persons_turn import KINDS, Turn
 from cardsync.catalog.catalog_age import Trouble
 from cardsync.shop.today.conditions import conditions, same_days_before, ship_by
-from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
+from cardsync.shop.today.shop_facts import Facts, FailedTask, Pending, Pull, Waiting
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -24,27 +24,30 @@ def held(owner: bool = True, **facts) -> list[tuple[str, str]]:
 
 CASES = [
     ({}, []),
-    ({"to_pull": Some(2, NOW - DAY, None, NOW + 3 * DAY)}, [("orders_to_pull", "info")]),
-    ({"to_pull": Some(2, NOW - DAY, None, NOW + HOUR)}, [("orders_to_pull", "warn")]),
-    ({"to_pull": Some(2, NOW - DAY, None, NOW)}, [("orders_to_pull", "bad")]),
+    ({"to_pull": Pending(2, NOW - DAY, None, NOW + 3 * DAY)}, [("orders_to_pull", "info")]),
+    ({"to_pull": Pending(2, NOW - DAY, None, NOW + HOUR)}, [("orders_to_pull", "warn")]),
+    ({"to_pull": Pending(2, NOW - DAY, None, NOW)}, [("orders_to_pull", "bad")]),
     (
-        {"pull": Pull(3, 4, 0, Some(4, NOW, Decimal(9), NOW + 3 * DAY))},
+        {"pull": Pull(3, 4, 0, Pending(4, NOW, Decimal(9), NOW + 3 * DAY))},
         [("pull_under_way", "info")],
     ),
-    ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW + HOUR))}, [("pull_under_way", "warn")]),
-    ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW))}, [("pull_under_way", "bad")]),
-    ({"pull": Pull(3, 4, 4, Some(0, NOW))}, [("pull_under_way", "info")]),
-    ({"to_ship": Some(6, NOW, Decimal(9), NOW + 3 * DAY)}, [("orders_to_ship", "info")]),
-    ({"to_ship": Some(6, NOW, Decimal(9), NOW + HOUR)}, [("orders_to_ship", "warn")]),
-    ({"to_ship": Some(6, NOW, Decimal(9), NOW)}, [("orders_to_ship", "bad")]),
-    ({"missing": Some(1, NOW, Decimal(9), NOW + 3 * DAY)}, [("cards_missing", "warn")]),
-    ({"missing": Some(1, NOW, Decimal(9), NOW)}, [("cards_missing", "bad")]),
+    (
+        {"pull": Pull(3, 4, 1, Pending(3, NOW, Decimal(9), NOW + HOUR))},
+        [("pull_under_way", "warn")],
+    ),
+    ({"pull": Pull(3, 4, 1, Pending(3, NOW, Decimal(9), NOW))}, [("pull_under_way", "bad")]),
+    ({"pull": Pull(3, 4, 4, Pending(0, NOW))}, [("pull_under_way", "info")]),
+    ({"to_ship": Pending(6, NOW, Decimal(9), NOW + 3 * DAY)}, [("orders_to_ship", "info")]),
+    ({"to_ship": Pending(6, NOW, Decimal(9), NOW + HOUR)}, [("orders_to_ship", "warn")]),
+    ({"to_ship": Pending(6, NOW, Decimal(9), NOW)}, [("orders_to_ship", "bad")]),
+    ({"missing": Pending(1, NOW, Decimal(9), NOW + 3 * DAY)}, [("cards_missing", "warn")]),
+    ({"missing": Pending(1, NOW, Decimal(9), NOW)}, [("cards_missing", "bad")]),
     ({"upload_in_review": Waiting(7, NOW)}, [("upload_in_review", "bad")]),
     ({"run_in_review": Waiting(7, NOW)}, [("run_in_review", "bad")]),
-    ({"held": Some(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
-    ({"reviews": Some(1, NOW, Decimal(9), NOW + DAY)}, [("prices_to_review", "warn")]),
-    ({"recommended": Some(2, NOW, Decimal(9))}, [("prices_recommended", "info")]),
-    ({"price_file": Some(3, NOW)}, [("price_file_to_approve", "warn")]),
+    ({"held": Pending(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
+    ({"reviews": Pending(1, NOW, Decimal(9), NOW + DAY)}, [("prices_to_review", "warn")]),
+    ({"recommended": Pending(2, NOW, Decimal(9))}, [("prices_recommended", "info")]),
+    ({"price_file": Pending(3, NOW)}, [("price_file_to_approve", "warn")]),
     (
         {"failed_tasks": (FailedTask("refresh_orders", NOW), FailedTask("new_kind", NOW))},
         [("task_failed", "bad")] * 2,
@@ -54,18 +57,18 @@ CASES = [
     ({"agent_seen_at": NOW - DAY}, [("agent_silent", "bad")]),
     ({"turn": Turn("sign_in", None, NOW)}, [("your_turn", "bad")]),
     ({"turn": Turn("paused", None, NOW)}, [("your_turn", "info")]),
-    ({"failed_cycles": Some(1, NOW)}, [("sync_failing", "warn")]),
-    ({"rejected_listings": Some(1, NOW)}, [("listings_rejected", "warn")]),
-    ({"unanswered_listings": Some(1, NOW)}, [("listings_unanswered", "warn")]),
-    ({"plans": Some(1, NOW, None, NOW + HOUR), "plan_id": 5}, [("plans_waiting", "warn")]),
-    ({"offers": Some(2, NOW)}, [("offers_waiting", "warn")]),
+    ({"failed_cycles": Pending(1, NOW)}, [("sync_failing", "warn")]),
+    ({"rejected_listings": Pending(1, NOW)}, [("listings_rejected", "warn")]),
+    ({"unanswered_listings": Pending(1, NOW)}, [("listings_unanswered", "warn")]),
+    ({"plans": Pending(1, NOW, None, NOW + HOUR), "plan_id": 5}, [("plans_waiting", "warn")]),
+    ({"offers": Pending(2, NOW)}, [("offers_waiting", "warn")]),
     (
-        {"offers_expiring": Some(1, NOW, None, NOW + HOUR)},
+        {"offers_expiring": Pending(1, NOW, None, NOW + HOUR)},
         [("offers_expiring", "info")],
     ),
     ({"broken_rules": ("a",)}, [("rules_broken", "bad")]),
     ({"idle_rules": ("a", "b")}, [("rules_never_match", "info")]),
-    ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
+    ({"dropped": Pending(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
     ({"unpaid": True}, [("plan_unpaid", "warn")]),
     ({"backup": "The last backup failed: no room"}, [("backup_wrong", "bad")]),
     (
@@ -104,11 +107,11 @@ def test_staff_see_what_they_may_do(facts, expected):
 
 def test_what_is_due_first_stands_first_and_then_what_is_worth_more():
     found = held(
-        to_pull=Some(1, NOW, Decimal(1), NOW + HOUR),
-        held=Some(1, NOW, Decimal(500)),
-        rejected_listings=Some(1, NOW, Decimal(900)),
+        to_pull=Pending(1, NOW, Decimal(1), NOW + HOUR),
+        held=Pending(1, NOW, Decimal(500)),
+        rejected_listings=Pending(1, NOW, Decimal(900)),
         past_due=True,
-        dropped=Some(1, NOW, Decimal(10_000)),
+        dropped=Pending(1, NOW, Decimal(10_000)),
     )
     assert [kind for kind, _ in found] == [
         "payment_past_due",
@@ -121,9 +124,9 @@ def test_what_is_due_first_stands_first_and_then_what_is_worth_more():
 
 def test_orders_that_are_due_before_a_review_ends_stand_above_it():
     found = held(
-        to_pull=Some(4, NOW, Decimal(31), NOW + DAY + HOUR),
-        reviews=Some(5, NOW, Decimal(310), NOW + 7 * DAY),
-        pull=Pull(1, 2, 1, Some(1, NOW, Decimal(2), NOW + 3 * DAY)),
+        to_pull=Pending(4, NOW, Decimal(31), NOW + DAY + HOUR),
+        reviews=Pending(5, NOW, Decimal(310), NOW + 7 * DAY),
+        pull=Pull(1, 2, 1, Pending(1, NOW, Decimal(2), NOW + 3 * DAY)),
         no_consent=True,
         failed_tasks=(FailedTask("refresh_orders", NOW),),
     )
@@ -137,14 +140,14 @@ def test_orders_that_are_due_before_a_review_ends_stand_above_it():
 
 
 def test_a_pull_says_how_far_it_is():
-    told = Pull(1, 4, 0, Some(4, NOW, Decimal(9), NOW + DAY))
+    told = Pull(1, 4, 0, Pending(4, NOW, Decimal(9), NOW + DAY))
     [one] = conditions(Facts(NOW, pull=told), owner=False)
     assert one.sentence == "Pull 1: 0 of 4 orders pulled."
     assert (one.label, one.path, one.count) == ("Continue the pull", "/pulls/1", 4)
-    late = told._replace(pulled=3, left=Some(1, NOW, Decimal(2), NOW))
+    late = told._replace(pulled=3, left=Pending(1, NOW, Decimal(2), NOW))
     [one] = conditions(Facts(NOW, pull=late), owner=False)
     assert one.sentence == "Pull 1: 3 of 4 orders pulled. The oldest is past its shipping deadline."
-    [one] = conditions(Facts(NOW, pull=Pull(1, 1, 1, Some(0, NOW))), owner=False)
+    [one] = conditions(Facts(NOW, pull=Pull(1, 1, 1, Pending(0, NOW))), owner=False)
     assert (one.sentence, one.label) == ("Pull 1: 1 of 1 order pulled.", "Complete the pull")
 
 
@@ -161,7 +164,7 @@ def test_each_turn_says_what_to_do_and_where(kind):
 
 def test_one_and_many_read_well():
     for number, words in ((1, "1 order to pull"), (1_200, "1,200 orders to pull")):
-        [one] = conditions(Facts(NOW, to_pull=Some(number, NOW)), owner=True)
+        [one] = conditions(Facts(NOW, to_pull=Pending(number, NOW)), owner=True)
         assert one.sentence.startswith(words)
         assert one.count == number
     [one] = conditions(Facts(NOW, broken_rules=("a", "b", "c", "d")), owner=True)

@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server
 from tests.system.workflow_runner import Runner, a_browser, chromium
 
 import soak
-from cardsync.agents.repairs.propose_selector import Gone, Lost, propose
+from cardsync.agents.repairs.propose_selector import Gone, LostElement, propose
 from cardsync_agent import cli
 from cardsync_agent.browser import page_snippet
 from cardsync_agent.browser.start_browser import SellersBrowser
@@ -244,7 +244,9 @@ def test_a_page_without_its_texts_says_enough_to_find_what_a_step_uses(
         page.set_content(whole)
         element = its.elements[lost]
         part = page_snippet.snippet(page, its, lost, element)
-        asked = Lost(description(element), name, workflow=workflow, page_url=truth.address(lost))
+        asked = LostElement(
+            description(element), name, workflow=workflow, page_url=truth.address(lost)
+        )
         for text in (whole, part):
             repair = propose(unmarked(text), asked)
             mark = None

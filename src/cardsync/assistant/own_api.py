@@ -50,7 +50,7 @@ class Answer(NamedTuple):
         return self.headers.get("content-type", "").startswith("application/json")
 
 
-class Asked(NamedTuple):
+class OwnRequest(NamedTuple):
     """A request as a binding and its arguments make it."""
 
     method: str
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
     body: bytes = b""
 
 
-def asked(binding: Binding, arguments: Mapping[str, Any]) -> Asked:
+def asked(binding: Binding, arguments: Mapping[str, Any]) -> OwnRequest:
     """The request of a call. Raises InvalidPayload for an argument that the binding does not take,
     or lacks.
     """
@@ -71,7 +71,7 @@ def asked(binding: Binding, arguments: Mapping[str, Any]) -> Asked:
         if one.required and arguments.get(one.name) is None:
             raise errors.InvalidPayload(f"{one.name}: is missing")
     if binding is FALLBACK:
-        return Asked("GET", own_path(arguments["path"]))
+        return OwnRequest("GET", own_path(arguments["path"]))
     path, query, body = binding.path, list[tuple[str, str]](), None
     for name, value in arguments.items():
         one = known[name]
@@ -87,9 +87,11 @@ def asked(binding: Binding, arguments: Mapping[str, Any]) -> Asked:
             body = {**(body or {}), one.wire: value}
     target = f"{path}?{urlencode(query)}" if query else path
     if binding.method == "GET":
-        return Asked("GET", target)
+        return OwnRequest("GET", target)
     takes_body = any(one.place in ("body", "payload") for one in known.values())
-    return Asked(binding.method, target, _json({} if body is None else body) if takes_body else b"")
+    return OwnRequest(
+        binding.method, target, _json({} if body is None else body) if takes_body else b""
+    )
 
 
 def own_path(given: Any) -> str:
@@ -156,7 +158,7 @@ async def call(
     return await _send(scope, asked(binding, arguments), caller)
 
 
-def _inner(scope: Scope, request: Asked, caller: Caller | None) -> dict[str, Any]:
+def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str, Any]:
     """The request as the application gets it."""
     path, _, query = request.target.partition("?")
     headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]
@@ -186,7 +188,7 @@ def _inner(scope: Scope, request: Asked, caller: Caller | None) -> dict[str, Any
     }
 
 
-async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
+async def _send(scope: Scope, request: OwnRequest, caller: Caller | None) -> Answer:
     app, inner = scope["litestar_app"], _inner(scope, request, caller)
     sent = False
     ended = asyncio.Event()

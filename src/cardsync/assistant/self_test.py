@@ -19,7 +19,7 @@ import httpx
 from cardsync.access.audience import METADATA_PATH, PATH
 from cardsync.access.caller import Caller
 from cardsync.assistant.oauth import clients, consent, exchange
-from cardsync.assistant.oauth.consent import Asked
+from cardsync.assistant.oauth.consent import ConsentRequest
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
@@ -122,7 +122,7 @@ class _Test:
     async def fetch_token(self) -> None:
         verifier = secrets.token_urlsafe(48)
         digest = sha256(verifier.encode()).digest()
-        asked = Asked(
+        asked = ConsentRequest(
             self._client_id,
             CLIENT_NAME,
             None,

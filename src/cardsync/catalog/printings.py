@@ -118,7 +118,7 @@ def read_printing(text: str, game: str | None = None) -> str:
     return printing_named(text, game) or " ".join(text.split())
 
 
-class Meant(NamedTuple):
+class MeantPrintings(NamedTuple):
     """The printings, in lower case, of which a person's word is the name, and those that it may
     mean as well: "foil" is Foil and Holofoil, and may be the foil of any edition.
     """
@@ -141,7 +141,7 @@ def _parts(text: str) -> _Parts:
 _PARTS: Final = {name.lower(): _parts(name) for name in PRINTINGS}
 
 
-def printings_meant(text: str) -> Meant:
+def printings_meant(text: str) -> MeantPrintings:
     """Return what a person's word means; a text of no table means itself."""
     said = _parts(text)
     if said.edition and said[1:] == (False, frozenset()):
@@ -161,7 +161,7 @@ def printings_meant(text: str) -> Meant:
             if (_PARTS[name].edition, _PARTS[name].kind) == (said.edition, said.kind)
         ]
     known = tuple(possible) or (text,)
-    return Meant(tuple(named) or known, known)
+    return MeantPrintings(tuple(named) or known, known)
 
 
 def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:

@@ -59,7 +59,7 @@ class SourceAway(CatalogError):
     """The source does not answer or is busy, or this machine has no place for its files."""
 
 
-class Known(msgspec.Struct):
+class RememberedFile(msgspec.Struct):
     """A file as it is remembered: its address, the server's marks of this edition, and when the
     server was asked last. While it is not whole, its bytes are beside its place.
     """
@@ -85,7 +85,7 @@ class _Folder:
     """The files of one catalog on this machine, with what is known of each."""
 
     path: Path
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, RememberedFile] = field(default_factory=dict)
 
     @property
     def _notes(self) -> Path:
@@ -103,7 +103,9 @@ class _Folder:
 
     def read(self) -> None:
         with suppress(OSError, msgspec.MsgspecError):
-            self.known = msgspec.json.decode(self._notes.read_bytes(), type=dict[str, Known])
+            self.known = msgspec.json.decode(
+                self._notes.read_bytes(), type=dict[str, RememberedFile]
+            )
 
     def keep(self) -> None:
         """Write what is known, whole or not at all."""
@@ -347,7 +349,7 @@ class _Visit:
             )
         if not have:
             marks = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
-            folder.known[f"{name} (a part)"] = Known(address, *marks, packed=packed)
+            folder.known[f"{name} (a part)"] = RememberedFile(address, *marks, packed=packed)
             folder.keep()
         done = have
         with folder.beside(name).open("ab" if have else "wb", _PART) as file:
@@ -362,12 +364,12 @@ class _Visit:
             raise HostAway(f"it ended after {done:,} of {total:,} bytes")
 
 
-def _mark(known: Known) -> str:
+def _mark(known: RememberedFile) -> str:
     """Return what a server compares before it sends the rest: a strong mark alone will do."""
     return known.modified if known.etag.startswith("W/") or not known.etag else known.etag
 
 
-def _conditions(known: Known) -> dict[str, str]:
+def _conditions(known: RememberedFile) -> dict[str, str]:
     found = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
     return {name: value for name, value in found.items() if value}
 

@@ -13,7 +13,7 @@ from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.platform import clock, errors
 from cardsync.prices.decisions.schemas import PriceReviewShown
-from cardsync.prices.proposals.decide_proposals import Answer, Asked, Refused
+from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
 from cardsync.prices.recommendations.schemas import RecommendationShown
 
 # One button approves every price below so many dollars.
@@ -58,7 +58,7 @@ class Decision(NamedTuple):
     """An answer of the form, and the proposals that it is for."""
 
     answer: Answer
-    asked: list[Asked]
+    asked: list[SeenProposal]
 
 
 def row_of_review(one: PriceReviewShown) -> ProposalRow:
@@ -113,14 +113,14 @@ def _answer(given: str) -> Answer:
     raise errors.InvalidPayload("answer: must be accepted, dismissed or snoozed")
 
 
-def _asked(key: str) -> Asked:
+def _asked(key: str) -> SeenProposal:
     number, _, revision = key.partition("@")
     moment = clock.read_moment(revision)
     # The id of a custom listing is below zero.
     digits = number.removeprefix("-")
     if moment is None or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise errors.InvalidPayload("take: must be a price and its revision")
-    return Asked(int(number), moment)
+    return SeenProposal(int(number), moment)
 
 
 def said_of(

@@ -15,7 +15,7 @@ from cardsync.imports.parse import Parsed
 from cardsync.imports.price import Prices
 from cardsync.platform import limits
 from cardsync.prices.decisions import on_sale
-from cardsync.prices.decisions.found_in_run import Found
+from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.stock.cards import write
 
 
@@ -39,7 +39,7 @@ class Outcome:
     confirmed: pl.DataFrame | None = None
     # The priced cards, if targets were set, and which of them are a sale's.
     sold: on_sale.OnSale | None = None
-    reviews: Found | None = None
+    reviews: RunFindings | None = None
 
 
 def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from cardsync.imports.judge_upload import Verdict
 from cardsync.prices.decisions import on_sale
-from cardsync.prices.decisions.found_in_run import Found, found_in
+from cardsync.prices.decisions.found_in_run import RunFindings, found_in
 from cardsync.prices.engine import breaker, engine
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.price_history import Past
@@ -37,7 +37,7 @@ class Prices:
     # The cards that it priced, and which of them are at a sale's price.
     sold: on_sale.OnSale | None
     # The prices that wait for the seller's word, and the cards of hold-outs.
-    reviews: Found | None
+    reviews: RunFindings | None
 
 
 def price_rows(

@@ -17,14 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.network.answers import Answers, Availability, look_up
-from cardsync.network.reference import Asked, Reference, comparable, references
+from cardsync.network.reference import CardReference, Reference, comparable, references
 from cardsync.network.resolve import Printing, Resolved, resolve
 
 
 class Answer(NamedTuple):
     """One reference's answer; `available` is set for a printing that is meant."""
 
-    asked: Asked
+    asked: CardReference
     resolved: Resolved
     available: Availability | None
     nearby: list[Printing]
@@ -69,7 +69,7 @@ def missed(answers: Iterable[Answer]) -> list[int]:
     ]
 
 
-def _answer(asked: Asked, found: Resolved, answers: Answers) -> Answer:
+def _answer(asked: CardReference, found: Resolved, answers: Answers) -> Answer:
     if found.meant is None:
         return Answer(asked, found, None, [])
     available = answers.available[found.meant]
@@ -79,12 +79,12 @@ def _answer(asked: Asked, found: Resolved, answers: Answers) -> Answer:
 async def _mistyped(
     session: AsyncSession,
     game: str,
-    unknown: dict[int, Asked],
+    unknown: dict[int, CardReference],
     answers: Answers,
     now: datetime,
 ) -> dict[int, Resolved]:
     """Look names up once more, with the known words near theirs; nothing is meant for certain."""
-    near: dict[int, Asked] = {}
+    near: dict[int, CardReference] = {}
     for at, one in unknown.items():
         meant = tuple(tuple(answers.words.get(word, ())) for word in one.words)
         if any(meant):
@@ -95,7 +95,7 @@ async def _mistyped(
     return {at: _likest(unknown[at], one) for at, one in zip(near, found, strict=True) if one.total}
 
 
-def _likest(asked: Asked, found: Resolved) -> Resolved:
+def _likest(asked: CardReference, found: Resolved) -> Resolved:
     def likeness(one: Printing) -> tuple[Any, ...]:
         return (-fuzz.ratio(asked.full, one.product_name.lower()), one.set_name, one.id)
 

@@ -27,7 +27,7 @@ from cardsync.network.buyer_links import buy_url
 from cardsync.network.resolve import Resolved, resolve
 from cardsync.network.solver import solved
 from cardsync.network.split import Answer, Basket, Offer, Split, Wish, filled, postage_of
-from cardsync.network.wishes import Wanted, Wishes, read_wishes
+from cardsync.network.wishes import Wishes, WishLine, read_wishes
 from cardsync.platform.database.session import Database
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
@@ -96,7 +96,7 @@ async def _offered(
         return resolved, await offers_for(session, meant, wishes.cards, now)
 
 
-def _meant(cards: Sequence[Wanted], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
+def _meant(cards: Sequence[WishLine], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
     """Return line and product of what is clear. Where any printing will do, one with the very name
     is taken for all of them.
     """
@@ -117,7 +117,7 @@ def _unresolved(line: int, resolved: Resolved) -> UnavailableCard:
 
 
 def _weighed(
-    cards: Sequence[Wanted],
+    cards: Sequence[WishLine],
     offers: Sequence[Offered],
     reasons: dict[int, UnavailableCard],
     default_postage: str,
@@ -144,7 +144,7 @@ def _weighed(
 
 
 def _kept(
-    cards: Sequence[Wanted],
+    cards: Sequence[WishLine],
     offers: Sequence[Offered],
     reasons: dict[int, UnavailableCard],
     default_postage: str,
@@ -155,7 +155,7 @@ def _kept(
 
 
 def _basket(
-    cards: Sequence[Wanted],
+    cards: Sequence[WishLine],
     offers: Sequence[Offered],
     lines: list[int],
     default_postage: str,

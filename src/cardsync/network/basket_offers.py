@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.network.limits import BASKET_OFFERS
 from cardsync.network.resolve import EXPOSED
-from cardsync.network.wishes import Wanted
+from cardsync.network.wishes import WishLine
 
 # A line can need only a seller's cheapest offers: so many that they hold the copies of all lines
 # that may share them.
@@ -75,7 +75,7 @@ class Offered(NamedTuple):
 async def offers_for(
     session: AsyncSession,
     meant: Sequence[tuple[int, int]],
-    cards: Sequence[Wanted],
+    cards: Sequence[WishLine],
     now: datetime,
 ) -> list[Offered]:
     """Return the offers of each (line, product), the cheapest of each line first."""

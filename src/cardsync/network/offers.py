@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
 from cardsync.platform.database.session import run
-from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
+from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 # A request for a printing gets no copy in another language.
 IN_LANGUAGE: Final = """
@@ -79,12 +79,12 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
     return gone + changed
 
 
-async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     await refresh(session, asked.seller_id)
     return True
 
 
-OFFERS = Kept[None](
+OFFERS = KeptFigure[None](
     Figure.OFFERS,
     tables=("network_offer",),
     source="the seller's cards with their prices and quantities",

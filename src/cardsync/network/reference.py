@@ -10,7 +10,7 @@ import msgspec
 
 from cardsync.catalog.collector_number import CollectorNumber, read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
-from cardsync.catalog.printings import Meant, printings_meant
+from cardsync.catalog.printings import MeantPrintings, printings_meant
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.network.limits import REFERENCE_NAME, REFERENCES
 from cardsync.platform import errors
@@ -33,7 +33,7 @@ _FACES = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class CardReference(NamedTuple):
     """One reference in comparable form; what was not given is empty or None.
 
     `words` are those of the name; `full` is the name as one text; `sets`, `code` and `finish` are
@@ -48,11 +48,11 @@ class Asked(NamedTuple):
     number: str
     total: str | None
     finish: str
-    finishes: Meant
+    finishes: MeantPrintings
     # For a mistyped name: known words that may be meant in place of each of `words`.
     meant: tuple[tuple[str, ...], ...] = ()
     # For a name of two faces: the same reference by the front alone.
-    front: Asked | None = None
+    front: CardReference | None = None
 
     def query_text(self) -> str:
         """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
@@ -146,16 +146,16 @@ def references(
     return NAME_BY_LABEL.get(plain, plain), list(zip(sent, found, strict=True))
 
 
-def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[Asked]:
+def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[CardReference]:
     """Return the references in comparable form, in their order."""
     return [_comparable(sent, card) for sent, card in cards]
 
 
-def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
+def _comparable(sent: dict[str, Any], card: Reference) -> CardReference:
     name, written = _apart(card)
     number = read_collector_number(written)
     given_set, finish = card.set or "", folded(card.finish or "")
-    whole = Asked(
+    whole = CardReference(
         sent,
         *_named(name, number),
         folded(given_set),

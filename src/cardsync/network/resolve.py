@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.network.limits import CANDIDATES
-from cardsync.network.reference import Asked
+from cardsync.network.reference import CardReference
 
 # A seller whose stock is part of the network's answers.
 EXPOSED = "s.exposed AND NOT s.suspended AND (s.paid_until IS NULL OR s.paid_until > :now)"
@@ -161,7 +161,7 @@ class Resolved(NamedTuple):
 async def resolve(
     session: AsyncSession,
     game: str,
-    asked: Sequence[Asked],
+    asked: Sequence[CardReference],
     now: datetime,
 ) -> list[Resolved]:
     """Look all references up in one round trip; the answers have their order. A name of two faces
@@ -185,7 +185,7 @@ def _of_faces(whole: Resolved, front: Resolved) -> Resolved:
 async def _resolve(
     session: AsyncSession,
     game: str,
-    asked: Sequence[Asked],
+    asked: Sequence[CardReference],
     now: datetime,
 ) -> list[Resolved]:
     rows = await session.execute(text(_FIND), _values(game, asked, now))
@@ -204,7 +204,7 @@ async def _resolve(
     return [_judged(one, found[at], totals[at] + provisional[at]) for at, one in enumerate(asked)]
 
 
-def _values(game: str, asked: Sequence[Asked], now: datetime) -> dict[str, Any]:
+def _values(game: str, asked: Sequence[CardReference], now: datetime) -> dict[str, Any]:
     return {
         "game": game,
         "now": now,
@@ -223,7 +223,7 @@ def _values(game: str, asked: Sequence[Asked], now: datetime) -> dict[str, Any]:
     }
 
 
-def _judged(asked: Asked, found: list[Printing], total: int) -> Resolved:
+def _judged(asked: CardReference, found: list[Printing], total: int) -> Resolved:
     """Decide whether one printing is meant. Pure."""
     if asked.is_free:
         found = sorted(

@@ -10,7 +10,7 @@ import msgspec
 
 from cardsync.catalog.condition import CODES
 from cardsync.network.limits import BASKET_COPIES, BASKET_REFERENCES, BASKET_SELLERS
-from cardsync.network.reference import GAME, Asked, Reference, comparable, references
+from cardsync.network.reference import GAME, CardReference, Reference, comparable, references
 from cardsync.platform import errors
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy, read
@@ -45,10 +45,10 @@ class BasketAsked(Parcels, kw_only=True):
     game: str = GAME
 
 
-class Wanted(NamedTuple):
+class WishLine(NamedTuple):
     """One line; without `conditions` every condition will do."""
 
-    asked: Asked
+    asked: CardReference
     quantity: int
     conditions: tuple[str, ...]
     any_printing: bool
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
 
 class Wishes(NamedTuple):
     game: str
-    cards: list[Wanted]
+    cards: list[WishLine]
     max_sellers: int | None
     fewest_parcels: bool
 
@@ -68,7 +68,7 @@ def read_wishes(body: object) -> Wishes:
     game, cards = references(body, Wish, BASKET_REFERENCES)
     parcels = read(body, Parcels)
     wanted = [
-        Wanted(
+        WishLine(
             asked,
             wish.quantity or 1,
             tuple(dict.fromkeys(wish.conditions or ())),

@@ -142,16 +142,16 @@ class InstallationBackups:
         """
         with self._restored(found, damaged=damaged) as name:
             stop_service()
-            restore_backup.put_back_objects(self.target, found)
+            restore_backup.restore_objects(self.target, found)
             if self._secret is not None:
                 # What the backup holds is sealed with its secret. It is there before the switch, so
                 # that a kill between both loses nothing.
-                restore_backup.put_back_secret(found, former_file(self._settings))
+                restore_backup.restore_secret(found, former_file(self._settings))
             old = restore_backup.switch(self.target, name)
         if (
             fresh
             and self._secret is not None
-            and restore_backup.put_back_secret(found, self._secret)
+            and restore_backup.restore_secret(found, self._secret)
         ):
             former_file(self._settings).unlink(missing_ok=True)
         keep_seal(self._owner, seal(self._settings))

@@ -235,7 +235,7 @@ def switch(target: Target, fresh: str) -> str:
     return old
 
 
-def put_back_objects(target: Target, backup: Backup) -> int:
+def restore_objects(target: Target, backup: Backup) -> int:
     """Link the backup's objects that are missing or have another size; returns how many. Others
     are left alone, and so are those that the backup has lost.
     """
@@ -253,7 +253,7 @@ def put_back_objects(target: Target, backup: Backup) -> int:
     return missing
 
 
-def put_back_secret(backup: Backup, secret: Path) -> bool:
+def restore_secret(backup: Backup, secret: Path) -> bool:
     """Put the backup's secret in place of one that a fresh installation has just made."""
     if backup.manifest.secret is None:
         return False

@@ -49,7 +49,7 @@ def setup_logging(level: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         _without_detail,
-        _told,
+        add_report,
     ]
     structlog.configure(
         processors=[*shared, renderer],
@@ -81,7 +81,7 @@ def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[s
     return event
 
 
-def _told(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+def add_report(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
     for listener in LISTENERS:
         listener(event)
     return event

@@ -18,13 +18,13 @@ from cardsync.prices.files.file_now import fresh_file
 from cardsync.prices.rollback.served_rollback import serve
 from cardsync.stock.quick_add import served_entries as quick_add
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.made_files import Taken
+from cardsync.web.made_files import UnnamedFile
 
 
 class ServedFile(NamedTuple):
     """`body` is the CSV, or None where the caller's copy is still the same."""
 
-    body: bytes | Taken | None
+    body: bytes | UnnamedFile | None
     etag: str | None = None
     empty_reason: str | None = None
     kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"

@@ -10,7 +10,7 @@ from litestar.background_tasks import BackgroundTask
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
-from cardsync.web.made_files import Taken, chunks
+from cardsync.web.made_files import UnnamedFile, chunks
 
 
 def headers(name: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def file(
 
 
 def body(
-    data: bytes | Taken, headers: dict[str, str], media_type: str = "text/csv"
+    data: bytes | UnnamedFile, headers: dict[str, str], media_type: str = "text/csv"
 ) -> Response[bytes]:
     """Answer with data, or with a file of it, whose bytes are not in memory at once."""
     if isinstance(data, bytes):

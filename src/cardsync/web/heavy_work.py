@@ -62,7 +62,7 @@ HEAVY: Final = "heavy_work"
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
-class Asked(NamedTuple):
+class HeavyRequest(NamedTuple):
     """A function of ours by its module and name, what it is called with, and the log's values;
     whether a HEAD request asks for it.
     """
@@ -166,7 +166,7 @@ class HeavyWork:
         """Do the same in a process, however few cards the shop has. `kind` is None for a request
         that writes. Raises ServiceUnavailable.
         """
-        asked = Asked(
+        asked = HeavyRequest(
             work.__module__,
             work.__qualname__,
             (caller, now, *values),

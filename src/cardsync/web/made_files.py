@@ -30,7 +30,7 @@ class Made(NamedTuple):
     sha256: str
 
 
-class Taken(NamedTuple):
+class UnnamedFile(NamedTuple):
     """A file without a name: nothing is left of it however its reader ends."""
 
     file: IO[bytes]
@@ -47,15 +47,15 @@ def made(data: bytes) -> bytes | Made:
     return Made(path, len(data), sha256(data).hexdigest())
 
 
-def taken(data: bytes | Made) -> bytes | Taken:
+def taken(data: bytes | Made) -> bytes | UnnamedFile:
     """Take what was made, at once: nobody else removes it."""
     if isinstance(data, bytes):
         return data
-    return Taken(_nameless(data.path), data.size, data.sha256)
+    return UnnamedFile(_nameless(data.path), data.size, data.sha256)
 
 
-def sha256_of(data: bytes | Taken) -> str:
-    return data.sha256 if isinstance(data, Taken) else sha256(data).hexdigest()
+def sha256_of(data: bytes | UnnamedFile) -> str:
+    return data.sha256 if isinstance(data, UnnamedFile) else sha256(data).hexdigest()
 
 
 def _nameless(path: Path) -> IO[bytes]:

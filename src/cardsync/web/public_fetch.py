@@ -53,7 +53,7 @@ class HostAway(NotFetched):
 
 
 @dataclass(frozen=True)
-class Asked:
+class FetchRequest:
     """The file that is asked for: its types as a header names them, a test of the type that is
     answered, the words for one that is refused, and the limits.
     """
@@ -125,7 +125,7 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 async def fetch(
-    url: str, asked: Asked, *, development: bool = False, look_up: Resolver = resolve
+    url: str, asked: FetchRequest, *, development: bool = False, look_up: Resolver = resolve
 ) -> bytes:
     """Return the file. Raises NotFetched."""
     headers = {"Accept": asked.accept, "Accept-Encoding": "identity"}
@@ -258,7 +258,7 @@ async def _connected(
         raise NotFetched("its host cannot be reached safely") from None
 
 
-async def _body(answer: Any, asked: Asked) -> bytes:
+async def _body(answer: Any, asked: FetchRequest) -> bytes:
     """Return the body of an answer that is the file; `answer` is httpx's."""
     if answer.status_code != 200:
         away = HostAway if answer.status_code in _BUSY else NotFetched

@@ -10,7 +10,7 @@ from builders import SellerBuilder
 from cardsync.access import tokens
 from cardsync.asgi import create_app
 from cardsync.web.public_demo import is_open
-from cardsync.web.public_fetch import Asked, NotFetched, Outward, fetch, post
+from cardsync.web.public_fetch import FetchRequest, NotFetched, Outward, fetch, post
 
 CLOSED = {
     "/api/account", "/api/account/deletion", "/api/assistants/1", "/api/contributions",
@@ -96,6 +96,6 @@ async def test_nothing_leaves_where_requests_are_off(monkeypatch):
 
     with pytest.raises(NotFetched, match="OUTWARD_REQUESTS"):
         await post("https://example.com/hook", b"", {}, 1, look_up=never)
-    asked = Asked("application/json", str.isascii, "it is no JSON", 1000, 1)
+    asked = FetchRequest("application/json", str.isascii, "it is no JSON", 1000, 1)
     with pytest.raises(NotFetched, match="OUTWARD_REQUESTS"):
         await fetch("https://example.com/x.json", asked, look_up=never)

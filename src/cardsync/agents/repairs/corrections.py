@@ -39,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOfElement:
     """Everything known before a page is read: a correction to serve, or what the element looked
     like and which selectors failed.
     """
@@ -49,7 +49,7 @@ class Known:
     refused: frozenset[str]
 
 
-async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime) -> Known:
+async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime) -> KnownOfElement:
     """The seller's own newest verified correction goes before one that holds for all."""
     rows = (
         await session.scalars(
@@ -77,7 +77,7 @@ async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime
                 break
     # The selector that is lost now was itself the repair of an earlier one.
     seen = next((row.seen for row in rows if row.selector == step.selector and row.seen), None)
-    return Known(served, seen, frozenset(refused))
+    return KnownOfElement(served, seen, frozenset(refused))
 
 
 async def keep(

@@ -22,7 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.limits import SELECTOR_CHARACTERS, SNIPPET_BYTES, STEP_NAME_CHARACTERS
 from cardsync.agents.repairs.corrections import Step, keep, known
 from cardsync.agents.repairs.models import WorkflowHeal
-from cardsync.agents.repairs.propose_selector import Gone, Lost, Proposal, propose
+from cardsync.agents.repairs.propose_selector import Gone, LostElement, Proposal, propose
 from cardsync.agents.repairs.schemas import (
     CachedRepair,
     Healed,
@@ -72,7 +72,7 @@ async def heal(
         before = await known(session, caller.seller_id, step, now)
     found: Proposal | Gone | None = None
     if before.cached is None:
-        lost = Lost(
+        lost = LostElement(
             step.selector,
             step.step_name,
             before.seen,

@@ -24,7 +24,7 @@ from cardsync.agents.repairs.label_words import (
 from cardsync.agents.repairs.lost_element import (
     SPOKEN,
     STANDARD,
-    Wanted,
+    WantedElement,
     around,
     identifies,
     stable,
@@ -32,7 +32,7 @@ from cardsync.agents.repairs.lost_element import (
 from cardsync.agents.repairs.meanings import is_act
 from cardsync.agents.repairs.said_words import (
     ADDRESSES,
-    Said,
+    ElementTexts,
     View,
     addresses_of,
     is_thing,
@@ -111,7 +111,7 @@ class Likeness:
 class Comparison:
     """One lost element, against many."""
 
-    def __init__(self, page: Page, wanted: Wanted) -> None:
+    def __init__(self, page: Page, wanted: WantedElement) -> None:
         self.page, self.wanted = page, wanted
         runs = {"".join(run): run for run in runs_of(wanted.step)}
         apart = (
@@ -174,7 +174,7 @@ class Comparison:
         """The likeness of what identifies; the part of what the element says that is known; and
         how much of every text of the lost one it has.
         """
-        said = Said(self.page, at)
+        said = ElementTexts(self.page, at)
         sure = self._sure(element, said)
         hits: dict[str, float] = {}
         for text in said.texts:
@@ -192,7 +192,7 @@ class Comparison:
         had = sum(view.had(hits) for view in self._views) / max(1, len(self._views))
         return likest * trust, explained, had
 
-    def _lacks_thing(self, said: Said, hits: dict[str, float]) -> bool:
+    def _lacks_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
         """Whether an element shows an act alone where all that was known named a thing, too, and
         the page's other controls name that thing.
         """
@@ -209,7 +209,7 @@ class Comparison:
         had = self._labeled & hits.keys()
         return bool(had) and had <= self._common and not self._labeled <= self._common
 
-    def _other_thing(self, said: Said, hits: dict[str, float]) -> bool:
+    def _other_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
         """Whether an element shows a thing that nothing known explains, in place of one that the
         lost label named: the invoice report for the tax report.
         """
@@ -254,7 +254,7 @@ class Comparison:
     def _things_named(self) -> bool:
         return any(self._shown_by(thing) for thing in self._things)
 
-    def _sure(self, element: Element, said: Said) -> float:
+    def _sure(self, element: Element, said: ElementTexts) -> float:
         """How far it is the lost one whatever it is called; 0 where nothing says so."""
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
@@ -296,7 +296,9 @@ class Comparison:
         shown = [one for one in self.page.elements if not one.hidden]
         return Counter((name, one.attributes.get(name)) for name in STANDARD for one in shown)
 
-    def _seen(self, view: View, hits: dict[str, float], explained: float, said: Said) -> float:
+    def _seen(
+        self, view: View, hits: dict[str, float], explained: float, said: ElementTexts
+    ) -> float:
         had, part = view.had(hits), view.part
         if part == _OF_STEP and said.pressed and self._says and not self._says & hits.keys():
             whole = len(view.words) > 1 or is_act(view.words[0])
@@ -304,7 +306,7 @@ class Comparison:
         return float(part * had**_HAD * explained)
 
     def _trust(
-        self, at: int, element: Element, said: Said, hits: dict[str, float], same: bool
+        self, at: int, element: Element, said: ElementTexts, hits: dict[str, float], same: bool
     ) -> float:
         """From 0 to 1: how far an element's acts allow that it is the lost one; `same` says that
         it leads to the same.
@@ -332,7 +334,7 @@ class Comparison:
             trust *= _OTHER_ROLE
         return trust
 
-    def _only_menu_acts(self, said: Said, shown: list[str]) -> bool:
+    def _only_menu_acts(self, said: ElementTexts, shown: list[str]) -> bool:
         """Whether the menu of an element names its act, and it is not the lost one's. What the
         element shows comes first, if its address does not name the menu's act, too.
         """
@@ -361,7 +363,7 @@ class Comparison:
             self._found[word] = found
         return found
 
-    def _explained_best(self, said: Said) -> float:
+    def _explained_best(self, said: ElementTexts) -> float:
         strange = (1.0 if said.pressed else _IN_FIELD) if said.shown else _IN_NAME
         best = max((self._explained(text, strange) for text in said.texts), default=0.0)
         if not said.least:

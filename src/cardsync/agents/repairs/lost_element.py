@@ -77,7 +77,7 @@ STANDARD = ("autocomplete", "rel")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedElement:
     """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit.
 
     `step` is what the step's name says, `around` the words of what it was in, `hints` words that
@@ -122,7 +122,7 @@ def wanted(
     step_name: str,
     seen: dict[str, Any] | None = None,
     workflow: str = "",
-) -> Wanted:
+) -> WantedElement:
     """Without `seen` the selector says what is known."""
     found = _from_seen(seen) if seen else _from_selector(selector)
     said = words(step_name)
@@ -192,10 +192,10 @@ def around(page: Page, at: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _from_seen(seen: dict[str, Any]) -> Wanted:
+def _from_seen(seen: dict[str, Any]) -> WantedElement:
     attributes = dict(seen["attributes"])
     kind = kind_of(seen["tag"], attributes)
-    return Wanted(
+    return WantedElement(
         tag=seen["tag"],
         kinds=frozenset({kind}) if kind else None,
         classes=frozenset(attributes.pop("class", "").split()),
@@ -221,12 +221,12 @@ class _Compound:
         return not (self.tag or self.attributes or self.classes or self.label)
 
 
-def _from_selector(selector: str) -> Wanted:
+def _from_selector(selector: str) -> WantedElement:
     selector = selector.strip()
     steps = [part.strip() for part in selector.split(">>") if part.strip()]
     compounds = [compound for step in steps for compound in _compounds(step)]
     if not compounds:
-        return Wanted()
+        return WantedElement()
     last = compounds.pop()
     outside: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
@@ -235,7 +235,7 @@ def _from_selector(selector: str) -> Wanted:
             near |= _words_of(compound)
         else:
             outside |= _words_of(compound)
-    return Wanted(
+    return WantedElement(
         tag=last.tag,
         kinds=_kinds(last),
         attributes=last.attributes,

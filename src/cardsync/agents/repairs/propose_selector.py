@@ -15,7 +15,13 @@ from urllib.parse import urljoin, urlsplit
 
 from cardsync.agents.repairs import snippet
 from cardsync.agents.repairs.likeness import Comparison, Likeness
-from cardsync.agents.repairs.lost_element import HEADINGS, Wanted, identifies, seen_of, wanted
+from cardsync.agents.repairs.lost_element import (
+    HEADINGS,
+    WantedElement,
+    identifies,
+    seen_of,
+    wanted,
+)
 from cardsync.agents.repairs.new_selector import selector_of
 from cardsync.agents.repairs.snippet import Element, Page
 
@@ -30,7 +36,7 @@ _MOST_COMBINED = 3
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostElement:
     """`seen` is what was remembered of the element when its selector was verified; `refused` are
     selectors that failed for this step; `page_url` is the page's address, empty if not known.
     """
@@ -59,7 +65,7 @@ class Gone:
 _FAR = Gone("no element in the snippet is close enough to the one the step used")
 
 
-def propose(markup: str, lost: Lost) -> Proposal | Gone:
+def propose(markup: str, lost: LostElement) -> Proposal | Gone:
     """CPU work: call it in a thread."""
     try:
         page = snippet.read(markup)
@@ -76,7 +82,7 @@ def propose(markup: str, lost: Lost) -> Proposal | Gone:
     return _decided(page, found, lost)
 
 
-def _decided(page: Page, found: list[tuple[Likeness, int]], lost: Lost) -> Proposal | Gone:
+def _decided(page: Page, found: list[tuple[Likeness, int]], lost: LostElement) -> Proposal | Gone:
     if not found:
         return _FAR
     best, at = _innermost(page, found, figure=_is_figure(lost))
@@ -123,12 +129,12 @@ def _innermost(
     return best, at
 
 
-def _is_figure(lost: Lost) -> bool:
+def _is_figure(lost: LostElement) -> bool:
     """Whether what was lost showed a number alone."""
     return _FIGURE.fullmatch(wanted(lost.selector, lost.step_name, lost.seen).label) is not None
 
 
-def _candidates(page: Page, sought: Wanted) -> Iterable[int]:
+def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
     """Where nothing says what one does with the lost element: all that one presses or fills, and
     texts, if the step only looks or the lost one was an element of that tag. Only texts where it
     was one.
@@ -150,7 +156,7 @@ def _candidates(page: Page, sought: Wanted) -> Iterable[int]:
             yield at
 
 
-def _leading_here(page: Page, sought: Wanted, page_url: str) -> set[int]:
+def _leading_here(page: Page, sought: WantedElement, page_url: str) -> set[int]:
     """The links to the page that one is on, which do nothing; but one that was lost may be such."""
     here = urlsplit(page_url)
     if not here.path or _leads_to(sought.attributes.get("href", ""), page_url):

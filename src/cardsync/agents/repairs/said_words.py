@@ -40,7 +40,7 @@ class View:
         return sum(hits.get(word, 0.0) * weight(word) for word in set(self.words)) / self.weights
 
 
-class Said:
+class ElementTexts:
     """Everything that an element of the page says; `least` is the shortest of what it shows."""
 
     def __init__(self, page: Page, at: int) -> None:

@@ -37,7 +37,7 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 Query = Sequence[tuple[str, str]]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ConsentRequest(msgspec.Struct, frozen=True):
     """A request whose client and redirect address are known. `host` is that of the client's
     document; None for a client that registered itself. `writes`: whether it asks for that, too.
     """
@@ -67,7 +67,7 @@ class RefusedAt(Exception):
 
 async def read_request(
     database: Database, settings: Settings, host: str | None, query: Query, now: datetime
-) -> Asked:
+) -> ConsentRequest:
     """Raises Unverified before the redirect address is known to be the client's; then RefusedAt."""
     names = Counter(name for name, _ in query)
     given = dict(query)
@@ -85,7 +85,7 @@ async def read_request(
     except Refused as e:
         told = {"error": e.error, "error_description": str(e)}
         raise RefusedAt(redirects.with_answer(uri, **told, state=state, iss=issuer)) from None
-    return Asked(
+    return ConsentRequest(
         client.client_id,
         client.name,
         client.host,
@@ -134,19 +134,19 @@ def may_consent(caller: Caller, now: datetime) -> None:
 
 
 class _Sealed(msgspec.Struct, frozen=True):
-    asked: Asked
+    asked: ConsentRequest
     member_id: int
     until: datetime
 
 
-def sealed_request(settings: Settings, caller: Caller, asked: Asked, now: datetime) -> str:
+def sealed_request(settings: Settings, caller: Caller, asked: ConsentRequest, now: datetime) -> str:
     """Return the hidden field of the consent page."""
     assert caller.member_id is not None
     told = msgspec.json.encode(_Sealed(asked, caller.member_id, now + _SHOWN_FOR))
     return f"{urlsafe_b64encode(told).decode()}.{_seal(settings, told)}"
 
 
-def opened_request(settings: Settings, caller: Caller, field: str, now: datetime) -> Asked:
+def opened_request(settings: Settings, caller: Caller, field: str, now: datetime) -> ConsentRequest:
     """Return the request that this member saw. Raises CsrfFailed."""
     told, _, seal = field.partition(".")
     try:
@@ -171,7 +171,7 @@ async def approve(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
-    asked: Asked,
+    asked: ConsentRequest,
     now: datetime,
     *,
     writes: bool,

@@ -17,7 +17,7 @@ from cardsync.access.admission import among_strangers, need_form_token, session_
 from cardsync.access.caller import Caller
 from cardsync.assistant.oauth import redirects
 from cardsync.assistant.oauth.consent import (
-    Asked,
+    ConsentRequest,
     RefusedAt,
     approve,
     may_consent,
@@ -107,7 +107,7 @@ async def decide(request: ApiRequest, database: Database, settings: Settings) ->
         raise errors.CsrfFailed("the session has ended; sign in, and start again in the assistant")
     need_form_token(request.scope, form.get("csrf_token"))
     now = clock.now()
-    asked: Asked = opened_request(settings, caller, form.get("request", ""), now)
+    asked: ConsentRequest = opened_request(settings, caller, form.get("request", ""), now)
     match form.get("word"):
         case "refuse":
             return go(asked.answer(error="access_denied", error_description="the owner refused"))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cardsync.web.public_fetch import Asked, NotFetched, Resolver, fetch, resolve
+from cardsync.web.public_fetch import FetchRequest, NotFetched, Resolver, fetch, resolve
 
 SECONDS: Final = 5.0
 BYTES_MOST: Final = 65_536
@@ -18,7 +18,7 @@ def _is_json(kind: str) -> bool:
 
 async def fetch_json(url: str, *, development: bool = False, look_up: Resolver = resolve) -> Any:
     """Return the document. Raises NotFetched."""
-    asked = Asked("application/json", _is_json, "it is no JSON", BYTES_MOST, SECONDS)
+    asked = FetchRequest("application/json", _is_json, "it is no JSON", BYTES_MOST, SECONDS)
     body = await fetch(url, asked, development=development, look_up=look_up)
     try:
         return msgspec.json.decode(body)

@@ -34,7 +34,7 @@ class ModesGiven(msgspec.Struct):
     modes: dict[ActionType, Mode | None]
 
 
-class Given(NamedTuple):
+class NamedGrant(NamedTuple):
     """A grant that holds, the name of the owner who gave it, and the permission modes that are its
     own.
     """
@@ -44,7 +44,7 @@ class Given(NamedTuple):
     modes: Modes
 
 
-async def listed(session: AsyncSession, caller: Caller) -> list[Given]:
+async def listed(session: AsyncSession, caller: Caller) -> list[NamedGrant]:
     """Return the grants that hold, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
     query = (
@@ -60,7 +60,7 @@ async def listed(session: AsyncSession, caller: Caller) -> list[Given]:
     )
     found = (await session.execute(query)).all()
     return [
-        Given(grant, name, await permissions.grant_modes(session, caller.seller_id, grant.id))
+        NamedGrant(grant, name, await permissions.grant_modes(session, caller.seller_id, grant.id))
         for grant, name in found
     ]
 

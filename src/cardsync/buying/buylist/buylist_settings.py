@@ -87,7 +87,7 @@ async def change_settings(
     return _body(caller, row)
 
 
-async def put_back(
+async def undo_settings(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
     """Raises ChangedSince."""

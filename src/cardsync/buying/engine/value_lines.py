@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from cardsync.buying.engine.buy_rules import GRADES, Base, Budget, BulkPrice, BuyRule, Step
 from cardsync.buying.engine.wanted_lines import (
     Bought,
+    BudgetLeft,
     KnownPrice,
-    Left,
     LineFacts,
     PriceTaken,
     Reason,
@@ -32,9 +32,9 @@ NOTHING_SPENT: Final = Spent()
 Facted = tuple[WantedLine, LineFacts]
 
 
-def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> Left:
+def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> BudgetLeft:
     """Return what a budget allows the next offer after what was paid today."""
-    return Left(
+    return BudgetLeft(
         _least(budget.offer_cash, budget.day_cash, spent.cash),
         _least(budget.offer_credit, budget.day_credit, spent.credit),
     )
@@ -100,7 +100,7 @@ class _Known(NamedTuple):
 class _Purse:
     """Counts down the budgets, and up the copies that the shop will have of each card."""
 
-    left: dict[int, Left]
+    left: dict[int, BudgetLeft]
     held: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def affordable(
@@ -121,7 +121,7 @@ class _Purse:
     def take(self, rule: BuyRule, cash: int, credit: int) -> None:
         for key in {WHOLE_SHOP, rule.id} & self.left.keys() if self.left else ():
             left = self.left[key]
-            self.left[key] = Left(_less(left.cash, cash), _less(left.credit, credit))
+            self.left[key] = BudgetLeft(_less(left.cash, cash), _less(left.credit, credit))
 
 
 def _times(limit: int | None, price: int) -> int:
@@ -138,7 +138,7 @@ def _less(limit: int | None, amount: int) -> int | None:
 def value_lines(
     lines: Sequence[Facted],
     rules: Iterable[BuyRule],
-    budgets: Mapping[int, Left],
+    budgets: Mapping[int, BudgetLeft],
     explained: Container[int] | None = None,
 ) -> list[ValuedLine]:
     """Value each line, and answer in the order of `lines`.
@@ -155,7 +155,7 @@ def value_lines(
     ]
     worth = [-price.sells_for if isinstance(price, _Price) else 0 for price in priced]
     order = sorted(range(len(lines)), key=lambda at: (worth[at], lines[at][0].line))
-    limits = {key: left for key, left in budgets.items() if left != Left()}
+    limits = {key: left for key, left in budgets.items() if left != BudgetLeft()}
     purse = _Purse(limits)
     valued: dict[int, ValuedLine] = {}
     for at in order:

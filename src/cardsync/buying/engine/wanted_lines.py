@@ -139,7 +139,7 @@ class ValuedLine(NamedTuple):
         return sum(part.copies * (part.credit or 0) for part in self.bought)
 
 
-class Left(NamedTuple):
+class BudgetLeft(NamedTuple):
     """Holds what a budget still allows; None sets no limit."""
 
     cash: int | None = None

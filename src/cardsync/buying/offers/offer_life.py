@@ -33,7 +33,7 @@ from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_chang
 from cardsync.buying.offers.schemas import OfferInFull, counted
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.day_budgets import Promise, need_budget
-from cardsync.buying.rules.room_for_copies import Asked, need_room
+from cardsync.buying.rules.room_for_copies import BoughtCopies, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.platform import errors
@@ -243,7 +243,7 @@ def _promises(lines: Sequence[BuyingOfferLine]) -> Iterator[Promise]:
             yield Promise(line.rule_id, line.copies * cash, line.copies * credit)
 
 
-def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[Asked]:
+def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[BoughtCopies]:
     for line in lines:
         if line.rule_id is not None and (_brings(line, "cash") or _brings(line, "credit")):
             card = WantedLine(
@@ -254,7 +254,7 @@ def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[Asked]:
                 line.language,
                 line.copies,
             )
-            yield Asked(line.rule_id, card, line.held)
+            yield BoughtCopies(line.rule_id, card, line.held)
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:

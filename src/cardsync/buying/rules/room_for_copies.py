@@ -20,7 +20,7 @@ from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.platform import errors
 
 
-class Asked(NamedTuple):
+class BoughtCopies(NamedTuple):
     """Copies that a rule buys, and how many the shop held when it priced them."""
 
     rule_id: int
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 
 async def need_room(
-    session: AsyncSession, caller: Caller, asked: Sequence[Asked], now: datetime
+    session: AsyncSession, caller: Caller, asked: Sequence[BoughtCopies], now: datetime
 ) -> None:
     """Check an offer's lines against what the shop holds now; the caller holds the shop's lock.
     Raises InvalidPayload.
@@ -38,7 +38,7 @@ async def need_room(
     counted = [one for one in asked if one.rule_id in rules]
     cards = [one.card for one in counted]
     known = await read_facts(session, caller.seller_id, cards, [], now)
-    by_card: dict[tuple[int, str], list[Asked]] = defaultdict(list)
+    by_card: dict[tuple[int, str], list[BoughtCopies]] = defaultdict(list)
     for one in counted:
         by_card[one.card.product_id, one.card.finish].append(one)
     for (product_id, _), lines in by_card.items():
@@ -54,7 +54,9 @@ async def need_room(
             )
 
 
-def over_limit(lines: Sequence[Asked], rules: dict[int, BuyRule], held: int) -> BuyRule | None:
+def over_limit(
+    lines: Sequence[BoughtCopies], rules: dict[int, BuyRule], held: int
+) -> BuyRule | None:
     """Return a rule by which the lines of one card were priced and that would not buy all of their
     copies so anymore, as the shop holds so many now. Pure.
     """

@@ -23,15 +23,15 @@ def undo_of(
     before: Iterable[Mapping[str, Any]],
     after: Iterable[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return what `put_back` needs of a change from these rules to those. Pure."""
+    """Return what `undo_change` needs of a change from these rules to those. Pure."""
     return undo_rules.undo_of(before, after, KIND)
 
 
-async def put_back(
+async def undo_change(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
     """Raises ChangedSince unless the rules stand as the change left them."""
-    await undo_rules.put_images_back(session, caller, undo, now, _IMAGES, NOBODY)
+    await undo_rules.undo_images(session, caller, undo, now, _IMAGES, NOBODY)

@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import BuyRule, live_buy_rules
 from cardsync.buying.engine.value_lines import NOTHING_SPENT, left_of, value_lines
 from cardsync.buying.engine.wanted_lines import (
-    Left,
+    BudgetLeft,
     LineFacts,
     Spent,
     ValuedLine,
@@ -96,6 +96,6 @@ async def value_by(
     return Valued(valued, facts, known.cards)
 
 
-def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, Left]:
+def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, BudgetLeft]:
     """Return what is left of each rule's budget."""
     return {rule.id: left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT)) for rule in rules}

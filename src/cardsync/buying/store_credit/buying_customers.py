@@ -82,7 +82,7 @@ async def change_customer(
     return struct_of(Customer, row, caller)
 
 
-async def put_back(
+async def undo_customer(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
     """Give a customer the former name and contact. Raises ChangedSince."""

@@ -139,7 +139,7 @@ async def add_or_spend(
     return struct_of(CreditEntry, entry, caller)
 
 
-async def take_back(
+async def undo_entry(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -23,7 +23,7 @@ from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.session import run
-from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
+from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 # Numbers of new cells are few: a conflict must not use them up, nor a shop that invents printings.
@@ -119,12 +119,12 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     return written
 
 
-async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     await refresh(session, asked.seller_id, asked.now)
     return True
 
 
-CELLS = Kept[None](
+CELLS = KeptFigure[None](
     Figure.CELLS,
     tables=("network_cell", "network_look"),
     source="the cards and the sold items of a seller who shares them",

@@ -59,7 +59,7 @@ _LISTINGS: Final = """
 """
 
 
-class Shown(NamedTuple):
+class NewestEvidence(NamedTuple):
     """`looks` has the products' clocks, and `fell` of each; the others are of
     `catalog/market/sums.py`.
     """
@@ -73,7 +73,7 @@ async def shown(
     session: AsyncSession,
     looks: str,
     values: Mapping[str, Any],
-) -> AsyncIterator[Shown]:
+) -> AsyncIterator[NewestEvidence]:
     """Yield what looks at products showed, some products at a time; `looks` is a query of
     (product_id, sales_at, listings_at).
     """
@@ -96,13 +96,13 @@ async def shown(
         yield await asyncio.to_thread(_shown, clocks, sales, listings)
 
 
-def _shown(looks: pl.DataFrame, sales: pl.DataFrame, listings: pl.DataFrame) -> Shown:
+def _shown(looks: pl.DataFrame, sales: pl.DataFrame, listings: pl.DataFrame) -> NewestEvidence:
     looks = looks.with_columns(
         pl.when(pl.col(name) != 0).then(name).alias(name) for name in sums.LOOKS[1:]
     )
     fallen = sums.fallen(listings, looks)
     marked = looks.with_columns(fell=pl.col(sums.PRODUCT).is_in(fallen.implode()))
-    return Shown(marked, sums.listed(listings, looks), sums.summed(sales, looks))
+    return NewestEvidence(marked, sums.listed(listings, looks), sums.summed(sales, looks))
 
 
 async def observed(

@@ -23,7 +23,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
-from cardsync.shop.activity.feed_filter import Wanted, read_wanted
+from cardsync.shop.activity.feed_filter import FeedFilter, read_wanted
 from cardsync.shop.activity.schemas import page_body
 
 ACTORS = [
@@ -84,7 +84,7 @@ async def activity_page(
     )
 
 
-def wanted_of(given: dict[str, Any], zone: tzinfo) -> Wanted:
+def wanted_of(given: dict[str, Any], zone: tzinfo) -> FeedFilter:
     """Read the address's filters. Raises InvalidPayload."""
     return read_wanted(
         given.get("page"),
@@ -120,7 +120,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace(".", ": ").capitalize()
 
 
-def _address(wanted: Wanted, since: str, /, **changed: Any) -> str:
+def _address(wanted: FeedFilter, since: str, /, **changed: Any) -> str:
     query = {
         "actor": wanted.actor,
         "action": wanted.action,

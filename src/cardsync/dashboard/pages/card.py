@@ -51,7 +51,7 @@ from cardsync.stock.cards.queries import read_card, read_whole_card, search_card
 from cardsync.stock.cards.same_card import same_cards
 from cardsync.stock.cards.schemas import (
     CardWithHistory,
-    Found,
+    FoundCards,
     card_body,
     with_history,
 )
@@ -92,15 +92,15 @@ async def place_of(
         return None
     seconds = settings.read_seconds
 
-    async def found_at(place: int) -> Found:
+    async def found_at(place: int) -> FoundCards:
         if not place:
-            return Found([], 0)
+            return FoundCards([], 0)
         one = replace(asked.page, page=place, per_page=1)
         # A search ends its reading.
         async with database.readings.of(caller.seller_id, seconds) as reading:
             return (await search_cards(reading, caller, asked.wanted, one, seconds)).found
 
-    def address(found: Found, place: int) -> str:
+    def address(found: FoundCards, place: int) -> str:
         there = asked.address(page=None, at=place)
         return there.replace("/cards", f"/cards/{found.cards[0].id}", 1) if found.cards else ""
 

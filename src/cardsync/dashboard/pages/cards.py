@@ -46,7 +46,7 @@ from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.stock.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
 from cardsync.stock.cards.columns_beside import COLUMNS as BESIDE
-from cardsync.stock.cards.columns_beside import Beside, beside_of
+from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import Trend, market_trends
 from cardsync.stock.cards.names_in_search import with_names
 from cardsync.stock.cards.queries import cards_of, order_of_cards, read_card, search_cards
@@ -75,7 +75,7 @@ OWNERS_COLUMNS = frozenset({"cost", "margin"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class CardsRequest:
     """The address's choice of cards. `term` was typed beside the chips and is part of `wanted`."""
 
     wanted: CardFilter
@@ -90,11 +90,11 @@ class Asked:
         return partial(address_of, self.wanted, self.page, self.columns)
 
 
-def read_asked(given: Mapping[str, Sequence[str]]) -> Asked:
+def read_asked(given: Mapping[str, Sequence[str]]) -> CardsRequest:
     """Read the address. Raises InvalidPayload."""
     term = joined(last_value(given, "term"), filters_in(given))
     search = joined(last_value(given, "search"), term)
-    return Asked(
+    return CardsRequest(
         read_filter({**given, "search": [search]}),
         read_page(given),
         read_columns(last_value(given, "columns")),
@@ -194,7 +194,7 @@ def shown_to(caller: Caller, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 async def _beside(
     request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
-) -> dict[int, Beside]:
+) -> dict[int, CostAndSale]:
     if not BESIDE.intersection(columns):
         return {}
     async with reading(request) as reads:

@@ -35,7 +35,7 @@ from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.lots.fee_schedule import FeeLevel, net, schedule_at
 from cardsync.shop.today.to_decide import read_to_decide
-from cardsync.stock.cards.columns_beside import Beside, beside_of
+from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import market_trends
 from cardsync.stock.cards.queries import cards_of
 from cardsync.web.request import reading
@@ -45,7 +45,7 @@ PATH: Final = "/pricing/reviews"
 
 
 def after_fees(
-    row: ProposalRow, beside: Beside | None, level: FeeLevel, now: datetime
+    row: ProposalRow, beside: CostAndSale | None, level: FeeLevel, now: datetime
 ) -> Decimal | None:
     """Return what a copy would leave at the proposed price after the marketplace's fees and its
     cost; None where the cost is unknown. Pure.

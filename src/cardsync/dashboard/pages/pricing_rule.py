@@ -79,7 +79,7 @@ class Difference(NamedTuple):
     wanted: str
 
 
-class Shown(NamedTuple):
+class ShownRule(NamedTuple):
     """A rule as the workshop shows it: the stored one, and what the form says."""
 
     rule_id: int | None
@@ -89,9 +89,11 @@ class Shown(NamedTuple):
     wanted: Mapping[str, Any]
 
 
-def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
+def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
     """Return the workshop of a stored rule. Pure."""
-    return Shown(rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored)
+    return ShownRule(
+        rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored
+    )
 
 
 def begun_with(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def _plain(value: Any) -> str:
 def _shown(
     request: PageRequest,
     caller: Caller,
-    shown: Shown,
+    shown: ShownRule,
     status: int = 200,
     /,
     **values: Any,
@@ -218,7 +220,7 @@ def effect_of(
     }
 
 
-def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
+def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
     """Return the workshop with what somebody wrote, as far as it can be read. Pure."""
     try:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
@@ -226,8 +228,10 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
         texts = rule_forms.form_of(stored)
         if form["face"] != "text":
             texts = _texts(form, texts)
-        return Shown(rule_id, stored, texts, form["text"] or rule_forms.text_of(stored), stored)
-    return Shown(rule_id, stored, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted)
+        return ShownRule(rule_id, stored, texts, form["text"] or rule_forms.text_of(stored), stored)
+    return ShownRule(
+        rule_id, stored, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted
+    )
 
 
 @get(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM)
@@ -284,7 +288,7 @@ async def save_rule(
         saved = await _saved(caller, database, settings, rule_id, form, body)
     except ChangedMeanwhile as e:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
-        mine = Shown(
+        mine = ShownRule(
             rule_id, e.current, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted
         )
         return _shown(

@@ -61,7 +61,7 @@ class Placed(NamedTuple):
     code: str
 
 
-class Wanted(NamedTuple):
+class LabelRequest(NamedTuple):
     """An address asks for this, whatever kind of labels it names."""
 
     kind: str
@@ -70,14 +70,14 @@ class Wanted(NamedTuple):
     outlined: bool
 
 
-def wanted_of(given: dict[str, list[str]]) -> Wanted:
+def wanted_of(given: dict[str, list[str]]) -> LabelRequest:
     """Read an address. Pure. Raises InvalidPayload, NotFound."""
     kind = (given.get("kind") or ["cards"])[-1]
     if kind not in KINDS:
         raise errors.InvalidPayload(f"kind: must be one of {', '.join(KINDS)}")
     sheet = sheet_of((given.get("sheet") or ["avery-5160"])[-1])
     start = number_of(Form(given), "start") if any(given.get("start", [])) else 1
-    return Wanted(kind, sheet, start, kind == "test" or "outlined" in given)
+    return LabelRequest(kind, sheet, start, kind == "test" or "outlined" in given)
 
 
 def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed]]:

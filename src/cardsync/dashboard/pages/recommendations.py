@@ -28,7 +28,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
-from cardsync.prices.proposals.decide_proposals import Answer, Asked, Refused
+from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
 from cardsync.prices.recommendations.accept_recommendation import accept, settle
 from cardsync.prices.recommendations.outcomes import outcomes
 from cardsync.prices.recommendations.pending_list import (
@@ -134,7 +134,7 @@ async def _decide(
 
 
 async def _decided(
-    database: Database, caller: Caller, settings: Settings, answer: Answer, one: Asked
+    database: Database, caller: Caller, settings: Settings, answer: Answer, one: SeenProposal
 ) -> bool:
     """Return whether a suggestion was decided, and not revised because its evidence changed."""
     now = clock.now()

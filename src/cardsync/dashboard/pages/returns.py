@@ -31,7 +31,7 @@ STATES: Final = {
 }
 
 
-class Asked(NamedTuple):
+class DeskRequest(NamedTuple):
     """A page of the desk, in one of its states."""
 
     state: returned_copies.ReturnState
@@ -50,7 +50,7 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
     state = (given.get("state") or ["to_restock"])[-1]
     if state not in STATES:
         raise errors.InvalidPayload(f"state: must be one of {', '.join(STATES)}")
-    asked = Asked(cast(returned_copies.ReturnState, state), paging.page)
+    asked = DeskRequest(cast(returned_copies.ReturnState, state), paging.page)
     async with reading(request) as reads:
         desk = await returned_copies.desk(reads, caller, paging, state=asked.state)
         partial = await returned_copies.desk(
@@ -86,14 +86,14 @@ async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response
     lines = [form["one"]] if form["one"] else form.all("line")
     if not lines:
         return see("/returns", **back)
-    by_order: dict[int, list[returned_copies.Put]] = {}
+    by_order: dict[int, list[returned_copies.PutCopies]] = {}
     without = 0
     for line in lines:
         order_id, item_id, card_id, quantity = _numbers(line)
         if not (where := form[f"place-{order_id}-{item_id}"]):
             without += 1
             continue
-        put = returned_copies.Put(card_id, read_place(where), quantity)
+        put = returned_copies.PutCopies(card_id, read_place(where), quantity)
         by_order.setdefault(order_id, []).append(put)
     now = clock.now()
     for order_id, puts in sorted(by_order.items()):
@@ -126,7 +126,7 @@ async def restock_order(
     if form["box"] or form["slot"]:
         place = Place(checked_box(form["box"]), number_of(form, "slot"))
         reported = [
-            returned_copies.Put(card_id, place, quantity)
+            returned_copies.PutCopies(card_id, place, quantity)
             for card_id, quantity in map(_copies, form.all("copies"))
         ]
     done = await returned_copies.restock(session, caller, order_id, reported, clock.now())

@@ -57,7 +57,7 @@ from cardsync.shop.today.listed_value import read_listed_value
 from cardsync.shop.today.schemas import ListedDay
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import find_cards
-from cardsync.stock.cards.schemas import Found
+from cardsync.stock.cards.schemas import FoundCards
 from cardsync.web.forms import form_of, go, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
@@ -280,7 +280,7 @@ async def _look(
 
 async def _found(
     database: Database, caller: Caller, settings: Settings, wanted: CardFilter
-) -> Found:
+) -> FoundCards:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return await find_cards(reading, caller, wanted, CardPage(per_page=1), worth=True)
 

@@ -328,7 +328,7 @@ async def keep_account(
     caller: Caller,
     session: AsyncSession,
 ) -> Response[str]:
-    await deletion.take_back(session, caller, clock.now())
+    await deletion.restore(session, caller, clock.now())
     return see("/settings/data", message("account_stays"))
 
 

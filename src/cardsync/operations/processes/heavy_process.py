@@ -29,7 +29,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
 from cardsync.web.heavy_child import LENGTH, STOP, Answered
-from cardsync.web.heavy_work import FOLDER, TOO_MUCH, Asked
+from cardsync.web.heavy_work import FOLDER, TOO_MUCH, HeavyRequest
 from cardsync.web.made_files import MADE
 
 # The work, and the lease that is renewed beside it.
@@ -103,7 +103,7 @@ async def _answer(
     copy: ReadCopy | None,
     settings: Settings,
 ) -> None:
-    asked: Asked = pickle.loads(data)  # noqa: S301
+    asked: HeavyRequest = pickle.loads(data)  # noqa: S301
     caller, *values = asked.values
     work = getattr(import_module(asked.module), asked.name)
 

@@ -37,7 +37,7 @@ from cardsync.platform import clock
 from cardsync.platform.concurrency import beside, every
 from cardsync.platform.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS
 from cardsync.platform.database.session import Database
-from cardsync.platform.derived.kept_figures import TASKS, Kept
+from cardsync.platform.derived.kept_figures import TASKS, KeptFigure
 from cardsync.platform.derived.stock import STOCK
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
@@ -93,7 +93,7 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
-KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
+KEPT: tuple[KeptFigure[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # A worker works off one job at a time. Beside it pictures are fetched, one at a time, shops are
 # looked at for notices, a few at a time, notices are sent, and catalogs are downloaded: so no
 # import waits for another machine. Sending is waiting, so there are many slots for it, of which a

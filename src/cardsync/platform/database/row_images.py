@@ -52,7 +52,7 @@ _SWAP: Final = """
 """
 
 
-class Otherwise(NamedTuple):
+class ChangedRow(NamedTuple):
     """A row that has changed since: it is gone, is there again, or `columns` differ."""
 
     id: int
@@ -96,7 +96,7 @@ class RowImages:
         became: Images,
         was: Images,
         now: datetime,
-    ) -> Otherwise | None:
+    ) -> ChangedRow | None:
         """Put the rows back as they were, or return one that has changed since."""
         values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
         images = {"became": _records(became), "was": _records(was)}
@@ -105,7 +105,7 @@ class RowImages:
         for row in session.identity_map.values():
             if isinstance(row, self.table):
                 session.expunge(row)
-        return None if found is None else Otherwise(*found)
+        return None if found is None else ChangedRow(*found)
 
 
 def _records(images: Images) -> str:

@@ -1,5 +1,5 @@
-"""Kept figures: one declaration for each (`Kept`), a mark in `work_due` where its source changes,
-and the one loop that refreshes it, as a stream of `platform/work/runner.py`.
+"""Kept figures: one declaration for each (`KeptFigure`), a mark in `work_due` where its source
+changes, and the one loop that refreshes it, as a stream of `platform/work/runner.py`.
 
 `operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is
 the stream's only piece of work. A refresh is one transaction that begins after the mark was read
@@ -99,7 +99,7 @@ async def _write_marks(seller_id: int, began: dict[str, str | None], session: As
 
 
 @dataclass(frozen=True)
-class Asked(Generic[R]):
+class Refresh(Generic[R]):
     """One refresh. `read` is what the declaration's `read` found before the transaction."""
 
     seller_id: int
@@ -117,7 +117,7 @@ async def _no_lock(session: AsyncSession, seller_id: int) -> object:
 
 
 @dataclass(frozen=True)
-class Kept(Generic[R]):
+class KeptFigure(Generic[R]):
     """The declaration of a kept figure: its tables, the source that they are computed from, what
     marks them, and how a reader is right while they are out of date, as sentences for people.
 
@@ -131,7 +131,7 @@ class Kept(Generic[R]):
     source: str
     marked_by: str
     meanwhile: str
-    refresh: Callable[[AsyncSession, Asked[R]], Awaitable[bool]]
+    refresh: Callable[[AsyncSession, Refresh[R]], Awaitable[bool]]
     read: Callable[[Database, int, datetime], Awaitable[R]] = _nothing_read
     lock: Callable[[AsyncSession, int], Awaitable[object]] = _no_lock
 
@@ -188,7 +188,7 @@ async def give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why
 
 
 async def _refresh(
-    kept: Kept[Any],
+    kept: KeptFigure[Any],
     work: Work,
     hold: WorkDue,
     due: WorkDue,
@@ -201,7 +201,7 @@ async def _refresh(
         present = await due_of(session, seller_id, due.stream)
         if present is None or present.at != due.due_at:
             raise LeaseLost  # somebody else was faster, or a newer mark has come
-        fresh = await kept.refresh(session, Asked(seller_id, due.due_at, now, read))
+        fresh = await kept.refresh(session, Refresh(seller_id, due.due_at, now, read))
         await _end(session, due, fresh=fresh)
     log.debug("figure_refreshed", seller_id=seller_id, figure=kept.figure)
 
@@ -232,7 +232,7 @@ async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
 
 def _task_of(figure: Figure) -> Task[Any, Any, Any]:
     async def refresh(context: procrastinate.JobContext, seller_id: int) -> None:
-        kept: Kept[Any] = context.additional_context["kept"][figure]
+        kept: KeptFigure[Any] = context.additional_context["kept"][figure]
         work = work_of(context)
         if await kept.work_off(work, seller_id) and figure in AT_ONCE:
             async with work.database.tenant(seller_id) as session:

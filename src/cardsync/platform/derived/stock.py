@@ -13,7 +13,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.derived.dropped_cards import DROPPED
-from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
+from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
@@ -114,7 +114,7 @@ _KEEP = f"""
 """
 
 
-async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     """Read the stock once and keep its figures, as of the end of the import or run."""
     now = asked.marked_at
     values: dict[str, Any] = {
@@ -131,7 +131,7 @@ async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
     return True
 
 
-STOCK = Kept[None](
+STOCK = KeptFigure[None](
     Figure.STOCK,
     tables=("listed_value", "shop_figures"),
     source="cards with their targets, held prices and history, and the last pricing run",

@@ -272,18 +272,18 @@ async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
         ):
             case PutBack() as back:
                 _count(stream.name, "put_back")
-                await _put_back(stream, work, taken, piece.failures, back)
+                await _release(stream, work, taken, piece.failures, back)
                 return False
             case TryAgain(failures):
                 _count(stream.name, "tried_again")
-                await _put_back(stream, work, taken, failures)
+                await _release(stream, work, taken, failures)
             case GiveUp(why=why):
                 _count(stream.name, "given_up")
                 await stream.fail(work, hold, piece, None, why)
     return True
 
 
-async def _put_back(
+async def _release(
     stream: Stream[P, H],
     work: Work,
     taken: _Taken[P, H],

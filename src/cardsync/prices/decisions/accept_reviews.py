@@ -40,7 +40,7 @@ from cardsync.prices.proposals.decide_proposals import (
     Kind,
     Refused,
     Rows,
-    take_back,
+    undo_decisions,
 )
 from cardsync.prices.proposals.models import Proposal
 
@@ -203,7 +203,7 @@ _PUT_BACK: Final = """
 """
 
 
-async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
+async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     """Give the cards the targets that they had. Raises ChangedSince, MutexHeld."""
     session, caller, state, now = deciding
     must_be_free(state, now)
@@ -259,12 +259,12 @@ REVIEWS: Final = Kind(
     newer="this price changed since you looked",
     changed="one of these prices needs review again or was decided again",
     accept=_accept,
-    put_back=_put_back,
+    undo=_undo,
     feed_entry=_feed_entry,
 )
 
 
-async def put_back(
+async def undo_reviews(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
@@ -274,4 +274,4 @@ async def put_back(
     MutexHeld.
     """
     at = datetime.fromisoformat(undo["at"])
-    await take_back(session, caller, REVIEWS, undo["cards"], undo["answer"], undo, now, at)
+    await undo_decisions(session, caller, REVIEWS, undo["cards"], undo["answer"], undo, now, at)

@@ -32,7 +32,7 @@ WAITING: Final[dict[str, pl.DataType]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class RunFindings:
     """`priced` are the ids of all cards of the run. `back` are cards at a sale's price with the
     price that they go back to, `drawn` the cards of hold-outs for which a rule asks another price,
     `groups` the part of a hold-out, if any, of each card that is priced, and `pins` the pins that
@@ -48,9 +48,9 @@ class Found:
     part: int
 
 
-def found_in(priced: pl.DataFrame, run: Run) -> Found:
+def found_in(priced: pl.DataFrame, run: Run) -> RunFindings:
     waits = priced.filter(pl.col("review").is_not_null()) if run.reviewed else priced.clear()
-    return Found(
+    return RunFindings(
         priced["marketplace_id"],
         _waiting(waits, run),
         ways_back(priced, run),

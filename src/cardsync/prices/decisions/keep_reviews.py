@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.prices import standing
-from cardsync.prices.decisions.found_in_run import Found
+from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.engine import breaker
 from cardsync.prices.models import DecisionKind
 
@@ -128,7 +128,7 @@ _FORGET_DRAWN: Final = """
 async def keep_found(
     session: AsyncSession,
     seller_id: int,
-    found: Found,
+    found: RunFindings,
     now: datetime,
 ) -> None:
     """Bring the rows up to date with what a completed run found."""
@@ -168,7 +168,7 @@ async def keep_found(
         await session.execute(text(_FORGET_DRAWN), drawn)
 
 
-async def _draw(session: AsyncSession, seller_id: int, found: Found, now: datetime) -> None:
+async def _draw(session: AsyncSession, seller_id: int, found: RunFindings, now: datetime) -> None:
     kinds: dict[bool, DecisionKind] = {True: "held_out", False: "twin"}
     for (held,), rows in found.drawn.group_by("held"):
         await standing.put(
@@ -184,7 +184,7 @@ async def _draw(session: AsyncSession, seller_id: int, found: Found, now: dateti
         )
 
 
-def _left(in_draw: Sequence[Any], found: Found) -> list[int]:
+def _left(in_draw: Sequence[Any], found: RunFindings) -> list[int]:
     if not in_draw:
         return []
     types = {"marketplace_id": pl.Int64, "drawn": pl.String}
@@ -194,7 +194,7 @@ def _left(in_draw: Sequence[Any], found: Found) -> list[int]:
     return now.filter(other)["marketplace_id"].to_list()
 
 
-def _ended(pending: list[int], found: Found) -> list[int]:
+def _ended(pending: list[int], found: RunFindings) -> list[int]:
     if not pending:
         return []
     known = pl.Series(pending, dtype=pl.Int64)

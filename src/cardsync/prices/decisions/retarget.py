@@ -16,7 +16,7 @@ from cardsync.access.models import Account
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.database.session import run
 from cardsync.prices import standing
-from cardsync.prices.decisions.found_in_run import Found
+from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.decisions.on_sale import note_accepted
 from cardsync.prices.decisions.set_targets import write_targets
 from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
@@ -67,7 +67,9 @@ async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) ->
     await run(session, _OPEN_GATES, {"seller": seller_id, "ids": pinned})
 
 
-async def retake_pins(session: AsyncSession, state: SyncState, found: Found, now: datetime) -> None:
+async def retake_pins(
+    session: AsyncSession, state: SyncState, found: RunFindings, now: datetime
+) -> None:
     """End a run whose cards were pinned or unpinned while it wrote: the last word is the person's."""
     pins = await standing.pins_of(session, state.seller_id, now)
     taken = dict(found.pins.iter_rows())

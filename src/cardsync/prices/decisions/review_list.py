@@ -16,7 +16,7 @@ from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.money import dollars, to_units, usd
 from cardsync.prices.decisions.schemas import PriceReviewShown, PriceReviewsShown
-from cardsync.prices.proposals.decide_proposals import Asked
+from cardsync.prices.proposals.decide_proposals import SeenProposal
 
 _PENDING: Final = """
     r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending' AND r.expires_at > :now
@@ -72,10 +72,10 @@ async def reviews_under(
     price: Decimal,
     most: int,
     now: datetime,
-) -> list[Asked]:
+) -> list[SeenProposal]:
     """Return the prices that wait and are below an amount, as they are now."""
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
-    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
+    return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]
 
 
 def _shown(caller: Caller, row: Sequence[Any]) -> PriceReviewShown:

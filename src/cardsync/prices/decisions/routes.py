@@ -28,7 +28,7 @@ from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
-from cardsync.prices.proposals.decide_proposals import Answer, Asked, Revision
+from cardsync.prices.proposals.decide_proposals import Answer, Revision, SeenProposal
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
 
@@ -122,7 +122,7 @@ async def snooze_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews
 
 async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> DecidedReviews:
     seen = read(data.reviews, _Reviews, "reviews")
-    asked = [Asked(one.marketplace_id, one.revision) for one in seen]
+    asked = [SeenProposal(one.marketplace_id, one.revision) for one in seen]
     cards = {one.key for one in asked}
     if 0 in cards:
         raise errors.InvalidPayload("reviews: 0 is no card's id")

@@ -15,13 +15,13 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.files import price_updates
 from cardsync.prices.files.changes_in_file import ChangesInFile, changes_in_file
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.made_files import Made, Taken, made, taken
+from cardsync.web.made_files import Made, UnnamedFile, made, taken
 
 
 class PriceFile(NamedTuple):
     """Holds the CSV, and what `price_updates.Export` says of it."""
 
-    body: bytes | Taken
+    body: bytes | UnnamedFile
     empty_reason: str | None
     etag: str | None
 

@@ -36,7 +36,7 @@ from cardsync.prices.files.content import (
 )
 from cardsync.prices.inputs.cards_to_price import price_stock, read_stock
 from cardsync.prices.inputs.rule_rows import rules_of, run_of
-from cardsync.web.made_files import Taken, sha256_of
+from cardsync.web.made_files import UnnamedFile, sha256_of
 
 _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates'
@@ -87,7 +87,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
 
 
-async def note_served(database: Database, caller: Caller, body: bytes | Taken) -> None:
+async def note_served(database: Database, caller: Caller, body: bytes | UnnamedFile) -> None:
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
     if caller.state.price_tasks_due_at is not None:
         digest = sha256_of(body)

@@ -41,7 +41,7 @@ _OF_RULES: Final = ("pricing.change_set", "pricing.preset")
 _NAMED: Final = 3
 
 
-class Done(NamedTuple):
+class ChangeDone(NamedTuple):
     """The result of one change; `id` names the rule, the card or the list."""
 
     place: str
@@ -59,7 +59,7 @@ async def carry_out(
     actions: Actions,
     now: datetime,
     settings: Settings,
-) -> list[Done]:
+) -> list[ChangeDone]:
     """Do every change in its order; rule tests judge the rules after the last one. Raises what the
     operations raise, with the change's place.
     """
@@ -91,7 +91,7 @@ async def _one(
     change: Change,
     now: datetime,
     settings: Settings,
-) -> Done:
+) -> ChangeDone:
     match change:
         case RuleChange():
             return await _rule(session, caller, change, now)
@@ -101,12 +101,14 @@ async def _one(
             return await _list(session, caller, change, now, settings.read_seconds)
         case OwnChange():
             id, summary = await _OWN[change.type](session, caller, change, now, settings)
-            return Done(change.place, change.type, change.op, id, summary)
+            return ChangeDone(change.place, change.type, change.op, id, summary)
 
 
-async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> Done:
-    def done_with(id: int | None, summary: str) -> Done:
-        return Done(change.place, change.type, change.op, id, summary)
+async def _rule(
+    session: AsyncSession, caller: Caller, change: RuleChange, now: datetime
+) -> ChangeDone:
+    def done_with(id: int | None, summary: str) -> ChangeDone:
+        return ChangeDone(change.place, change.type, change.op, id, summary)
 
     if change.op == "create":
         row, _ = await rule_sets.create(session, caller, change.values, now)
@@ -127,7 +129,9 @@ async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: 
     return done_with(change.rule_id, f"Rule “{row.name}” is {how}.")
 
 
-async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: datetime) -> Done:
+async def _pin(
+    session: AsyncSession, caller: Caller, change: PinChange, now: datetime
+) -> ChangeDone:
     id = change.marketplace_id
     if change.op == "set":
         price = await sale_sets.pin(session, caller, id, {"price": change.price}, now)
@@ -135,7 +139,7 @@ async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: da
     else:
         await sale_sets.unpin(session, caller, id, now)
         summary = f"Card {id} unpinned."
-    return Done(change.place, change.type, change.op, id, summary)
+    return ChangeDone(change.place, change.type, change.op, id, summary)
 
 
 OwnDone = tuple[int | None, str]
@@ -266,7 +270,7 @@ async def _list(
     change: ListChange,
     now: datetime,
     seconds: float,
-) -> Done:
+) -> ChangeDone:
     doing: dict[str, Callable[..., Awaitable[ListDone]]] = {
         "create": _create_list,
         "rename": _rename_list,
@@ -275,7 +279,7 @@ async def _list(
         "remove": _remove_cards,
     }
     id, summary, cards = await doing[change.op](session, caller, change, now, seconds)
-    return Done(change.place, change.type, change.op, id, summary, cards)
+    return ChangeDone(change.place, change.type, change.op, id, summary, cards)
 
 
 async def _create_list(

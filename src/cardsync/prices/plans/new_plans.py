@@ -26,7 +26,7 @@ from cardsync.prices.limits import PLAN_KEY_CHARACTERS
 from cardsync.prices.loss.moves import record, take_back
 from cardsync.prices.plans.actions import Actions, PlanActions, kept_actions, read_actions
 from cardsync.prices.plans.basis import basis_of
-from cardsync.prices.plans.carry_out import Done, carry_out
+from cardsync.prices.plans.carry_out import ChangeDone, carry_out
 from cardsync.prices.plans.feed_entries import note_plan
 from cardsync.prices.plans.models import AgentPlan
 from cardsync.prices.plans.modes import Answer, Credential, answer_of_all, credential_of
@@ -43,7 +43,7 @@ from cardsync.prices.plans.risk import (
 from cardsync.prices.plans.try_plan import Judged, judge, tried
 
 
-class Asked(NamedTuple):
+class PlanRequest(NamedTuple):
     plan_key: str | None
     dry_run: bool
     actions: Actions
@@ -58,13 +58,15 @@ class PlanFields(msgspec.Struct):
     actions: Annotated[Any, Like(PlanActions, needed=True)] = None
 
 
-def read_plan(body: Mapping[str, Any]) -> Asked:
+def read_plan(body: Mapping[str, Any]) -> PlanRequest:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
     given = read(body, PlanFields)
     if given.plan_key is not None and not given.plan_key.strip():
         raise errors.InvalidPayload("plan_key: must not be blank")
     found = read_actions(given.actions)
-    return Asked(given.plan_key, bool(given.dry_run), found, given.actions, _digest(given.actions))
+    return PlanRequest(
+        given.plan_key, bool(given.dry_run), found, given.actions, _digest(given.actions)
+    )
 
 
 def _digest(given: list[Any]) -> str:
@@ -192,7 +194,7 @@ async def count_applied(
         await take_back(session, caller.seller_id, judged.moved)
 
 
-async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentPlan | None:
+async def _of_key(session: AsyncSession, seller_id: int, asked: PlanRequest) -> AgentPlan | None:
     """Return the plan that the key already made. Raises InvalidPayload for another body."""
     statement = select(AgentPlan).where(
         AgentPlan.seller_id == seller_id, AgentPlan.plan_key == asked.plan_key
@@ -213,7 +215,7 @@ def take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.results, plan.cards = results_of(judged.results), judged.cards
 
 
-def results_of(done: list[Done]) -> list[dict[str, Any]]:
+def results_of(done: list[ChangeDone]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
 
 

@@ -35,7 +35,9 @@ async def shown(session: AsyncSession, plan: AgentPlan, origin: str, now: dateti
         if result.type == "pricing.rollback" and result.id is not None:
             # One that was deleted as old data has only its request's sentence.
             with suppress(errors.NotFound):
-                result.summary = words.told(await rollback_of(session, plan.seller_id, result.id))
+                result.summary = words.describe_rollback(
+                    await rollback_of(session, plan.seller_id, result.id)
+                )
     return body
 
 

@@ -16,7 +16,7 @@ from cardsync.prices.rollback import rollbacks
 from cardsync.prices.rollback.scope import Scope, diff_of, read_scope
 
 
-class Asked(NamedTuple):
+class RequestedRollback(NamedTuple):
     """`rollback` is None for a dry run; `diff` is the first of the cards."""
 
     rollback: PriceRollback | None
@@ -33,7 +33,7 @@ async def ask_for(
     now: datetime,
     *,
     dry_run: bool,
-) -> Asked:
+) -> RequestedRollback:
     """Asked again, it is the same rollback. One by a key or a token has loss limits again; a
     member has seen the diff.
 
@@ -44,10 +44,10 @@ async def ask_for(
         scope = await read_scope(session, caller, body)
         cards, diff = await diff_of(session, caller.seller_id, scope)
     if dry_run:
-        return Asked(None, scope, cards, diff)
+        return RequestedRollback(None, scope, cards, diff)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = Writer(session, caller, settings, now)
         rollback, is_new = await writes.request_rollback(writer, scope, cards)
         if not is_new and rollback.state != "requested":
             diff = await rollbacks.diff_shown(session, rollback)
-    return Asked(rollback, scope, cards, diff)
+    return RequestedRollback(rollback, scope, cards, diff)

@@ -27,7 +27,7 @@ from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.plans.actions import Actions, RuleChange
 from cardsync.prices.plans.basis import Basis, basis_of
-from cardsync.prices.plans.carry_out import Done, carry_out
+from cardsync.prices.plans.carry_out import ChangeDone, carry_out
 from cardsync.prices.plans.largest_moves import largest_moves
 from cardsync.prices.plans.measure_write import weigh
 from cardsync.prices.plans.price_effect import queries_of, reach_of
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
     size: Size
     risk: Risk
     basis: Basis
-    results: list[Done]
+    results: list[ChangeDone]
     moved: pl.DataFrame | None
     cards: list[dict[str, Any]]
     by_rules: bool
@@ -63,7 +63,7 @@ async def judge(
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions, now)
 
-    async def do() -> list[Done]:
+    async def do() -> list[ChangeDone]:
         return await carry_out(session, caller, actions, now, settings)
 
     savepoint = await session.begin_nested()
@@ -91,7 +91,7 @@ async def tried(
     actions: Actions,
     now: datetime,
     settings: Settings,
-) -> list[Done]:
+) -> list[ChangeDone]:
     """Return what the actions would do; nothing stays, and nothing is priced."""
     savepoint = await session.begin_nested()
     try:
@@ -100,7 +100,7 @@ async def tried(
         await savepoint.rollback()
 
 
-def _not_made(results: list[Done]) -> list[Done]:
+def _not_made(results: list[ChangeDone]) -> list[ChangeDone]:
     """Return the results without the ids of new things, which differ when the plan is applied."""
     making = ("create", "request", "start")
     return [done._replace(id=None) if done.op in making else done for done in results]

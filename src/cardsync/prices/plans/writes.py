@@ -22,7 +22,7 @@ from cardsync.prices.plans.asked_data import Data
 from cardsync.prices.plans.permissions import mode_of_write
 from cardsync.prices.plans.price_effect import Reach
 from cardsync.prices.plans.writer import Waiting, Writer, write, write_beside
-from cardsync.prices.proposals.decide_proposals import Answer, Asked, Decided, decide
+from cardsync.prices.proposals.decide_proposals import Answer, Decided, SeenProposal, decide
 from cardsync.prices.rollback import prepare, rollbacks
 from cardsync.prices.rollback.scope import Scope, is_newest_run
 from cardsync.prices.rules import pin_many as pins
@@ -215,7 +215,7 @@ async def settle_match(writer: Writer, card_id: int, product_id: int) -> None:
 async def restock(
     writer: Writer,
     order_id: int,
-    reported: Sequence[returned_copies.Put] | None,
+    reported: Sequence[returned_copies.PutCopies] | None,
     *,
     came_back: bool = True,
 ) -> RestockedShown:
@@ -279,7 +279,7 @@ async def publish_listings(writer: Writer, ids: Sequence[int]) -> tuple[list[Qui
 
 async def decide_reviews(
     writer: Writer,
-    asked: Sequence[Asked],
+    asked: Sequence[SeenProposal],
     answer: Answer,
     *,
     seen: bool = True,

@@ -39,7 +39,7 @@ def _revision(value: Any) -> datetime:
 Revision = ReadBy[datetime, _revision, Like(datetime)]
 
 
-class Asked(NamedTuple):
+class SeenProposal(NamedTuple):
     """A proposal, by its kind's key, at the revision that the caller saw."""
 
     key: int
@@ -88,7 +88,7 @@ class FeedEntry(NamedTuple):
 class Kind:
     """The texts and effects of one kind of proposal: callers name one by a column, its `key`.
 
-    `accept` does what is proposed, and `put_back` takes it back. The texts say why a proposal is
+    `accept` does what is proposed, and `undo` takes it back. The texts say why a proposal is
     not decided or taken back; they may name the key, the state and the revision.
     """
 
@@ -99,7 +99,7 @@ class Kind:
     newer: str
     changed: str
     accept: Callable[[Deciding, Rows], Awaitable[Accepted]]
-    put_back: Callable[[Deciding, Mapping[str, Any]], Awaitable[None]]
+    undo: Callable[[Deciding, Mapping[str, Any]], Awaitable[None]]
     feed_entry: Callable[[Answer, Accepted, datetime], FeedEntry]
 
 
@@ -116,7 +116,7 @@ async def decide(
     session: AsyncSession,
     caller: Caller,
     kind: Kind,
-    asked: Sequence[Asked],
+    asked: Sequence[SeenProposal],
     answer: Answer,
     now: datetime,
 ) -> Decided:
@@ -160,7 +160,7 @@ async def decide(
     return Decided(len(done.rows), refused, done.run_id)
 
 
-def _refusal(kind: Kind, one: Asked, row: Proposal | None) -> errors.Problem | None:
+def _refusal(kind: Kind, one: SeenProposal, row: Proposal | None) -> errors.Problem | None:
     if row is None:
         return errors.NotFound(kind.missing.format(key=one.key))
     if row.state != "pending":
@@ -188,7 +188,7 @@ _OPEN_AGAIN: Final = """
 """
 
 
-async def take_back(
+async def undo_decisions(
     session: AsyncSession,
     caller: Caller,
     kind: Kind,
@@ -204,7 +204,7 @@ async def take_back(
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
     if answer == "accepted":
-        await kind.put_back(Deciding(session, caller, state, now), undo)
+        await kind.undo(Deciding(session, caller, state, now), undo)
     values = {
         "seller": caller.seller_id,
         "keys": list(keys),

@@ -32,13 +32,13 @@ from cardsync.prices.plans.writer import Waiting, Writer, write
 from cardsync.prices.proposals.decide_proposals import (
     Accepted,
     Answer,
-    Asked,
     Deciding,
     FeedEntry,
     Kind,
     Rows,
+    SeenProposal,
     decide,
-    take_back,
+    undo_decisions,
 )
 from cardsync.prices.proposals.models import Proposal
 from cardsync.prices.recommendations.candidates import review_of
@@ -156,7 +156,7 @@ async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | 
     return usd(target)
 
 
-async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
+async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     """Give the card the target that it had: what was taken back at once is no outcome. Raises
     ChangedSince, MutexHeld.
     """
@@ -187,7 +187,7 @@ RECOMMENDATIONS: Final = Kind(
     newer="recommendation {key} has the revision {revision}",
     changed="recommendation {key} was changed since",
     accept=_accept,
-    put_back=_put_back,
+    undo=_undo,
     feed_entry=_feed_entry,
 )
 
@@ -203,7 +203,7 @@ async def accept(
     Raises OwnerRequired, NotFound, RevisionConflict, NotEligible, MutexHeld.
     """
     session, caller, _, now, _ = writer
-    asked = [Asked(recommendation_id, revision)]
+    asked = [SeenProposal(recommendation_id, revision)]
     do = partial(decide, session, caller, RECOMMENDATIONS, asked, "accepted", now)
     reach = Reach(_OF_CARD, {"recommendation": recommendation_id})
     waiting = Waiting(recommendation_id, "/recommendations", reach)
@@ -228,12 +228,12 @@ async def settle(
     Raises OwnerRequired, NotFound, RevisionConflict, RefusedByGrant.
     """
     await mode_of_write(session, caller, "pricing.change_set")
-    asked = [Asked(recommendation_id, revision)]
+    asked = [SeenProposal(recommendation_id, revision)]
     await decide(session, caller, RECOMMENDATIONS, asked, answer, now)
     return DecisionShown(answer, clock.exact(revision), None)
 
 
-async def put_back(
+async def undo_recommendations(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
@@ -245,4 +245,4 @@ async def put_back(
     answer: Answer = "accepted" if undo["kind"] == ACCEPTED else undo["became"]
     # Older entries lack the recommendation.
     ids = [undo["recommendation"]] if "recommendation" in undo else []
-    await take_back(session, caller, RECOMMENDATIONS, ids, answer, undo, now)
+    await undo_decisions(session, caller, RECOMMENDATIONS, ids, answer, undo, now)

@@ -49,7 +49,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidates:
     """Rows have the columns of `proposal`, prices in ten-thousandths. `rule_cards` counts the
     cards that each rule governs.
     """
@@ -63,7 +63,7 @@ async def all_found(
     account: Account,
     now: datetime,
     before: dict[int, int],
-) -> Found:
+) -> Candidates:
     """Return everything that may be recommended to the seller at this moment."""
     stock, cards = await _cards(session, account, now, None)
     values = {
@@ -172,7 +172,7 @@ def _judged(
     unsold: Sequence[int],
     before: dict[int, int],
     now: datetime,
-) -> Found:
+) -> Candidates:
     run = stock.run
     able = generation.eligible(cards, cards["stored_target"])
     stale = generation.stale_stock(able, unsold, run)
@@ -192,7 +192,7 @@ def _judged(
     if governed:
         signals = generation.account_signals(run, governed, before, cheap)
         rows += [_advice(signal, now) for signal in signals]
-    return Found(rows, governed)
+    return Candidates(rows, governed)
 
 
 def _row(**values: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from cardsync.platform import clock
 from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.session import Database, run
-from cardsync.platform.derived.kept_figures import PRICING_ENDS, Asked, Figure, Kept
+from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 from cardsync.platform.money import to_units
 from cardsync.prices import standing
 from cardsync.prices.decisions.set_targets import NewTarget, apply_targets, review_waits
@@ -38,7 +38,7 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.loss.loss_limits import SIDES, SPANS, is_beyond, summed
 from cardsync.prices.loss.moves import past_moves, record
 from cardsync.prices.proposals.models import Proposal
-from cardsync.prices.recommendations.candidates import Found, all_found
+from cardsync.prices.recommendations.candidates import Candidates, all_found
 
 
 class RecommendationEvent(Base):
@@ -189,7 +189,7 @@ _EVENTS: Final = """
 """
 
 
-Read = tuple[Run, Found]
+Read = tuple[Run, Candidates]
 
 
 async def _read(database: Database, seller_id: int, now: datetime) -> Read:
@@ -201,14 +201,14 @@ async def _read(database: Database, seller_id: int, now: datetime) -> Read:
     return asked, found
 
 
-async def _refresh(session: AsyncSession, asked: Asked[Read]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[Read]) -> bool:
     run_asked, found = asked.read
     await write_found(session, asked.seller_id, found, asked.now)
     await _apply_by_itself(session, asked.seller_id, run_asked, asked.now)
     return True
 
 
-RECOMMENDATIONS = Kept[Read](
+RECOMMENDATIONS = KeptFigure[Read](
     Figure.RECOMMENDATIONS,
     tables=("proposal", "recommendation_scan"),
     source="cards, rules, pins, market evidence and the shop's own sales",
@@ -230,7 +230,7 @@ async def _rules_before(session: AsyncSession, seller_id: int) -> dict[int, int]
 async def write_found(
     session: AsyncSession,
     seller_id: int,
-    found: Found,
+    found: Candidates,
     now: datetime,
 ) -> None:
     """Write what differs from the open recommendations; what is not found any more expires."""

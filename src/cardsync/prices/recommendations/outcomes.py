@@ -28,8 +28,8 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.recommendations.review_effect import (
-    Brought,
     Effect,
+    NetOfCard,
     Pair,
     effect_of,
     effect_of_draw,
@@ -204,13 +204,13 @@ async def _drawn(
     rows = await session.execute(text(_STILL_DRAWN), values)
     waiting: dict[int, int] = {row[0]: row[1] for row in rows}
     values["since"] = now - LOOKED_BACK
-    groups = dict[int, dict[tuple[int, int, bool], Brought]]()
+    groups = dict[int, dict[tuple[int, int, bool], NetOfCard]]()
     for row in await session.execute(text(_DRAWN), values):
         cards = groups.setdefault(row.rule_id, {})
         key = (row.part, row.marketplace_id, row.held)
-        one = cards.get(key, Brought(0, sold=False))
+        one = cards.get(key, NetOfCard(0, sold=False))
         if row.price is not None:
-            one = Brought(one.net + left(row), sold=True)
+            one = NetOfCard(one.net + left(row), sold=True)
         cards[key] = one
     return [
         HoldoutShown(
@@ -223,7 +223,7 @@ async def _drawn(
     ]
 
 
-def _effect_of(cards: dict[tuple[int, int, bool], Brought]) -> Effect:
+def _effect_of(cards: dict[tuple[int, int, bool], NetOfCard]) -> Effect:
     followed = [one for (_, _, held), one in cards.items() if not held]
     return effect_of_draw(followed, [one for (_, _, held), one in cards.items() if held])
 

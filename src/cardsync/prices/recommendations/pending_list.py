@@ -19,7 +19,7 @@ from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.money import dollars, to_units, usd
 from cardsync.prices.limits import STALE_STOCK
-from cardsync.prices.proposals.decide_proposals import Asked
+from cardsync.prices.proposals.decide_proposals import SeenProposal
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.prices.recommendations.schemas import (
     RecommendationShown,
@@ -156,10 +156,10 @@ async def suggestions_under(
     price: Decimal,
     most: int,
     now: datetime,
-) -> list[Asked]:
+) -> list[SeenProposal]:
     """Return the pending prices below an amount, as they are now."""
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
-    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
+    return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]
 
 
 def _shown(row: _Row) -> RecommendationShown:

@@ -127,14 +127,14 @@ _HELD_REASONS: Final[dict[Verdict, str]] = {
 
 
 @dataclass(frozen=True)
-class Brought:
+class NetOfCard:
     """The net that a drawn card brought within thirty days, and whether any of it was sold."""
 
     net: int
     sold: bool
 
 
-def effect_of_draw(followed: Sequence[Brought], held: Sequence[Brought]) -> Effect:
+def effect_of_draw(followed: Sequence[NetOfCard], held: Sequence[NetOfCard]) -> Effect:
     """Compare the cards that followed a rule with those that were held out. Chance drew both, so
     the difference of their means is the rule's effect; its interval is Welch's, for large groups.
     """
@@ -157,7 +157,7 @@ def effect_of_draw(followed: Sequence[Brought], held: Sequence[Brought]) -> Effe
     return Effect(*counts, *rounded, verdict, _HELD_REASONS[verdict])
 
 
-def _mean(group: Sequence[Brought]) -> tuple[Decimal, Decimal]:
+def _mean(group: Sequence[NetOfCard]) -> tuple[Decimal, Decimal]:
     """Return the mean and the variance of the mean; NaN for an empty group."""
     if not group:
         return Decimal("NaN"), Decimal(0)

@@ -22,7 +22,7 @@ from cardsync.prices.files.content import csv_of, export_sql
 from cardsync.prices.models import PriceRollback
 from cardsync.prices.rollback.rollbacks import end, open_one
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.made_files import Made, Taken, made, sha256_of, taken
+from cardsync.web.made_files import Made, UnnamedFile, made, sha256_of, taken
 
 _CARDS = """
     card c JOIN price_rollback_card r ON r.seller_id = {seller_id} AND r.rollback_id = {rollback}
@@ -32,7 +32,7 @@ _CARDS = """
 
 async def serve(
     database: Database, heavy: HeavyWork, caller: Caller, now: datetime
-) -> bytes | Taken | None:
+) -> bytes | UnnamedFile | None:
     """The rollback's file; None when there is none to serve any more."""
     found = await heavy.read(rollback_now, caller, Work.FILE, now)
     if found is None:
@@ -77,7 +77,7 @@ async def _note_served(
     seller_id: int,
     rollback_id: int,
     empty: bool,
-    body: bytes | Taken,
+    body: bytes | UnnamedFile,
     now: datetime,
 ) -> bool:
     """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left

@@ -28,7 +28,7 @@ def asked(scope: Scope, cards: int) -> str:
     return f"{_prices(cards)} will go back to {_before(scope)}."
 
 
-def told(rollback: PriceRollback) -> str:
+def describe_rollback(rollback: PriceRollback) -> str:
     error = (rollback.error or {}).get("message", "")
     return _NOW[rollback.state].format(
         id=rollback.id,

@@ -197,7 +197,7 @@ async def verdicts_of(
         )
 
 
-async def put_back(
+async def undo_tests(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -166,7 +166,7 @@ _AGAIN = f"""
 """
 
 
-async def put_pins_back(
+async def undo_pins(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

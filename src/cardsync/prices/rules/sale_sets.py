@@ -317,7 +317,7 @@ def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
     return {"before": before, "after": after, "undo": undo | {"until": was.until}}
 
 
-async def put_pin_back(
+async def undo_pin(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

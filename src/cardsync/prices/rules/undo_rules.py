@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
-from cardsync.platform.database.row_images import Image, Otherwise, RowImages
+from cardsync.platform.database.row_images import ChangedRow, Image, RowImages
 from cardsync.platform.limits import RULES
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_queries import need_readable
@@ -44,7 +44,7 @@ def undo_of(
     after: Iterable[Image],
     kind: str = KIND,
 ) -> dict[str, Any]:
-    """Return what `put_back` needs of a change from these rules to those. Pure."""
+    """Return what `undo_change` needs of a change from these rules to those. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
     return {
@@ -54,17 +54,17 @@ def undo_of(
     }
 
 
-async def put_back(
+async def undo_change(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
     """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
-    await put_images_back(session, caller, undo, now, IMAGES, caller.seller_id)
+    await undo_images(session, caller, undo, now, IMAGES, caller.seller_id)
 
 
-async def put_images_back(
+async def undo_images(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
@@ -90,7 +90,7 @@ async def put_images_back(
         raise changed_since("rule", otherwise, after[str(otherwise.id)])
 
 
-def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> errors.ChangedSince:
+def changed_since(what: str, otherwise: ChangedRow, became: Image | None) -> errors.ChangedSince:
     """Say how a row with a name does not stand as it became. Pure."""
     id, standing, columns = otherwise
     if standing is None or became is None:

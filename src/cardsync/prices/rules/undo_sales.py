@@ -45,7 +45,7 @@ IMAGES: Final = RowImages(
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
-    """Return what `put_sale_back` needs of a change; None is a sale that is not there. Pure."""
+    """Return what `undo_sale` needs of a change; None is a sale that is not there. Pure."""
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
 
@@ -57,7 +57,7 @@ async def times_changed(session: AsyncSession, state: SyncState, now: datetime) 
     await set_timer(session, state, now)
 
 
-async def put_sale_back(
+async def undo_sale(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],
@@ -87,7 +87,7 @@ def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-async def put_settings_back(
+async def undo_settings(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -13,7 +13,7 @@ from cardsync.agents.seller_state.exported import end_pricing
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.prices.decisions import on_sale
 from cardsync.prices.decisions.confirmed import remember
-from cardsync.prices.decisions.found_in_run import Found
+from cardsync.prices.decisions.found_in_run import RunFindings
 from cardsync.prices.decisions.held_prices import hold_gates, hold_prices
 from cardsync.prices.decisions.keep_reviews import keep_found
 from cardsync.prices.decisions.push_task import push_prices, withdraw
@@ -38,7 +38,7 @@ class Ended:
     gated: pl.DataFrame | None = None
     lines: Sequence[str] | None = None
     sold: on_sale.OnSale | None = None
-    reviews: Found | None = None
+    reviews: RunFindings | None = None
     # The leaps that the seller said yes to.
     confirmed: pl.DataFrame | None = None
     # A run over the same cards follows at once: the pricing ends with it.

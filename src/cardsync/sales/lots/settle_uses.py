@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import applied_in_sets, planned_each_time
-from cardsync.platform.derived.kept_figures import Asked, Figure, Kept, mark
+from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh, mark
 from cardsync.platform.derived.sales_by_day import DAY, mark_changed
 
 CARDS_AT_ONCE: Final = 50_000
@@ -205,11 +205,11 @@ async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> No
     if not await session.scalar(text(_WAITS), own):
         return
     await locked(session, Lock.LOTS, seller_id)
-    while not await _refresh(session, Asked(seller_id, now, now, None)):
+    while not await _refresh(session, Refresh(seller_id, now, now, None)):
         pass
 
 
-async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     values: dict[str, Any] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
     await session.execute(text(_ANEW))
     await session.execute(text(planned_each_time()))
@@ -246,7 +246,7 @@ async def settle(session: AsyncSession, values: dict[str, Any], costing: str) ->
     await run(session, _COST.format(cost=cost, which=which), values)
 
 
-LOTS = Kept[None](
+LOTS = KeptFigure[None](
     Figure.LOTS,
     tables=("lot_use", "card_cost"),
     source="lots, the items of orders with their refunds, and the account's costing",

@@ -134,7 +134,7 @@ async def remove(session: AsyncSession, caller: Caller, lot_id: int, now: dateti
     )  # fmt: skip
 
 
-async def put_back(
+async def undo_lots(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

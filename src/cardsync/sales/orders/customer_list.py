@@ -21,7 +21,7 @@ from cardsync.sales.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.sales.orders.models import BUYER_HASH
 
 
-class Earned(NamedTuple):
+class CustomerProfit(NamedTuple):
     """Holds what a customer earned the shop, as kept last: of `pieces`, `costed` have a known cost,
     and the profit is theirs. All are None for a customer who is not kept yet.
     """
@@ -43,7 +43,7 @@ class Customer(NamedTuple):
     last_order_at: datetime | None
     lifetime_total: Decimal | None
     key: str
-    earned: Earned | None
+    earned: CustomerProfit | None
 
 
 class Customers(NamedTuple):
@@ -123,7 +123,7 @@ async def customers(reading: Reading, caller: Caller, paging: Paging) -> Custome
                 *row[3:6],
                 caller.revenue(row[6]),
                 key_of(row[-1]),
-                caller.revenue(Earned(*row[7:10])),
+                caller.revenue(CustomerProfit(*row[7:10])),
             ]
         )
         for row in found

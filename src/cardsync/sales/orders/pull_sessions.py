@@ -229,7 +229,7 @@ async def unassign(
         note(session, caller, "pull_session.unassigned", summary, now)
 
 
-class Lost(NamedTuple):
+class MissingMark(NamedTuple):
     """A card that was not found: by whom, and why."""
 
     item_id: int
@@ -242,7 +242,7 @@ async def keep_missing(
     caller: Caller,
     session_id: int,
     order_id: int,
-    lost: Sequence[Lost],
+    lost: Sequence[MissingMark],
     now: datetime,
 ) -> None:
     """Note which cards of the order were not found, by whom and why; none of them, if all were
@@ -274,7 +274,7 @@ _NOTE_MISSING: Final = """
 """
 
 
-async def _note_missing(place: _InSession, lost: Sequence[Lost]) -> None:
+async def _note_missing(place: _InSession, lost: Sequence[MissingMark]) -> None:
     named = place.named | {
         "items": [one.item_id for one in lost],
         "people": [one.person for one in lost],

@@ -52,7 +52,7 @@ MERGED = 10_000
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundOrders:
     """`status_counts` holds the orders that the filter would find in each status if it named none;
     `total` is the number that it finds.
     """
@@ -68,7 +68,7 @@ async def _column(reading: Reading, statement: str, values: Values) -> list[Any]
     return [value for (value,) in await reading.rows(statement, values)]
 
 
-async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
+async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> FoundOrders:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
     wanted = wanted.asked_by(caller)
     values: Values = {"seller": caller.seller_id, **wanted.values}
@@ -142,7 +142,7 @@ async def _scanned(
     values: Values,
     wanted: OrderFilter,
     order: PageOrder,
-) -> Found:
+) -> FoundOrders:
     """Return page and counts of a filter that the tally does not count: frequent matches fill the
     page soon and are only counted; rare ones are found and counted by the same pass.
     """
@@ -309,7 +309,7 @@ async def _shown(
     wanted: OrderFilter,
     ids: list[int],
     counted: str | Planned | Counts,
-) -> Found:
+) -> FoundOrders:
     """Read the page's rows, and the number of orders of each status where a statement counts it."""
     statements: list[str | Planned] = [_ORDERS, _ITEMS, _SESSIONS]
     if not isinstance(counted, dict):
@@ -320,7 +320,7 @@ async def _shown(
     found: dict[int, list[ItemRow]] = defaultdict(list)
     for row in items:
         found[row[0]].append(cast(ItemRow, row))
-    return Found(
+    return FoundOrders(
         orders=[order_row(row, caller) for row in orders],
         items=found,
         status_counts=dict(sorted(counts.items())),

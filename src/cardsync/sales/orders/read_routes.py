@@ -28,7 +28,7 @@ from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.of_card import SoldPage, orders_of_card
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.order_filter import Given, read_filter, read_page
-from cardsync.sales.orders.queries import Found, find_orders
+from cardsync.sales.orders.queries import FoundOrders, find_orders
 from cardsync.sales.orders.schemas import (
     CustomersPage,
     OrderBody,
@@ -129,7 +129,7 @@ def _given(request: Request[Any, Any, Any]) -> Given:
     return request.query_params.dict()
 
 
-def _bodies(found: Found) -> list[OrderBody]:
+def _bodies(found: FoundOrders) -> list[OrderBody]:
     return [order_body(order, found.items.get(order.id, ())) for order in found.orders]
 
 

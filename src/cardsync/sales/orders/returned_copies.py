@@ -58,7 +58,7 @@ class Copies(NamedTuple):
     place: Place | None
 
 
-class Put(NamedTuple):
+class PutCopies(NamedTuple):
     card_id: int
     place: Place
     quantity: int
@@ -220,7 +220,7 @@ async def restock(
     session: AsyncSession,
     caller: Caller,
     order_id: int,
-    reported: Sequence[Put] | None,
+    reported: Sequence[PutCopies] | None,
     now: datetime,
     *,
     came_back: bool = True,
@@ -283,7 +283,7 @@ def _left(copies: Sequence[Copies], back: Sequence[tuple[int, int]]) -> list[Cop
     return [each for each in left if each.quantity > 0]
 
 
-def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
+def _need_of_order(reported: Sequence[PutCopies], copies: Sequence[Copies]) -> None:
     """Raises InvalidPayload for a card that is not in the order, or more of it than were."""
     there: dict[int, int] = {}
     for each in copies:
@@ -298,7 +298,7 @@ def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
         there[one.card_id] = left
 
 
-def _by_item(put: Sequence[Put], copies: Sequence[Copies]) -> list[tuple[int, int]]:
+def _by_item(put: Sequence[PutCopies], copies: Sequence[Copies]) -> list[tuple[int, int]]:
     """Return the lines of the order with how many of their copies came back."""
     left: dict[int | None, int] = {}
     for one in put:
@@ -328,15 +328,15 @@ async def _count(
     await mark_sold(session, _CARDS, bound)
 
 
-def _first_places(copies: Sequence[Copies]) -> list[Put]:
+def _first_places(copies: Sequence[Copies]) -> list[PutCopies]:
     return [
-        Put(each.card_id, each.place, each.quantity)
+        PutCopies(each.card_id, each.place, each.quantity)
         for each in copies
         if each.card_id is not None and each.place is not None and each.quantity > 0
     ]
 
 
-async def take_back(
+async def undo_restock(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

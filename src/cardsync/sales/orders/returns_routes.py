@@ -141,7 +141,7 @@ async def restock_order(
     reported = None
     if data is not None and data.places is not None:
         reported = [
-            returned_copies.Put(
+            returned_copies.PutCopies(
                 each.card_id, Place(checked_box(each.box), each.slot), each.quantity
             )
             for each in data.places

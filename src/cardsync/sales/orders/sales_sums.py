@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.platform.derived.kept_figures import Asked, Figure, Kept
+from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh
 from cardsync.platform.derived.sales_by_day import DAYS_AT_ONCE, keep_days
 from cardsync.sales.lots.profit_by_day import keep_profit
 from cardsync.sales.orders.customer_sums import keep_customers
 
 
-async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
     days = await keep_days(session, asked.seller_id, asked.now)
     await keep_profit(session, asked.seller_id, days)
     await keep_customers(session, asked.seller_id, days)
     return len(days) < DAYS_AT_ONCE
 
 
-SALES_SUMS = Kept[None](
+SALES_SUMS = KeptFigure[None](
     Figure.SALES_SUMS,
     tables=(
         "sales_kept", "sales_sum", "sales_game", "sales_pace",

@@ -24,7 +24,7 @@ from cardsync.platform.shelf_place import Place
 from cardsync.sales.limits import REFUND_TEXT_CHARACTERS
 from cardsync.sales.lots.schemas import cents
 from cardsync.sales.orders.cells import RefundType
-from cardsync.sales.orders.customer_list import Customer, Earned
+from cardsync.sales.orders.customer_list import Customer, CustomerProfit
 from cardsync.sales.orders.order_filter import ShippingType
 from cardsync.sales.orders.pull_models import MissingOutcome, MissingReason, PullState
 from cardsync.sales.orders.pull_schemas import PullSession
@@ -470,7 +470,7 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
     ]
 
 
-def earned_fields(earned: Earned | None) -> dict[str, Any]:
+def earned_fields(earned: CustomerProfit | None) -> dict[str, Any]:
     """Return the fields of a customer's profit. It is unknown where it holds for no copy, but for
     the postage of copies that came back. Pure.
     """

@@ -235,9 +235,9 @@ async def _carry_on(
             await pull_sessions.keep_unpulled(session, caller, link.session_id, order_id, now)
         said = {mark.item_id: mark for mark in reversed(marks) if mark.kind == "missing"}
         lost = [
-            pull_sessions.Lost(entry.item_id, mark.person, mark.reason)
+            pull_sessions.MissingMark(entry.item_id, mark.person, mark.reason)
             if (mark := said.get(entry.item_id))
-            else pull_sessions.Lost(entry.item_id, "", "not_there")
+            else pull_sessions.MissingMark(entry.item_id, "", "not_there")
             for entry in missing
         ]
         await pull_sessions.keep_missing(session, caller, link.session_id, order_id, lost, now)

@@ -80,7 +80,7 @@ def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-async def put_back(
+async def undo_settings(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

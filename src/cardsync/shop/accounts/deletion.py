@@ -98,7 +98,7 @@ async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> No
     await sealed.end_grants(session, seller_id, now)
 
 
-async def take_back(session: AsyncSession, caller: Caller, now: datetime) -> None:
+async def restore(session: AsyncSession, caller: Caller, now: datetime) -> None:
     """Keep the account. Keys stay revoked. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     if not await _forget(session, caller.seller_id):

@@ -229,7 +229,7 @@ async def ask_for_deletion(caller: Caller, session: AsyncSession, data: Confirme
 @delete("/account/deletion", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def take_deletion_back(caller: Caller, session: AsyncSession) -> DeletionBody:
     """Keep the account; its keys stay revoked."""
-    await deletion.take_back(session, caller, clock.now())
+    await deletion.restore(session, caller, clock.now())
     return struct_of(DeletionBody, None)
 
 

@@ -22,7 +22,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import invitations
 from cardsync.shop.accounts.invitations import MemberError
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.record_notices import tell_at
 
 KIND = "sign_in_changed"
@@ -147,7 +147,7 @@ async def _tell(
         " If that wasn't you, tell the shop's owner right away."
     )
     assert caller.member_id is not None
-    found = Found(
+    found = NewsItem(
         KIND,
         f"{KIND}:{caller.member_id}:{now.timestamp()}",
         "warn",

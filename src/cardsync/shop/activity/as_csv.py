@@ -15,7 +15,7 @@ from cardsync.platform.old_data.read_back import Old
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
 from cardsync.shop.activity.feed import feed_before
-from cardsync.shop.activity.feed_filter import Wanted
+from cardsync.shop.activity.feed_filter import FeedFilter
 from cardsync.shop.activity.old_entries import older_entries
 from cardsync.shop.activity.schemas import entry_body
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
@@ -27,7 +27,9 @@ _TABLE: Final = CsvTable(
 )  # fmt: skip
 
 
-async def activity_as_csv(heavy: HeavyWork, caller: Caller, wanted: Wanted) -> AsyncIterator[bytes]:
+async def activity_as_csv(
+    heavy: HeavyWork, caller: Caller, wanted: FeedFilter
+) -> AsyncIterator[bytes]:
     """Return the entries that a filter finds, newest first."""
     return await streamed(heavy, caller, _TABLE, part_of_activity, wanted)
 
@@ -38,7 +40,7 @@ async def part_of_activity(
     settings: Settings,
     now: datetime,
     after: int,
-    wanted: Wanted,
+    wanted: FeedFilter,
 ) -> Part:
     """Return the entries before one."""
     before = after or None

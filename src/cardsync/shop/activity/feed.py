@@ -16,7 +16,7 @@ from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.buying.store_credit.models import BuyingCustomer
 from cardsync.platform.kit.row_pages import numbered
 from cardsync.shop.activity.entry_words import WHO
-from cardsync.shop.activity.feed_filter import Wanted
+from cardsync.shop.activity.feed_filter import FeedFilter
 
 _Named = type[Member | ApiKey | AccessToken | OAuthGrant | BuyingCustomer]
 _NAMED: Final[Mapping[str, _Named]] = {
@@ -37,7 +37,7 @@ class Feed(NamedTuple):
     undone_at: Mapping[int, datetime] = {}
 
 
-async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
+async def read_feed(session: AsyncSession, caller: Caller, wanted: FeedFilter) -> Feed:
     """Return a page of the seller's feed; a page past the end is empty."""
     those = select(Activity).where(*_conditions(caller.seller_id, wanted))
     found = await numbered(session, those.order_by(Activity.id.desc()), wanted)
@@ -93,7 +93,7 @@ async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) 
 async def feed_before(
     session: AsyncSession,
     caller: Caller,
-    wanted: Wanted,
+    wanted: FeedFilter,
     before: int | None,
     limit: int,
 ) -> list[Activity]:
@@ -105,7 +105,7 @@ async def feed_before(
     return list(await session.scalars(page))
 
 
-def _conditions(seller_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
+def _conditions(seller_id: int, wanted: FeedFilter) -> list[ColumnElement[bool]]:
     those: list[ColumnElement[bool]] = [Activity.seller_id == seller_id]
     if wanted.actor is not None:
         kind = func.split_part(Activity.actor, " ", 1)

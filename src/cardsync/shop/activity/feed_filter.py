@@ -19,7 +19,7 @@ _NAME_CHARACTERS: Final = 100
 
 
 @dataclass(frozen=True)
-class Wanted(Paging):
+class FeedFilter(Paging):
     """`actor` and `action` are whole (`key`, `token 7`, `list.renamed`) or name a kind (`token`,
     `list`).
     """
@@ -41,9 +41,9 @@ def read_wanted(
     outcome: str | None,
     risk: str | None,
     since: str | None,
-) -> Wanted:
+) -> FeedFilter:
     """Raises InvalidPayload."""
-    return Wanted(
+    return FeedFilter(
         **asdict(read_paging(page, per_page, ACTIVITY_PER_PAGE, ACTIVITY_PER_PAGE_MOST)),
         actor=_name(actor),
         action=_name(action),

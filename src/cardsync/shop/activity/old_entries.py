@@ -11,13 +11,13 @@ import polars as pl
 from cardsync.access.activity import Activity
 from cardsync.platform.old_data.old_kinds import ACTIVITY
 from cardsync.platform.old_data.read_back import Old, rows_before
-from cardsync.shop.activity.feed_filter import Wanted
+from cardsync.shop.activity.feed_filter import FeedFilter
 
 _JSON: Final = ("before", "after", "undo")
 
 
 async def older_entries(
-    old: Old, wanted: Wanted, page: list[Activity], before: int | None, most: int
+    old: Old, wanted: FeedFilter, page: list[Activity], before: int | None, most: int
 ) -> list[Activity]:
     """Return a page with the old entries that belong into it; `page` is what the feed has before an
     entry, newest first.
@@ -31,7 +31,7 @@ async def older_entries(
     return sorted(entries, key=lambda one: one.id, reverse=True)[:most]
 
 
-def _which(wanted: Wanted) -> pl.Expr:
+def _which(wanted: FeedFilter) -> pl.Expr:
     """Return the feed's own conditions for a file."""
     those = [pl.lit(value=True)]
     for name in ("actor", "action"):

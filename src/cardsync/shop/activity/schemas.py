@@ -13,7 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.described import Like
 from cardsync.shop.activity.feed import Feed
-from cardsync.shop.activity.feed_filter import Wanted
+from cardsync.shop.activity.feed_filter import FeedFilter
 from cardsync.shop.activity.undo import is_undoable
 
 _NAMED: Final = re.compile(r" “.*”", re.DOTALL)
@@ -87,6 +87,6 @@ def _told(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:
     return {name: value for name, value in what.items() if name != "note"}
 
 
-def page_body(caller: Caller, feed: Feed, wanted: Wanted) -> ActivityPage:
+def page_body(caller: Caller, feed: Feed, wanted: FeedFilter) -> ActivityPage:
     entries = [entry_body(caller, row, feed.names) for row in feed.page]
     return ActivityPage(entries, *wanted.of(feed.total))

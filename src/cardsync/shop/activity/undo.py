@@ -66,7 +66,7 @@ async def _undo(
         return (await session.scalars(earlier)).one()
     if not is_undoable(entry) or entry.undo is None:
         raise NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
-    undone = await _take_back(session, caller, entry, now)
+    undone = await _undo_entry(session, caller, entry, now)
     undo_note = note(
         session,
         caller,
@@ -83,7 +83,7 @@ async def _undo(
     return undo_note
 
 
-async def _take_back(
+async def _undo_entry(
     session: AsyncSession,
     caller: Caller,
     entry: Activity,

@@ -26,7 +26,7 @@ from cardsync.platform.work.jobs import Work, jobs
 from cardsync.platform.work.streams import hold_mark, leave_mark
 from cardsync.shop.notices.marked_streams import stream_of
 from cardsync.shop.notices.models import Notice, NoticeLook, Webhook
-from cardsync.shop.notices.news import Found, Reported, news, of_conditions
+from cardsync.shop.notices.news import NewsItem, Reported, news, of_conditions
 from cardsync.shop.notices.notice_events import events_since, new_orders, newest_order
 from cardsync.shop.notices.record_notices import record
 from cardsync.shop.today.conditions import conditions
@@ -117,7 +117,7 @@ async def _events(
     settings: Settings,
     seller_id: int,
     now: datetime,
-) -> list[Found]:
+) -> list[NewsItem]:
     """Return the events since the last look. At the first one, and after a long pause, what was
     before is known and not reported.
     """

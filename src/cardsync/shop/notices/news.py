@@ -17,7 +17,7 @@ _RANK: Final[dict[str, int]] = {"info": 0, "warn": 1, "bad": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewsItem:
     """A condition or an event to report. Of all conditions with one key one lasts at a time; an
     event's key is its own for ever.
     """
@@ -48,16 +48,16 @@ class Reported(NamedTuple):
 class News(NamedTuple):
     """`begun` is to be reported; the reports with the ids `ended` last no longer."""
 
-    begun: list[Found]
+    begun: list[NewsItem]
     ended: list[int]
 
 
-def of_conditions(conditions: Iterable[Condition]) -> list[Found]:
+def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
     """Return what there is to report of Today's conditions. New orders are events: orders wait in
     most shops at all times, and their condition begins with a deadline that is near.
     """
     return [
-        Found(
+        NewsItem(
             one.kind,
             f"{one.kind}:{_which(one)}",
             one.severity,
@@ -84,7 +84,7 @@ def _which(one: Condition) -> str:
     return one.variant
 
 
-def news(reported: Iterable[Reported], lasting: Iterable[Found]) -> News:
+def news(reported: Iterable[Reported], lasting: Iterable[NewsItem]) -> News:
     """Return what has begun or become worse, and what is over."""
     before = {one.key: one for one in reported}
     present = {one.key: one for one in lasting}

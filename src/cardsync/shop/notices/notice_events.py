@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.plurals import counted
 from cardsync.sales.orders.pullable import PULLABLE, TO_SHIP_STATUSES
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.today.sync_result import EVENTS, moves_of
 
 _MOST: Final = 50
@@ -55,7 +55,7 @@ async def new_orders(
     seller_id: int,
     newest: int,
     now: datetime,
-) -> list[Found]:
+) -> list[NewsItem]:
     """Return one event about all orders to pull that came after the one with the id `newest`."""
     own = {"seller": seller_id}
     statuses = [status for (status,) in await session.execute(text(TO_SHIP_STATUSES), own)]
@@ -69,8 +69,8 @@ def _orders(
     last: int,
     money: Decimal | None,
     now: datetime,
-) -> Found:
-    return Found(
+) -> NewsItem:
+    return NewsItem(
         "orders_new",
         f"orders_new:{last}",
         "info",
@@ -89,7 +89,7 @@ async def events_since(
     session: AsyncSession,
     seller_id: int,
     since: datetime,
-) -> list[Found]:
+) -> list[NewsItem]:
     """Return the ends of syncs and uploads from then on, the oldest first."""
     values = {"seller": seller_id, "since": since, "most": _MOST}
     cycles = (await session.execute(text(_CYCLES), values)).all()
@@ -103,7 +103,7 @@ async def events_since(
     return [*_of_cycles(ended), *_of_uploads(uploads)]
 
 
-def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> Iterator[Found]:
+def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> Iterator[NewsItem]:
     for id, status, at, raised, lowered, worth in rows:
         kind = "sync_failed" if status == "failed" else "sync_done"
         moved = f": {counted(raised, 'price', 'prices')} raised, {lowered} lowered"
@@ -113,7 +113,7 @@ def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> 
             "partial": f"A sync is done, but some of its steps failed{brought}.",
             "failed": "A sync failed.",
         }[status]
-        yield Found(
+        yield NewsItem(
             kind,
             f"{kind}:{id}",
             "info" if status == "success" else "warn",
@@ -129,9 +129,9 @@ def _of_cycles(rows: Sequence[tuple[int, str, datetime, int, int, Decimal]]) -> 
         )
 
 
-def _of_uploads(rows: Sequence[Any]) -> Iterator[Found]:
+def _of_uploads(rows: Sequence[Any]) -> Iterator[NewsItem]:
     for id, kind, at in reversed(rows):
-        yield Found(
+        yield NewsItem(
             "upload_rejected",
             f"upload_rejected:{id}",
             "bad",

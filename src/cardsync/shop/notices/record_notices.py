@@ -18,7 +18,7 @@ from cardsync.platform.clock import rfc3339, rfc3339_or_none
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.jobs import mark_due_by
 from cardsync.shop.notices.models import Notice, NoticeMail, NoticeReader, Webhook, WebhookDelivery
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.next_times import next_digest
 from cardsync.shop.notices.notice_kinds import way_of
 from cardsync.shop.notices.webhook_signature import new_message_id
@@ -59,7 +59,7 @@ async def record(
     session: AsyncSession,
     settings: Settings,
     seller_id: int,
-    found: Sequence[Found],
+    found: Sequence[NewsItem],
     now: datetime,
     *,
     quietly: bool = False,
@@ -79,7 +79,7 @@ async def tell_at(
     seller_id: int,
     member_id: int,
     address: str,
-    one: Found,
+    one: NewsItem,
     now: datetime,
 ) -> None:
     """Write an event for a member alone, which is sent at once to an address of that member,
@@ -102,14 +102,14 @@ async def tell_at(
 async def _write(
     session: AsyncSession,
     seller_id: int,
-    one: Found,
+    one: NewsItem,
     now: datetime,
 ) -> int | None:
     written = upsert(Notice).values(
         seller_id=seller_id,
         begun_at=now,
         ended_at=now if one.is_event else None,
-        **{name: getattr(one, name) for name in Found.__slots__},
+        **{name: getattr(one, name) for name in NewsItem.__slots__},
     )
     return await session.scalar(written.on_conflict_do_nothing().returning(Notice.id))
 
@@ -118,7 +118,7 @@ async def _to_webhooks(
     session: AsyncSession,
     settings: Settings,
     seller_id: int,
-    written: Sequence[tuple[int, Found]],
+    written: Sequence[tuple[int, NewsItem]],
     now: datetime,
 ) -> None:
     on = select(Webhook.id, Webhook.kinds).where(
@@ -158,7 +158,7 @@ def delivery(
 def message_body(
     settings: Settings,
     notice_id: int | None,
-    one: Found,
+    one: NewsItem,
     now: datetime,
 ) -> str:
     data = NoticeData(
@@ -178,7 +178,7 @@ def message_body(
 async def _to_members(
     session: AsyncSession,
     seller_id: int,
-    written: Sequence[tuple[int, Found]],
+    written: Sequence[tuple[int, NewsItem]],
     now: datetime,
 ) -> None:
     zone = await session.scalar(select(Account.time_zone).where(Account.seller_id == seller_id))

@@ -27,7 +27,7 @@ from cardsync.platform.work.jobs import SENDING, Work, jobs
 from cardsync.platform.work.metrics import SENT
 from cardsync.platform.work.streams import hold_mark, leave_mark
 from cardsync.shop.notices.marked_streams import stream_of, while_quick
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.next_times import next_try, rest
 from cardsync.shop.notices.record_notices import WEBHOOKS, record
 from cardsync.shop.notices.webhook_signature import Unsealed, signed_headers, unsealed
@@ -218,7 +218,7 @@ async def _switch_off(
         return
     await run(session, END_WAITING, values | {"error": SWITCHED_OFF})
     reason = "its receiver answered “gone”" if why == "gone" else "it failed for three days"
-    found = Found(
+    found = NewsItem(
         "webhook_disabled",
         f"webhook_disabled:{claimed.webhook_id}:{claimed.message_id}",
         "bad",

@@ -22,7 +22,7 @@ from cardsync.platform.work.jobs import enqueue, mark_due_by
 from cardsync.shop.limits import DELIVERIES_SHOWN, WEBHOOKS_OF_ACCOUNT
 from cardsync.shop.notices.look import LOOK
 from cardsync.shop.notices.models import Webhook, WebhookDelivery
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
 from cardsync.shop.notices.record_notices import WEBHOOKS, delivery, message_body
 from cardsync.shop.notices.send_webhooks import END_WAITING, SWITCHED_OFF, send_webhooks
@@ -153,7 +153,9 @@ async def send_test(
     row = await _own(session, caller, webhook_id)
     _must_be_on(row)
     row.rests_until = None  # the owner asks how it is now
-    found = Found(TEST, TEST, "info", "This is a test.", "See the webhooks", "/settings/webhooks")
+    found = NewsItem(
+        TEST, TEST, "info", "This is a test.", "See the webhooks", "/settings/webhooks"
+    )
     body = message_body(settings, None, found, now)
     made = WebhookDelivery(**delivery(caller.seller_id, row.id, TEST, body, now))
     session.add(made)

@@ -53,7 +53,7 @@ from cardsync.shop.today.schemas import (
     ToShip,
     amount,
 )
-from cardsync.shop.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
+from cardsync.shop.today.shop_facts import Facts, FailedTask, Pending, Pull, Waiting
 from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
 from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
 
@@ -362,27 +362,27 @@ def _facts(
         to_pull=_some(caller, *found[_TO_PULL][0]),
         pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
         to_ship=_some(caller, *found[_READY][0]),
-        missing=Some(lost, lost_since, of_lost, _due(caller, lost_of)),
+        missing=Pending(lost, lost_since, of_lost, _due(caller, lost_of)),
         upload_in_review=Waiting(*found[UPLOAD][0]) if found[UPLOAD] else None,
         run_in_review=run_in_review(caller, found[RUN], now),
-        held=Some(*kept[:3]),
-        reviews=Some(*found[_REVIEWS][0]),
-        recommended=Some(*found[_RECOMMENDED][0]),
-        price_file=Some(*kept[6:9]) if kept[6] and _waits_for_approval(caller, now) else None,
+        held=Pending(*kept[:3]),
+        reviews=Pending(*found[_REVIEWS][0]),
+        recommended=Pending(*found[_RECOMMENDED][0]),
+        price_file=Pending(*kept[6:9]) if kept[6] and _waits_for_approval(caller, now) else None,
         failed_tasks=tuple(FailedTask(*row) for row in found[_TASKS]),
         agent_seen_at=agent.last_seen_at if agent else None,
         turn=agent.turn if agent else None,
-        failed_cycles=Some(state.scheduled_failures, state.last_failure_at),
-        rejected_listings=Some(*found[_REJECTED][0]),
-        unanswered_listings=Some(*found[_UNANSWERED][0]),
-        plans=Some(plans, plans_since, None, expires_at),
-        offers=Some(*found[_OFFERS][0]),
-        offers_expiring=Some(*found[_OFFERS_EXPIRING][0]),
+        failed_cycles=Pending(state.scheduled_failures, state.last_failure_at),
+        rejected_listings=Pending(*found[_REJECTED][0]),
+        unanswered_listings=Pending(*found[_UNANSWERED][0]),
+        plans=Pending(plans, plans_since, None, expires_at),
+        offers=Pending(*found[_OFFERS][0]),
+        offers_expiring=Pending(*found[_OFFERS_EXPIRING][0]),
         plan_id=plan_id if plans == 1 else None,
         broken_rules=broken,
         idle_rules=tuple(name for name, _ in found[_IDLE]),
         idle_since=found[_IDLE][0][1] if found[_IDLE] else None,
-        dropped=Some(*kept[3:6]),
+        dropped=Pending(*kept[3:6]),
         unpaid=not allowed.paid,
         unpaid_since=account.trial_ends_at if account.plan == "trial" else None,
         past_due=account.past_due,
@@ -399,14 +399,14 @@ def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
     return rules.ship_by(oldest, caller.account.ship_within_days) if oldest else None
 
 
-def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Some:
+def _some(caller: Caller, number: int, oldest: datetime | None, money: Decimal | None) -> Pending:
     """Return orders, with the deadline of the oldest."""
-    return Some(number, oldest, money, _due(caller, oldest))
+    return Pending(number, oldest, money, _due(caller, oldest))
 
 
 def _pull(caller: Caller, row: Sequence[Any]) -> Pull:
     id, opened_at, orders, pulled, left, oldest, money, *_ = row
-    return Pull(id, orders, pulled, Some(left, opened_at, money, _due(caller, oldest)))
+    return Pull(id, orders, pulled, Pending(left, opened_at, money, _due(caller, oldest)))
 
 
 def _waits_for_approval(caller: Caller, now: datetime) -> bool:

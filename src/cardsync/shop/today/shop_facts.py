@@ -46,7 +46,7 @@ Kind = Literal[
 ]
 
 
-class Some(NamedTuple):
+class Pending(NamedTuple):
     """A number of things: since when there are any, what they are worth, and by when somebody has
     to act.
     """
@@ -57,7 +57,7 @@ class Some(NamedTuple):
     deadline: datetime | None = None
 
 
-NONE: Final = Some(0)
+NONE: Final = Pending(0)
 
 
 class FailedTask(NamedTuple):
@@ -71,7 +71,7 @@ class Pull(NamedTuple):
     id: int
     orders: int
     pulled: int
-    left: Some
+    left: Pending
 
 
 class Waiting(NamedTuple):
@@ -86,34 +86,34 @@ class Facts:
     """Facts hold what is known of a shop at a moment."""
 
     now: datetime
-    to_pull: Some = NONE
+    to_pull: Pending = NONE
     pull: Pull | None = None
     # Pulled orders of ended pulls that are still to be shipped, and cards that were not found.
-    to_ship: Some = NONE
-    missing: Some = NONE
+    to_ship: Pending = NONE
+    missing: Pending = NONE
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
-    held: Some = NONE
+    held: Pending = NONE
     # Prices that wait for the owner's word, and recommended ones with what they may bring.
-    reviews: Some = NONE
-    recommended: Some = NONE
-    price_file: Some | None = None
+    reviews: Pending = NONE
+    recommended: Pending = NONE
+    price_file: Pending | None = None
     failed_tasks: tuple[FailedTask, ...] = ()
     agent_seen_at: datetime | None = None
     turn: Turn | None = None
-    failed_cycles: Some = NONE
-    rejected_listings: Some = NONE
-    unanswered_listings: Some = NONE
-    plans: Some = NONE
+    failed_cycles: Pending = NONE
+    rejected_listings: Pending = NONE
+    unanswered_listings: Pending = NONE
+    plans: Pending = NONE
     # Offers that wait for the shop, and those whose days are almost over.
-    offers: Some = NONE
-    offers_expiring: Some = NONE
+    offers: Pending = NONE
+    offers_expiring: Pending = NONE
     # The only plan that waits, if it is one.
     plan_id: int | None = None
     broken_rules: tuple[str, ...] = ()
     idle_rules: tuple[str, ...] = ()
     idle_since: datetime | None = None
-    dropped: Some = NONE
+    dropped: Pending = NONE
     unpaid: bool = False
     unpaid_since: datetime | None = None
     past_due: bool = False

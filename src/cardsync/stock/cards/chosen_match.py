@@ -124,7 +124,7 @@ async def _bound(session: AsyncSession, named: Mapping[str, Any]) -> _Bound:
     return _Bound(*row)
 
 
-async def put_match_back(
+async def undo_match(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -20,7 +20,7 @@ _BESIDE: Final = f"""
 """
 
 
-class Beside(NamedTuple):
+class CostAndSale(NamedTuple):
     """None is unknown, and a card that never sold has no last sale."""
 
     cost: Decimal | None
@@ -32,7 +32,7 @@ class Beside(NamedTuple):
         return None if self.cost is None or not asked else (asked - self.cost) * 100 / asked
 
 
-async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dict[int, Beside]:
+async def beside_of(reading: Reading, caller: Caller, ids: Sequence[int]) -> dict[int, CostAndSale]:
     """Return the values by the cards' ids."""
     rows = await reading.rows(_BESIDE, {"seller": caller.seller_id, "ids": list(ids)})
-    return {card_id: Beside(cost, sold_at) for card_id, cost, sold_at in rows}
+    return {card_id: CostAndSale(cost, sold_at) for card_id, cost, sold_at in rows}

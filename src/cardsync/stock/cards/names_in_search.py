@@ -21,7 +21,7 @@ from cardsync.stock.search.completion import OwnNames
 from cardsync.stock.search.doubtful_names import Span, is_doubtful, readable, spans, written
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.folding import holding, spellings
-from cardsync.stock.search.known_names import GoverningRule, Known
+from cardsync.stock.search.known_names import GoverningRule, KnownNames
 from cardsync.stock.search.parser import parse
 from cardsync.stock.search.tree import Tree, terms
 
@@ -54,7 +54,7 @@ _LINES = (
 _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :seller"
 
 
-async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
+async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> KnownNames:
     """Read the names that these trees use, and the rules' queries with them."""
     values = {"seller": seller_id}
     governing: tuple[GoverningRule, ...] = ()
@@ -69,7 +69,7 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
     }
     names = {name for name, _ in fields}
     lists = await rows(_LISTS, values) if "list" in names else ()
-    return Known(
+    return KnownNames(
         lists={slug: id for id, slug, _ in lists},
         list_names={name: id for id, _, name in lists},
         rules=governing,

@@ -26,7 +26,7 @@ from cardsync.platform.storage import open_store
 from cardsync.stock.cards import paging
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.names_in_search import own_names
-from cardsync.stock.cards.schemas import CardRow, Found, ObservationRow, SearchAnswer
+from cardsync.stock.cards.schemas import CardRow, FoundCards, ObservationRow, SearchAnswer
 from cardsync.stock.cards.selection import Selected, select_cards
 from cardsync.stock.cards.sort_order import page_order
 from cardsync.stock.cards.visible import VISIBLE
@@ -63,7 +63,7 @@ _LISTED = "c.price * c.quantity"
 
 async def find_cards(
     reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
-) -> Found:
+) -> FoundCards:
     """Find a page of cards; with `worth`, also what all that match are listed at. Raises
     QueryError.
     """
@@ -84,7 +84,7 @@ async def find_cards(
     )
     # A page beyond the last one has one row without a card.
     total, value = rows[0][:2]
-    return Found([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
+    return FoundCards([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
 
 
 async def order_of_cards(
@@ -170,10 +170,10 @@ async def search_cards(
     try:
         found = await find_cards(reading, caller, wanted, page, worth=worth)
     except QueryError as e:
-        return SearchAnswer(Found([], 0), [(str(e), e.offset)])
+        return SearchAnswer(FoundCards([], 0), [(str(e), e.offset)])
     except QueryCanceled:
         why = f"this search takes longer than {seconds:g} s: narrow the search"
-        return SearchAnswer(Found([], 0), [(why, 0)])
+        return SearchAnswer(FoundCards([], 0), [(why, 0)])
     return SearchAnswer(found, [])
 
 

@@ -185,7 +185,7 @@ def _place(given: Any) -> int:
     return given
 
 
-async def put_back(
+async def undo_search(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -62,7 +62,7 @@ class ObservationRow(NamedTuple):
     quantity: int
 
 
-class Found(NamedTuple):
+class FoundCards(NamedTuple):
     """`worth` is what all that match are listed at, where it was asked for and a price is known."""
 
     cards: list[CardRow]
@@ -73,7 +73,7 @@ class Found(NamedTuple):
 class SearchAnswer(NamedTuple):
     """The result of a search, and the parts of it that cannot be answered: messages with places."""
 
-    found: Found
+    found: FoundCards
     problems: list[tuple[str, int]]
 
 

@@ -42,7 +42,7 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedCard:
     """The card is given by `product_id`, or by the texts that a line of a file would have."""
 
     product_id: int | None
@@ -69,7 +69,7 @@ class _Product(NamedTuple):
     finish: str | None
 
 
-async def contribute(database: Database, caller: Caller, wanted: Wanted, now: datetime) -> int:
+async def contribute(database: Database, caller: Caller, wanted: WantedCard, now: datetime) -> int:
     """Add the card and return its id. Raises InvalidPayload."""
     described = _read(wanted)
     if wanted.product_id is not None:
@@ -94,7 +94,7 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     return card_id
 
 
-def _read(wanted: Wanted) -> dict[str, Any]:
+def _read(wanted: WantedCard) -> dict[str, Any]:
     """Return condition, printing and language as cards have them; the printing is None where it is
     not said. Raises InvalidPayload.
     """
@@ -110,7 +110,7 @@ def _read(wanted: Wanted) -> dict[str, Any]:
     return described
 
 
-def _row_of(product: _Product, described: Mapping[str, str], wanted: Wanted) -> dict[str, Any]:
+def _row_of(product: _Product, described: Mapping[str, str], wanted: WantedCard) -> dict[str, Any]:
     """Return the columns of the card."""
     searched = ("product_name", "set_name", "rarity", "number")
     words = search_columns(pl.DataFrame({name: [getattr(product, name)] for name in searched}))
@@ -279,7 +279,7 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
 async def _described(
     database: Database,
     caller: Caller,
-    wanted: Wanted,
+    wanted: WantedCard,
     described: dict[str, Any],
 ) -> _Product:
     """Identify the card as an upload's row is identified: by the catalog, else by a provisional

@@ -31,13 +31,13 @@ class Live:
     observed_at: datetime
 
 
-class Taken(NamedTuple):
+class TakenOver(NamedTuple):
     contributed: int
     live: int
     copies: int
 
 
-def taken(published: Iterable[Published], live: Iterable[Live]) -> list[Taken]:
+def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOver]:
     """Return what the live cards, which are all the same, take over."""
     published = list(published)
     left = {one.id: one.quantity for one in published}
@@ -50,7 +50,7 @@ def taken(published: Iterable[Published], live: Iterable[Live]) -> list[Taken]:
             if copies:
                 left[contributed] -= copies
                 explained += copies
-                found.append(Taken(contributed, card.id, copies))
+                found.append(TakenOver(contributed, card.id, copies))
     return found
 
 
@@ -75,7 +75,7 @@ class Place(NamedTuple):
     quantity: int
 
 
-def moved(places: Iterable[Place], takings: Iterable[Taken], retired: set[int]) -> list[Place]:
+def moved(places: Iterable[Place], takings: Iterable[TakenOver], retired: set[int]) -> list[Place]:
     """Return the places after live cards have taken contributed copies over: their copies are taken
     in the order of the places, and a retired contribution leaves none.
     """

@@ -25,7 +25,7 @@ from cardsync.stock.contributions.newly_listed import (
     Live,
     Place,
     Published,
-    Taken,
+    TakenOver,
     listed_before,
     moved,
     taken,
@@ -144,7 +144,7 @@ async def _listed(session: AsyncSession, seller_id: int) -> list[_Group]:
 
 
 async def _take_over(
-    session: AsyncSession, seller_id: int, groups: list[_Group], takings: list[Taken]
+    session: AsyncSession, seller_id: int, groups: list[_Group], takings: list[TakenOver]
 ) -> None:
     copies = {one.id: one.quantity for waiting, _ in groups for one in waiting}
     left = {one.contributed: copies[one.contributed] for one in takings}

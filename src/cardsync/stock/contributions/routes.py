@@ -14,7 +14,7 @@ from cardsync.platform.read_json import Amount
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.queries import read_card
 from cardsync.stock.cards.schemas import CardBody, card_body
-from cardsync.stock.contributions.add import Wanted, contribute, publish
+from cardsync.stock.contributions.add import WantedCard, contribute, publish
 from cardsync.stock.limits import CONTRIBUTION_CHARACTERS
 from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems
 
@@ -52,7 +52,7 @@ async def add_contribution(
 
     Until they are published only their member sees them.
     """
-    wanted = Wanted(**msgspec.structs.asdict(data))
+    wanted = WantedCard(**msgspec.structs.asdict(data))
     card_id = await contribute(database, caller, wanted, clock.now())
     return await _shown(database, caller, settings, card_id)
 

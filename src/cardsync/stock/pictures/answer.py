@@ -6,7 +6,7 @@ from typing import Final
 
 from litestar import Response
 
-from cardsync.stock.pictures.read_pictures import Shown
+from cardsync.stock.pictures.read_pictures import PictureAnswer
 
 # A product's picture does not change; a card's does with its photo and its product.
 FOREVER: Final = "private, max-age=31536000, immutable"
@@ -19,7 +19,7 @@ HEADERS: Final = {
 }
 
 
-def answer(shown: Shown, none_match: str | None, kept_for: str) -> Response[bytes]:
+def answer(shown: PictureAnswer, none_match: str | None, kept_for: str) -> Response[bytes]:
     """Return the picture, or 304 where the browser has it."""
     known = {tag.strip().removeprefix("W/") for tag in (none_match or "").split(",")}
     headers = HEADERS | {

@@ -30,7 +30,7 @@ from cardsync.stock.pictures.ask import FILES
 from cardsync.stock.pictures.encode_process import Unfit
 from cardsync.stock.pictures.encoder import Encoder, encoder
 from cardsync.stock.pictures.picture_addresses import host_in, read_hosts
-from cardsync.web.public_fetch import Asked, HostAway, NotFetched, fetch
+from cardsync.web.public_fetch import FetchRequest, HostAway, NotFetched, fetch
 
 log = structlog.get_logger(__name__)
 
@@ -112,7 +112,7 @@ def _is_picture(kind: str) -> bool:
     return kind in TYPES
 
 
-ASKED: Final = Asked(
+ASKED: Final = FetchRequest(
     "image/webp, image/jpeg, image/png", _is_picture, "it is not a picture", BYTES_MOST, SECONDS
 )
 

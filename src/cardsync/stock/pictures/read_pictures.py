@@ -51,7 +51,7 @@ def _card(which: str) -> str:
     return _CARD.replace("which", which)
 
 
-class Shown(NamedTuple):
+class PictureAnswer(NamedTuple):
     """An answer. `kept` says that it is a picture; a stand-in may be followed by one."""
 
     content: bytes
@@ -62,33 +62,35 @@ class Shown(NamedTuple):
 
 async def of_product(
     database: Database, caller: Caller, store: Store, product_id: int, size: str
-) -> Shown:
+) -> PictureAnswer:
     """Return the shared picture of a product; the stand-in of an unknown one is empty."""
     return await _shown(database, caller, store, size, _PRODUCT, product=product_id)
 
 
 async def of_card(
     database: Database, caller: Caller, store: Store, card_id: int, size: str
-) -> Shown:
+) -> PictureAnswer:
     """Return the picture of one of the seller's own cards."""
     return await _shown(database, caller, store, size, _card("c.id = :card"), card=card_id)
 
 
-async def of_sku(database: Database, caller: Caller, store: Store, sku: int, size: str) -> Shown:
+async def of_sku(
+    database: Database, caller: Caller, store: Store, sku: int, size: str
+) -> PictureAnswer:
     """Return the picture of the seller's own card that orders name by its SKU."""
     return await _shown(database, caller, store, size, _card(_OF_SKU), sku=sku)
 
 
 async def of_item(
     database: Database, caller: Caller, store: Store, item_id: int, size: str
-) -> Shown:
+) -> PictureAnswer:
     """Return the picture of the seller's own card that an item of an order is."""
     return await _shown(database, caller, store, size, _card(_OF_ITEM), item=item_id)
 
 
 async def _shown(
     database: Database, caller: Caller, store: Store, size: str, statement: str, **ids: int
-) -> Shown:
+) -> PictureAnswer:
     """Raises NotFound for a size that there is not."""
     if size not in SIZES:
         raise errors.NotFound(f"there is no size {size[:20]}; there are {', '.join(SIZES)}")
@@ -100,7 +102,7 @@ async def _shown(
         shared = await _digest(session, row.named, row.address)
     for digest, seller_id in ((row.own, caller.seller_id), (shared, None)):
         if digest and (content := await objects.read(store, digest, size, seller_id)):
-            return Shown(content, "image/webp", f'"{digest}-{size}"', True)
+            return PictureAnswer(content, "image/webp", f'"{digest}-{size}"', True)
     # A provisional product is made of one seller's row, which is nobody else's business.
     hidden = Face(row.game or "")
     face = Face(row.game or "", row.set_name or "", row.number or "", row.rarity or "")
@@ -114,7 +116,7 @@ async def _digest(session: AsyncSession, named: str | None, address: str | None)
     return digests.get(named) or digests.get(address)
 
 
-def _drawn(face: Face) -> Shown:
+def _drawn(face: Face) -> PictureAnswer:
     content = stand_in(face).encode()
     tag = hashlib.sha256(content).hexdigest()[:16]
-    return Shown(content, "image/svg+xml", f'"{tag}"', False)
+    return PictureAnswer(content, "image/svg+xml", f'"{tag}"', False)

@@ -50,8 +50,19 @@ from cardsync.stock.search.folding import (
     without_spaces,
     words,
 )
-from cardsync.stock.search.known_names import Known, name_key
-from cardsync.stock.search.tree import And, Named, Not, Or, Phrase, Range, Term, Tree, Value, Word
+from cardsync.stock.search.known_names import KnownNames, name_key
+from cardsync.stock.search.tree import (
+    And,
+    Named,
+    Not,
+    Or,
+    Phrase,
+    Range,
+    Term,
+    Tree,
+    Value,
+    WordTerm,
+)
 from cardsync.stock.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
 # No card is older, and moments so long before now can be computed.
@@ -73,7 +84,7 @@ class Where(NamedTuple):
 
 def compile_query(
     tree: Tree,
-    known: Known,
+    known: KnownNames,
     *,
     of_rule: bool = False,
     saved: bool = False,
@@ -92,7 +103,7 @@ def compile_query(
 class _Compiler:
     def __init__(
         self,
-        known: Known,
+        known: KnownNames,
         values: dict[str, Any],
         of_rule: bool,
         saved: bool,
@@ -118,7 +129,7 @@ class _Compiler:
 
     def condition(self, tree: Tree) -> str:
         match tree:
-            case Word():
+            case WordTerm():
                 return self._word(tree.text)
             case Phrase():
                 return self._contains(tree.text)

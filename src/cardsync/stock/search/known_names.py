@@ -25,7 +25,7 @@ class GoverningRule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNames:
     """The seller's own names that a search may use, and the time at which each product line was
     last seen whole.
     """

@@ -9,7 +9,7 @@ from typing import Final
 from cardsync.stock.search.fields import CONDITIONS, FLAGS, QueryError
 from cardsync.stock.search.folding import folded
 from cardsync.stock.search.parser import parse
-from cardsync.stock.search.tree import And, Not, Or, Tree, Word, print_query
+from cardsync.stock.search.tree import And, Not, Or, Tree, WordTerm, print_query
 
 _MEANT: Final = {
     **{folded(name): f"is:{name}" for name in FLAGS},
@@ -30,7 +30,7 @@ def meant(search: str) -> str:
 
 def _meant(tree: Tree) -> Tree:
     match tree:
-        case Word(text) if (name := _MEANT.get(folded(text))) is not None:
+        case WordTerm(text) if (name := _MEANT.get(folded(text))) is not None:
             return parse(name, canonical=True)
         case Not(part):
             return Not(_meant(part))

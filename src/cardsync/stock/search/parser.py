@@ -23,7 +23,7 @@ from cardsync.stock.search.fields import (
     term_values,
 )
 from cardsync.stock.search.folding import folded, is_punctuation
-from cardsync.stock.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
+from cardsync.stock.search.tree import EVERYTHING, Not, Phrase, Term, Tree, WordTerm, all_of, any_of
 from cardsync.stock.search.variants import SELECTOR_BEGINNINGS, SELECTORS
 
 SPACE = re.compile(r"\s*")
@@ -139,7 +139,7 @@ class _Parser:
             return None
         self._count(start)
         self._at = run.end()
-        return Word(f"#{run.group()}", start)
+        return WordTerm(f"#{run.group()}", start)
 
     def _unary(self) -> Tree:
         if self._peek() not in DASHES:
@@ -173,7 +173,7 @@ class _Parser:
         self._at = start + len(run)
         if not folded(run):
             raise QueryError("there are no letters or digits to search for", start)
-        return Word(run, start)
+        return WordTerm(run, start)
 
     def _is_word(self, run: str, op: re.Match[str]) -> bool:
         """Return whether a run is a word that ends in a colon: `Protection: Black` is a name."""

@@ -36,7 +36,7 @@ Value: TypeAlias = str | Decimal | Range | Named | Place
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class WordTerm:
     """A card matches if each part of the text begins a word of the product name."""
 
     text: str
@@ -83,7 +83,7 @@ class Or:
     at: int = dataclasses.field(default=0, compare=False)
 
 
-Tree: TypeAlias = Word | Phrase | Term | Not | And | Or
+Tree: TypeAlias = WordTerm | Phrase | Term | Not | And | Or
 EVERYTHING = And(())
 
 
@@ -136,7 +136,7 @@ _SHORT = {
 def print_query(tree: Tree) -> str:
     """Write the canonical text; it is no deeper than the text that the tree was read from."""
     match tree:
-        case Word():
+        case WordTerm():
             return tree.text
         case Phrase():
             return _quoted(tree.text)

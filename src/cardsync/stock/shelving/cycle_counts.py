@@ -247,7 +247,7 @@ _OTHERWISE: Final = """
 """
 
 
-async def put_back(
+async def undo_count(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

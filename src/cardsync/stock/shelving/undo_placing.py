@@ -62,7 +62,7 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | No
     return {"kind": KIND, **counted, "more": [more[place] for place in places]}
 
 
-async def put_back(
+async def undo_placing(
     session: AsyncSession,
     caller: Caller,
     undo: Mapping[str, Any],

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 import loggers
 from cardsync.platform import clock
-from cardsync.platform.derived.kept_figures import Figure, Kept, mark
+from cardsync.platform.derived.kept_figures import Figure, KeptFigure, mark
 from cardsync.platform.work.setbacks import MAX_FAILURES
 
 COUNT = """
@@ -24,7 +24,7 @@ COUNT = """
 
 
 def kept_by(refresh, **how):
-    return Kept(Figure.CELLS, ("seller_set",), "", "", "", refresh, **how)
+    return KeptFigure(Figure.CELLS, ("seller_set",), "", "", "", refresh, **how)
 
 
 async def count(session, asked):

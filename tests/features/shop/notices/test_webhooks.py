@@ -14,7 +14,7 @@ from builders import a_csv, a_row, an_order
 from cardsync.platform import clock
 from cardsync.shop.notices import send_webhooks
 from cardsync.shop.notices.look import look, watch_all
-from cardsync.shop.notices.news import Found
+from cardsync.shop.notices.news import NewsItem
 from cardsync.shop.notices.record_notices import record
 from notices_builder import (
     a_receiver,
@@ -154,7 +154,9 @@ async def test_a_failing_receiver_is_tried_less_and_less_and_gets_all_when_it_wo
     for _ in range(60):
         # A message that comes while it rests waits, too; what an owner asks for does not.
         async with seller.service.database.tenant(seller.id) as session:
-            found = Found("webhook_disabled", f"{clock.now()}", "bad", "x", "x", "/", clock.now())
+            found = NewsItem(
+                "webhook_disabled", f"{clock.now()}", "bad", "x", "x", "/", clock.now()
+            )
             await record(session, seller.service.settings, seller.id, [found], clock.now())
         clock.shift(timedelta(minutes=5))
         before = len(receiver.got)
