@@ -50,7 +50,7 @@ class TokenOwner(NamedTuple):
 
 
 def tokens_of(database: Database) -> KeyRing:
-    """Which token a text is."""
+    """Return which token a text is."""
     return KeyRing(database, sql=OWNER_SQL)
 
 
@@ -142,7 +142,7 @@ async def mint(
 
 
 async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
-    """True when the token exists; revoking twice keeps the first time."""
+    """Return whether the token exists; revoking twice keeps the first time."""
     seller_id = await session.scalar(
         select(AccessToken.seller_id).where(AccessToken.id == token_id)
     )

@@ -85,7 +85,7 @@ async def replace(
 
 
 async def revoke(session: AsyncSession, key_id: int) -> bool:
-    """True when the key exists; revoking twice keeps the first time."""
+    """Return whether the key exists; revoking twice keeps the first time."""
     seller_id = await session.scalar(select(ApiKey.seller_id).where(ApiKey.id == key_id))
     if seller_id is None:
         return False

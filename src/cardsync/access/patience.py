@@ -102,7 +102,7 @@ class Patience:
         return message
 
     def _silence(self) -> float:
-        """How long nothing may come now."""
+        """Return how long nothing may come now."""
         window = self._settings.body_slow_seconds
         enough = self._came >= window * SLOWEST_BYTES
         left = window * (2 if enough else 1) - self._waited

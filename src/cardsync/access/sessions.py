@@ -79,7 +79,7 @@ class SignedIn(NamedTuple):
 
 
 def sessions_of(database: Database) -> KeyRing:
-    """Which session a token names."""
+    """Return which session a token names."""
     return KeyRing(database, sql=OWNER_SQL)
 
 

@@ -70,7 +70,7 @@ class Refusal(Exception):
 
     @property
     def is_pending(self) -> bool:
-        """Whether nothing is wrong, but a member's click is waited for."""
+        """Return whether nothing is wrong, but a member's click is waited for."""
         return self.code == PENDING
 
 

@@ -187,7 +187,7 @@ async def _call_tool(
 
 
 def _is_plain(call: _Call, headers: dict[str, str], scope: Scope) -> bool:
-    """Whether the library's checks of version 2026-07-28 find nothing wrong with the call."""
+    """Return whether the library's checks of version 2026-07-28 find nothing wrong with the call."""
     body = {"method": call.method, "params": {"name": call.params.name, "_meta": call.params.meta}}
     found = classify_inbound_request(body, headers=headers)
     names = [(name.decode("latin-1"), "") for name, _ in scope["headers"]]

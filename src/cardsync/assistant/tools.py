@@ -122,7 +122,7 @@ def _place(tool: str) -> int:
 
 
 def writing(name: str) -> bool:
-    """Whether a call of this tool takes the scope to write."""
+    """Return whether a call of this tool takes the scope to write."""
     tool = tools().get(name)
     return tool is not None and tool.writes
 

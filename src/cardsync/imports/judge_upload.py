@@ -51,7 +51,7 @@ class Verdict:
 
     @property
     def settles_leaps(self) -> bool:
-        """Whether the seller confirmed prices that leap."""
+        """Return whether the seller confirmed prices that leap."""
         return self.confirmed and self.breaker
 
     @property

@@ -77,7 +77,7 @@ class CardReference(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether the name alone was given."""
+        """Return whether the name alone was given."""
         return not (self.sets or self.number or self.finish)
 
 

@@ -42,7 +42,7 @@ _NAMED = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding names gzip, or everything, and does not refuse it."""
+    """Return whether an Accept-Encoding names gzip, or everything, and does not refuse it."""
     named = {}
     for one in accepted.lower().split(","):
         name, _, weight = one.partition(";")

@@ -182,7 +182,9 @@ async def claim(
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
-    """Whether a claim may find anything; an agent that says something new is asked in any case."""
+    """Return whether a claim may find anything; an agent that says something new is asked in any
+    case.
+    """
     return (
         (said is not None and said != caller.state.agent_kinds)
         or tasks.waits(caller.state.tasks_due_at, now)

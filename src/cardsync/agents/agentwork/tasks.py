@@ -83,7 +83,7 @@ def advertised(
 
 
 def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
-    """Whether a rollback's file is served in place of what other tasks are for. Pure."""
+    """Return whether a rollback's file is served in place of what other tasks are for. Pure."""
     return rollback_until is not None and rollback_until > now
 
 
@@ -97,7 +97,7 @@ def waits(due_at: datetime | None, now: datetime) -> bool:
 
 
 def has_run_out(task: AgentTask, now: datetime) -> bool:
-    """Whether the task's claim is over, even if no request has taken it back yet. Pure."""
+    """Return whether the task's claim is over, even if no request has taken it back yet. Pure."""
     return (
         task.status == "claimed"
         and task.claim_expires_at is not None
@@ -115,8 +115,8 @@ _FOR_THE_UNPAID = """
 
 
 async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
-    """Whether anything waits that an unpaid account may have: its published listings wait for the
-    entitlement, and `tasks_due_at` cannot show which tasks wait.
+    """Return whether anything waits that an unpaid account may have: its published listings wait
+    for the entitlement, and `tasks_due_at` cannot show which tasks wait.
     """
     state = caller.state
     kinds = handed_out(

@@ -114,7 +114,7 @@ def _without_suffix(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def weight(word: str) -> float:
-    """How much a word says."""
+    """Return how much a word says."""
     if word.isdigit():
         return _WEIGHT_OF_NUMBER
     if word in _USES:
@@ -140,7 +140,7 @@ def likeness(one: str, other: str) -> float:
 
 @lru_cache(maxsize=16384)
 def alike(one: str, other: str) -> bool:
-    """Whether both are the same word but for an ending or a slip.
+    """Return whether both are the same word but for an ending or a slip.
 
     The first letters are equal, so that "activate" never finds "deactivate".
     """

@@ -159,7 +159,7 @@ class Comparison:
         yield _OF_STEP, wanted.step
 
     def says_something(self) -> bool:
-        """Whether anything is known that distinguishes an element from others."""
+        """Return whether anything is known that distinguishes an element from others."""
         return bool(self._views) or self._rare() is not None
 
     def of(self, at: int) -> Likeness:
@@ -193,8 +193,8 @@ class Comparison:
         return likest * trust, explained, had
 
     def _lacks_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Whether an element shows an act alone where all that was known named a thing, too, and
-        the page's other controls name that thing.
+        """Return whether an element shows an act alone where all that was known named a thing, too,
+        and the page's other controls name that thing.
         """
         return said.pressed and not self._things & hits.keys() and self._things_named
 
@@ -205,13 +205,13 @@ class Comparison:
         return frozenset().union(*of) if all(of) else frozenset()
 
     def _only_common(self, hits: dict[str, float]) -> bool:
-        """Whether an element has only those words of the lost label that most controls have."""
+        """Return whether an element has only those words of the lost label that most controls have."""
         had = self._labeled & hits.keys()
         return bool(had) and had <= self._common and not self._labeled <= self._common
 
     def _other_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Whether an element shows a thing that nothing known explains, in place of one that the
-        lost label named: the invoice report for the tax report.
+        """Return whether an element shows a thing that nothing known explains, in place of one that
+        the lost label named: the invoice report for the tax report.
         """
         if not any(is_thing(word) for word in self._labeled - hits.keys()):
             return False
@@ -236,7 +236,7 @@ class Comparison:
         return frozenset(word for word in self._labeled if self._shown_by(word) >= _SEVERAL)
 
     def _shown_by(self, word: str) -> int:
-        """How many of the page's controls show a word, or one that is like it."""
+        """Return how many of the page's controls show a word, or one that is like it."""
         return sum(any(likeness(word, other) for other in said) for said in self._controls)
 
     @cached_property
@@ -255,7 +255,7 @@ class Comparison:
         return any(self._shown_by(thing) for thing in self._things)
 
     def _sure(self, element: Element, said: ElementTexts) -> float:
-        """How far it is the lost one whatever it is called; 0 where nothing says so."""
+        """Return how far it is the lost one whatever it is called; 0 where nothing says so."""
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
         )
@@ -266,13 +266,13 @@ class Comparison:
         )
 
     def _same_address(self, element: Element) -> bool:
-        """Whether it is the only element of the page that leads where the lost one did."""
+        """Return whether it is the only element of the page that leads where the lost one did."""
         if not self._same or not self._same & addresses_of(element.attributes):
             return False
         return self._leading_there == 1
 
     def _leads_above(self, element: Element) -> bool:
-        """Whether it leads to a page above the one that the lost element led to."""
+        """Return whether it leads to a page above the one that the lost element led to."""
         paths = (element.attributes.get(name, "").partition("?")[0] for name in ADDRESSES)
         above = tuple(path.rstrip("/") + "/" for path in paths if path.startswith("/"))
         return any(its.startswith(above) for its in self._same)
@@ -283,7 +283,7 @@ class Comparison:
         return sum(bool(self._same & addresses_of(one.attributes)) for one in shown)
 
     def _same_use(self, element: Element) -> bool:
-        """Whether it is the only element of the page with the lost one's standard use."""
+        """Return whether it is the only element of the page with the lost one's standard use."""
         for name in STANDARD:
             value = self.wanted.attributes.get(name)
             if value in _NO_USE or element.attributes.get(name) != value:
@@ -335,8 +335,8 @@ class Comparison:
         return trust
 
     def _only_menu_acts(self, said: ElementTexts, shown: list[str]) -> bool:
-        """Whether the menu of an element names its act, and it is not the lost one's. What the
-        element shows comes first, if its address does not name the menu's act, too.
+        """Return whether the menu of an element names its act, and it is not the lost one's. What
+        the element shows comes first, if its address does not name the menu's act, too.
         """
         acts = [word for word in said.menu if is_act(word) and weight(word) >= 1.0]
         if not acts or any(self._finds(word) for word in acts):

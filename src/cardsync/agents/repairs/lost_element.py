@@ -99,7 +99,7 @@ class WantedElement:
     navigates: bool | None = None
 
     def only_shows(self) -> bool:
-        """Whether it was a text that one neither presses nor fills."""
+        """Return whether it was a text that one neither presses nor fills."""
         role = self.attributes.get("role")
         return role in _SHOWING_ROLES if role else self.tag in _SHOWING
 
@@ -108,12 +108,14 @@ class WantedElement:
 
 
 def stable(value: str) -> bool:
-    """Whether an id, a class or an address looks as if a person gave it, so that it will last."""
+    """Return whether an id, a class or an address looks as if a person gave it, so that it will
+    last.
+    """
     return bool(value.strip()) and not _UNSTABLE.search(value)
 
 
 def identifies(name: str) -> bool:
-    """Whether an attribute of this name is there to distinguish its element from others."""
+    """Return whether an attribute of this name is there to distinguish its element from others."""
     return name in IDENTIFYING or name.startswith("data-")
 
 
@@ -214,7 +216,9 @@ class _Compound:
     label: str = ""
 
     def is_text(self) -> bool:
-        """Whether it says only what is near, as an agent writes it (`:has-text("…") button`)."""
+        """Return whether it says only what is near, as an agent writes it (`:has-text("…")
+        button`).
+        """
         return not (self.tag or self.attributes or self.classes)
 
     def empty(self) -> bool:

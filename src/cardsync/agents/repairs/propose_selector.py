@@ -130,7 +130,7 @@ def _innermost(
 
 
 def _is_figure(lost: LostElement) -> bool:
-    """Whether what was lost showed a number alone."""
+    """Return whether what was lost showed a number alone."""
     return _FIGURE.fullmatch(wanted(lost.selector, lost.step_name, lost.seen).label) is not None
 
 
@@ -179,7 +179,7 @@ def _leads_to(href: str, page_url: str) -> bool:
 
 
 def _speaks(element: Element) -> bool:
-    """Whether an element that one neither presses nor fills says something by itself."""
+    """Return whether an element that one neither presses nor fills says something by itself."""
     return element.within < 0 and (
         _shows(element) or any(identifies(name) for name in element.attributes)
     )
@@ -190,7 +190,7 @@ def _shows(element: Element) -> bool:
 
 
 def _nested(page: Page, one: int, other: int) -> bool:
-    """Whether one of the two is inside the other: a click on the inner one reaches both."""
+    """Return whether one of the two is inside the other: a click on the inner one reaches both."""
     inner, outer = max(one, other), min(one, other)
     while inner > outer:
         inner = page.elements[inner].parent

@@ -159,7 +159,7 @@ class Page:
         return self.label(opener) if opener >= 0 else ""
 
     def in_navigation(self, at: int) -> bool:
-        """Whether the element leads from page to page, as all in <nav> does."""
+        """Return whether the element leads from page to page, as all in <nav> does."""
         for _ in range(_NAVIGATION_DEPTH):
             if at < 0:
                 break

@@ -111,8 +111,8 @@ MIN_TARGET = 100
 
 
 def asks() -> pl.Expr:
-    """Whether a target asks for another price than the marketplace's, as ASKED does; false without
-    a target.
+    """Return whether a target asks for another price than the marketplace's, as ASKED does; false
+    without a target.
     """
     target = pl.col("target_price")
     differs = target.ne_missing(pl.col("price")) | pl.col("my_store_priced")

@@ -38,8 +38,8 @@ def is_stale(
     now: datetime,
     stale_after: timedelta,
 ) -> bool:
-    """Whether a lock is stale: it was not refreshed for long, no worker writes, and no accepted
-    upload is unfinished.
+    """Return whether a lock is stale: it was not refreshed for long, no worker writes, and no
+    accepted upload is unfinished.
     """
     if lease_is_live or uploads_open:
         return False

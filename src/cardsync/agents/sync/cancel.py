@@ -38,8 +38,8 @@ _AGENT_WORKS = timedelta(hours=24)
 
 
 def is_left(state: SellerState | SyncState, now: datetime) -> bool:
-    """Whether a cancellation was recorded and the lease is free: its worker died before it could
-    end it.
+    """Return whether a cancellation was recorded and the lease is free: its worker died before it
+    could end it.
     """
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
@@ -70,14 +70,16 @@ async def cancel_sync(
 
 
 async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Whether an agent is at work with a cycle whose upload is priced, and that is not cancelled."""
+    """Return whether an agent is at work with a cycle whose upload is priced, and that is not
+    cancelled.
+    """
     return await session.scalar(_at_agent(seller_id, now)) is not None
 
 
 async def is_cycle_cancelled(
     session: AsyncSession, seller_id: int, sync_cycle_id: str | None
 ) -> bool:
-    """Whether the seller cancelled the cycle of an agent."""
+    """Return whether the seller cancelled the cycle of an agent."""
     query = select(SyncCycle.status).where(
         SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id
     )
@@ -164,8 +166,8 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
 
 
 def _is_of_a_sync(state: SyncState) -> bool:
-    """Whether the lock belongs to the cancelled work. A pricing on demand has no lock; a lock that
-    was taken since its cancellation belongs to other work.
+    """Return whether the lock belongs to the cancelled work. A pricing on demand has no lock; a
+    lock that was taken since its cancellation belongs to other work.
     """
     if state.lease_holder != REPRICE or state.cancel_requested_at is None:
         return True

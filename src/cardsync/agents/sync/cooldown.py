@@ -27,8 +27,8 @@ def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now
 
 
 def meets(remaining: int, *, metering: bool, paid: bool) -> Meets:
-    """Whether the cooldown binds: with metering everyone waits or spends a credit; without it only
-    free accounts wait.
+    """Return whether the cooldown binds: with metering everyone waits or spends a credit; without
+    it only free accounts wait.
 
     It binds every kind of sync.
     """

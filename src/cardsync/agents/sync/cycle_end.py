@@ -21,8 +21,8 @@ from cardsync.agents.sync.planner import HISTORY_STEPS, STEPS
 
 
 def is_of_another(state: SyncState, row: SyncCycle | None, agent_id: str | None) -> bool:
-    """Whether a log belongs to another cycle than the lock's: the agent says that it does not hold
-    the lock, or an upload or a screenshot named the cycle before the lock was taken.
+    """Return whether a log belongs to another cycle than the lock's: the agent says that it does
+    not hold the lock, or an upload or a screenshot named the cycle before the lock was taken.
     """
     if state.lock_kind is None or state.lock_taken_at is None:
         return False
@@ -84,7 +84,8 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 
 
 def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
-    """Whether this log ends a first sync: the orders came, and no step that needs them failed.
+    """Return whether this log ends a first sync: the orders came, and no step that needs them
+    failed.
 
     A skipped step had no data to bring. Orders may be skipped too where they came earlier in the
     same first sync (`orders_before`). For a log without steps of ours, its status decides. Pure.
@@ -98,7 +99,7 @@ def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before
 
 
 async def _orders_fetched(session: AsyncSession, seller_id: int) -> bool:
-    """Whether an earlier log of this first sync reported that the orders came."""
+    """Return whether an earlier log of this first sync reported that the orders came."""
     query = select(SyncStep.name).where(
         SyncStep.seller_id == seller_id,
         SyncStep.name == "fetch_orders",

@@ -66,8 +66,8 @@ def due_at(
 
 
 def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
-    """Whether a clock on the seller's wall shows a time within `22:00-06:00`, across midnight or
-    not; the end is not included.
+    """Return whether a clock on the seller's wall shows a time within `22:00-06:00`, across
+    midnight or not; the end is not included.
 
     Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips are
     over when it has passed them, hours that it shows twice are quiet twice. A span that ends where

@@ -51,7 +51,9 @@ FLUSH_SQL = text("""
 
 
 def is_offline(seen_at: datetime | None, now: datetime) -> bool:
-    """Whether an agent does not call at present; one that never called does not either. Pure."""
+    """Return whether an agent does not call at present; one that never called does not either.
+    Pure.
+    """
     return seen_at is None or now - seen_at > OFFLINE
 
 

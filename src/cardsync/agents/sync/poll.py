@@ -138,8 +138,8 @@ def changes_something(
     now: datetime,
     settings: Settings,
 ) -> bool:
-    """Whether this poll has to go through `poll`: it takes the lock, clears a stale one or ends a
-    cancelled cycle.
+    """Return whether this poll has to go through `poll`: it takes the lock, clears a stale one or
+    ends a cancelled cycle.
     """
     takes = decision.action == "sync" and state.lock_kind is None
     return (
@@ -151,8 +151,8 @@ def changes_something(
 
 
 def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings: Settings) -> bool:
-    """Whether a lock's holder has not refreshed it for so long that it must happen now, even if
-    another process holds the row.
+    """Return whether a lock's holder has not refreshed it for so long that it must happen now, even
+    if another process holds the row.
     """
     if not holds_lock(state, agent_id) or state.uploads_open or state.lock_refreshed_at is None:
         return False

@@ -290,7 +290,7 @@ def _answered(
 
 
 def _brings(line: BuyingOfferLine, way: Way) -> bool:
-    """Whether a line is bought in this way."""
+    """Return whether a line is bought in this way."""
     in_cash, in_credit = line.cash_each is not None, line.credit_each is not None
     return {"cash": in_cash, "credit": in_credit, "split": in_cash or in_credit}[way]
 

@@ -181,7 +181,7 @@ def _largest(movers: MoversBody, *, whole: bool) -> list[MoverBody]:
 
 
 def _is_due(today: TodayBody, now: datetime) -> bool:
-    """Whether the agent's next poll begins a sync."""
+    """Return whether the agent's next poll begins a sync."""
     due = clock.read_moment(today.sync.next_sync_at)
     return due is not None and due <= now
 

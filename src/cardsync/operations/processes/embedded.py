@@ -65,7 +65,7 @@ class EmbeddedServer:
         return self._url(SUPERUSER, dbname)
 
     def is_up(self) -> bool:
-        """Whether its main process lives; cheap enough to ask twice a second."""
+        """Return whether its main process lives; cheap enough to ask twice a second."""
         return postmaster.is_up(self.data_dir)
 
     def _url(self, role: str, dbname: str) -> str:

@@ -30,7 +30,7 @@ async def must_stop(
     priced: pl.DataFrame,
     now: datetime,
 ) -> bool:
-    """Whether the run stops for the seller's look.
+    """Return whether the run stops for the seller's look.
 
     What was confirmed is read only where the run would stop without it.
     """

@@ -62,13 +62,13 @@ def csv_of(rows: bytes) -> bytes:
 
 
 def rollback_waits(caller: Caller, now: datetime) -> bool:
-    """Whether a rollback is served in place of what the targets ask. Pure."""
+    """Return whether a rollback is served in place of what the targets ask. Pure."""
     until = caller.state.rollback_until
     return until is not None and until > now
 
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
-    """Why this account gets a header-only file whatever its targets are. Pure."""
+    """Return why this account gets a header-only file whatever its targets are. Pure."""
     holds, state = {*caller.entitlements(now).holds}, caller.state
     if state.review_upload_id is not None:
         holds.add("awaiting_review")
@@ -112,7 +112,7 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
 
 
 def holds_at(fingerprint: str | None, until: datetime | None, now: datetime) -> bool:
-    """Whether the stored fingerprint is that of the served set. Pure.
+    """Return whether the stored fingerprint is that of the served set. Pure.
 
     It does while no run is changing the set and every sale in it is still on.
     """

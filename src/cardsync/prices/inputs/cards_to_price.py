@@ -105,8 +105,8 @@ class Choices:
 
     @property
     def timed(self) -> bool:
-        """Whether some query asks for the time: it selects other cards tomorrow though no card
-        changes.
+        """Return whether some query asks for the time: it selects other cards tomorrow though no
+        card changes.
         """
         found = (selection.where for _, selection in (*self.rules, *self.sales, *self.guards))
         return any(where is not None and ":now" in where.sql for where in found)

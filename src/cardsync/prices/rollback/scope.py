@@ -147,8 +147,8 @@ _NEWEST: Final = """
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
-    """Whether the scope names a list that was deleted since it was asked for: its cards are not
-    known any more.
+    """Return whether the scope names a list that was deleted since it was asked for: its cards are
+    not known any more.
     """
     if "list" not in scope:
         return False
@@ -199,7 +199,7 @@ async def diff_of(
     seller_id: int,
     scope: Scope,
 ) -> tuple[int, list[dict[str, Any]]]:
-    """How many cards would change, and the first of them."""
+    """Return how many cards would change, and the first of them."""
     values = await values_of(session, seller_id, scope)
     rows = [
         dict(row)

@@ -138,7 +138,7 @@ async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFra
 
 
 async def _moved_by_keys(work: Work, account: Account, stock: Stock, priced: pl.DataFrame) -> bool:
-    """Whether the run waits for a look, because of what keys and tokens wrote."""
+    """Return whether the run waits for a look, because of what keys and tokens wrote."""
     if not work.settings.price_write_limits:
         return False
     before = await _before_keys(work, account, stock.run, DAY)
@@ -173,7 +173,7 @@ async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock
 
 
 def _keeps(run: PriceRun, account: Account) -> bool:
-    """Whether the run leaves receipts: what follows a sync, with attribution logging on."""
+    """Return whether the run leaves receipts: what follows a sync, with attribution logging on."""
     return run.trigger == "sync" and account.attribution_logging
 
 

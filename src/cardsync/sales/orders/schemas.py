@@ -391,8 +391,8 @@ def _settled(one: SettledRow) -> SettledCard:
 
 
 def adds_up(order: OrderInFull) -> bool:
-    """Whether the items come to what the buyer paid for them: prices from the history may not.
-    Pure.
+    """Return whether the items come to what the buyer paid for them: prices from the history may
+    not. Pure.
     """
     totals = [item.line_total for item in order.items]
     paid = order.product_amt

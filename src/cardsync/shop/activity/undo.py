@@ -25,7 +25,9 @@ from cardsync.shop.errors import NotUndoable
 
 
 def is_undoable(entry: Activity) -> bool:
-    """Whether the entry did something that a kind of undo takes back, and was not undone yet."""
+    """Return whether the entry did something that a kind of undo takes back, and was not undone
+    yet.
+    """
     return (
         entry.undo is not None
         and entry.undo.get("kind") in (*KINDS, PLAN)

@@ -91,7 +91,9 @@ class Served(NamedTuple):
 
 
 def serves(caller: Caller, now: datetime) -> bool:
-    """Whether this account's quick-add is served: it waits, and the account is entitled. Pure."""
+    """Return whether this account's quick-add is served: it waits, and the account is entitled.
+    Pure.
+    """
     return caller.state.quick_add_waits and caller.entitlements(now).paid
 
 
@@ -194,7 +196,7 @@ async def _added_since(
     seller_id: int,
     rows: Iterable[Row],
 ) -> dict[int, int]:
-    """How many the marketplace lists of each entry's card beyond what an import has seen."""
+    """Return how many the marketplace lists of each entry's card beyond what an import has seen."""
     seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
     added = dict.fromkeys(seen, 0)
     for entry_id, quantity, at in await session.execute(text(_ADDED_SINCE), {"seller": seller_id}):

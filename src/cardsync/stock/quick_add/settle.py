@@ -64,7 +64,7 @@ _SPLIT = (
 
 
 def is_retryable(entry: QuickAdd, now: datetime) -> bool:
-    """Whether no agent has it in hand any more. Pure."""
+    """Return whether no agent has it in hand any more. Pure."""
     return entry.served_at is not None and entry.served_at + IN_HAND <= now
 
 
