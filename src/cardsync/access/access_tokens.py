@@ -37,12 +37,12 @@ TOKEN_CALLER = caller_query(
     "t.buyer_data",
     "t.last_used_at",
 )
-# A grant's last use is written at most so often.
+# Least time between two writes of a grant's last use.
 _NOTED: Final = timedelta(seconds=60)
 
 
 class TokenOwner(NamedTuple):
-    """Whose token it is; tokens of a grant share its rate limits."""
+    """The token's owner; the tokens of a grant share its rate limits."""
 
     seller_id: int
     token_id: int

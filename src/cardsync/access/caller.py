@@ -268,8 +268,8 @@ OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
 class KeyRing:
-    """Which key's hash belongs to which (seller, key id), or what else `sql` finds by a hash:
-    bounded, filled on first sight.
+    """A bounded cache from a key's hash to its (seller, key id), or to another row that `sql` finds
+    by a hash.
     """
 
     def __init__(

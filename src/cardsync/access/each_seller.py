@@ -25,7 +25,7 @@ async def in_parts(
     some: Callable[[AsyncSession, int], Awaitable[int]],
     most: int = AT_ONCE,
 ) -> int:
-    """Let `some` work off at most so many rows of a seller at a time; return how many in all."""
+    """Let `some` process a seller's rows in parts of limited size; return the total number."""
     done = 0
     for seller_id in await all_sellers(database):
         part = most

@@ -19,8 +19,8 @@ PriceTasks = Literal["advertised", "queued", "cancelled"]
 @dataclass(frozen=True)
 class Entitlements:
     """`holds` are the account's reasons for an empty export, in the export's order: without one,
-    prices may be exported (rollbacks and quick-add always). `price_tasks` is what becomes of
-    those that wait.
+    prices may be exported (rollbacks and quick-add always). `price_tasks` says whether waiting
+    price tasks are offered, held back or cancelled.
     """
 
     paid: bool

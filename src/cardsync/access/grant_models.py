@@ -47,7 +47,7 @@ class OAuthClient(Base):
 
 class OAuthCode(Base):
     """A consent of an owner, which the client fetches once and soon. `grant_id` is the grant that
-    came of it.
+    was made with the code.
     """
 
     __tablename__ = "oauth_code"

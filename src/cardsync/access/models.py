@@ -94,8 +94,8 @@ class ApiKey(Base):
 class AccessToken(Base):
     """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept.
 
-    Without a grant the operator made it. One of a grant repeats what each request has to know of
-    the grant: it ends with the grant, and with the owner who gave it (`grant_models.py`).
+    The operator made a token that has no grant. One of a grant repeats what each request has to
+    know of the grant: it ends with the grant, and with the owner who gave it (`grant_models.py`).
     """
 
     __tablename__ = "access_token"

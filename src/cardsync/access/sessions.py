@@ -62,7 +62,7 @@ SESSION_CALLER = caller_query(
     "w.browser",
     "EXISTS (SELECT FROM installation_operator o WHERE o.member_id = m.id)",
 )
-# A session's last use is written at most so often.
+# Least time between two writes of a session's last use.
 _NOTED_SECONDS = 60
 
 

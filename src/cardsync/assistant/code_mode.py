@@ -2,8 +2,8 @@
 
 The interpreter runs in a worker process without files, network or imports, under limits of time,
 memory, calls and output; so a program can only compute, and call bindings. It stops at each call,
-and this process makes the call as if it had come alone: the credential is looked at again. What a
-program wrote before it broke is said with its outcome.
+and this process makes the call as if it had come alone: the credential is looked at again. The
+outcome of a program that failed includes its writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Derives the arguments and the answer of each binding from the interface's own description, for
 `shapes.json`.
 
-What a route leaves open there, because it reads its body itself, is said in `OPEN_BODIES`.
+`OPEN_BODIES` describes the bodies of routes that parse them by hand.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ INSTALLED: Final = """
 _RENEWALS_MISSED: Final = 2
 _LEAST: Final = timedelta(days=7)
 _NOBODY_LOOKED: Final = "no worker has looked for a newer one"
-# Where nothing renews them, a page says so after so long, and nobody is troubled.
+# Age after which a page mentions a catalog that nothing renews; no notice is sent.
 _UNRENEWED: Final = timedelta(days=30)
 
 

@@ -2,7 +2,7 @@
 Pure.
 
 The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
-stand before the printing. A printing that no table knows is its text. What has another condition or
+stand before the printing. A printing that no table knows is its text. An unknown condition or
 language is unreadable: its code is None. Such a label still says a printing that a table knows.
 """
 

@@ -1,7 +1,7 @@
 """Loads the version of a catalog again that was in use before the present one.
 
-It is checked and loaded like any other. What a person went back from is not taken again by a
-renewal; a newer one is, and whatever there is once a person asks for it.
+It is checked and loaded like any other. A renewal does not install again the version that a person
+went back from; it installs a newer one, and any version once a person asks for it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ KEPT_LEAST: Final = 0.8
 _LOOK_SECONDS: Final = 2.0
 
 
-# What readers of files raise where these are not as they should be.
+# The exceptions that readers raise for malformed files.
 UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -209,7 +209,7 @@ async def _install(
         await install_state.succeed(database, held, None, seen_at)
         return f"{label} stays as a person went back to it: {source.label} has nothing newer"
     except (CatalogError, pl.exceptions.PolarsError, *UNREADABLE) as e:
-        # What was downloaded may be at fault, not its source.
+        # The downloaded file may be at fault, not its source.
         source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e

@@ -24,9 +24,9 @@ ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few
 HOLD_SECONDS: Final = 60
 # The game of a file that a person added: it may be of any games. Its source is the place of it.
 ANY_GAME: Final = ""
-# The state of such a file is kept so long after its end.
+# Time for which the state of such a file is kept after its end.
 FILES_KEPT: Final = timedelta(days=1)
-# After a failure a worker waits so long before its next try, the last one again and again.
+# Pauses before the next tries after a failure; the last one repeats.
 PAUSES: Final = (
     timedelta(minutes=10),
     timedelta(hours=1),
@@ -192,7 +192,7 @@ class Due(NamedTuple):
 
 class Held(NamedTuple):
     """The hold on one catalog, what the last good install of it brought, what was in use before,
-    and what a person went back from. With `back`, a person wants to go back.
+    and what a person went back from. `back` says that a person wants the earlier version.
     """
 
     game: str
@@ -268,7 +268,9 @@ async def renew(database: Database, held: Held, step: str, done: int, total: int
 
 
 async def note_size(database: Database, held: Held, size: int) -> None:
-    """Note how much was downloaded: people see it before the next time, whatever becomes of it."""
+    """Record the downloaded size, which pages show before the next install, even after a failed
+    one.
+    """
     async with database.shared() as session:
         await run(session, _SIZE, held.key | {"bytes": size})
 
@@ -328,7 +330,9 @@ async def forget_earlier(database: Database, held: Held) -> None:
 async def fail(
     database: Database, held: Held, failure: str, *, away: bool, for_good: bool = False
 ) -> None:
-    """End with a reason; what was installed before stays. What failed for good is not tried again."""
+    """End with a reason; what was installed before stays. An install that failed for good is not
+    tried again.
+    """
     now = clock.now()
     values = held.key | {
         "now": now,

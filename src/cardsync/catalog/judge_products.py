@@ -27,7 +27,7 @@ _TREATMENTS = (
     "(?:attack|defense|normal|speed) forme",
     "team plasma",
     "ace spec",
-    # Whom a supporter shows.
+    # The persons that supporter cards show.
     "professor (?:burnet|juniper|kukui|magnolia|oak|rowan|sada|sycamore|turo)",
     "cyrus|ghetsis|giovanni|lysandre",
     "prime",

@@ -32,8 +32,8 @@ class StillRefused(Exception):
 
 @dataclass
 class Keeping:
-    """Keeps what is loaded while `held` is held. With `refuses`, what a person went back from is
-    not taken.
+    """Keeps what is loaded while `held` is held. With `refuses`, the version that a person went
+    back from is left out.
     """
 
     database: Database

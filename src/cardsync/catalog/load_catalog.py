@@ -40,7 +40,7 @@ from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
-# A file with so many broken records, and fewer good ones, is not read to its end.
+# Broken records after which reading stops, if fewer records are good.
 _BROKEN_MOST = 100_000
 # The largest game has 200,000 in one language.
 _ROWS_MOST = 1_000_000
@@ -58,7 +58,7 @@ _FILLED = (
 )
 
 
-# What is counted (read, write), how far it is, and of how many; 0: nobody knows.
+# The step (read, write), the records done, and their total; 0: unknown.
 Tell = Callable[[str, int, int], None]
 
 

@@ -226,8 +226,8 @@ def _told_further(
     rows: pl.DataFrame, verdicts: pl.DataFrame, products: pl.DataFrame
 ) -> pl.DataFrame:
     """Return new verdicts of the matched rows whose number does not tell the treatment, as the
-    catalog has the card by marks behind the number, too: 135 and 135★, 274 and 274a. What a star
-    stands for is known; the rest waits.
+    catalog has the card by marks behind the number, too: 135 and 135★, 274 and 274a. A star has a
+    known meaning; other marks wait for a person.
     """
     variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
     asked = rows.filter(

@@ -140,9 +140,8 @@ class CatalogImport(Base):
 
 
 class CatalogInstall(Base):
-    """The catalog of a game that is installed from a source, or is to be: when it was asked for,
-    who is at it now and how far, what the last good install brought, and what became of a failed
-    one.
+    """The catalog of a game that is installed from a source, or is to be: the request, the running
+    install and its progress, and the results of the last good and the last failed one.
 
     `digest` is that of the files which were loaded last; `checked_at` is when the source was seen
     to have them. A holder that dies is followed by another one once `held_until` is over.

@@ -95,7 +95,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(said.split()) - _SILENT
 
 
-# Of two names with the same words the first counts.
+# Where two names have the same words, the first counts.
 _BY_WORDS: Final = {
     game: {_words(name): name for name in reversed(names)}
     for game, names in (*OF_GAMES.items(), (None, PRINTINGS))

@@ -147,7 +147,7 @@ _STARRED: Final = (
     "Return to Ravnica", "Gatecrash", "Dragon's Maze", "Theros", "Born of the Gods",
     "Journey into Nyx",
 )  # fmt: skip
-# Of older sets, and of this one, it has either.
+# For older sets, and for this one, a file may have either.
 _EITHER: Final = (
     "Magic 2015", "Urza's Saga", "Urza's Legacy", "Urza's Destiny", "Mercadian Masques", "Nemesis",
     "Prophecy", "Invasion", "Planeshift", "Apocalypse", "Odyssey", "Torment", "Judgment",

@@ -34,7 +34,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.public_fetch import HostAway, NotFetched, opened
 
 USER_AGENT: Final = f"cardsync/{__version__}"
-# A source is asked no sooner than so long after its last answer, and for no file twice a day.
+# Least time between two requests to a source; no file is requested twice a day.
 PAUSE_SECONDS: Final = 0.15
 ONCE: Final = timedelta(hours=20)
 SILENCE_SECONDS: Final = 60.0
@@ -45,7 +45,7 @@ FILES_MOST: Final = 20_000
 # The disk keeps so much room for all else.
 _ROOM: Final = 500_000_000
 _PART: Final = 1 << 16
-# A try that ended early goes on after so long.
+# Time after which an interrupted download continues.
 _AGAIN_SECONDS: Final = (1.0, 5.0, 20.0)
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELD: Final = re.compile(r"\{(\w+)\}")

@@ -17,9 +17,10 @@ Point = tuple[date, Mapping[str, str | None]]
 # Shares of the height: the largest amount is above the bars, the days are below them.
 _TOP: Final = Decimal(10)
 _BOTTOM: Final = Decimal(88)
-# Up to so many bars have all their names; the first begins at its side and the last ends there.
+# Up to this number of bars all have names; the first name begins at the left edge and the last ends
+# at the right one.
 _NAMED: Final = 13
-# A chart has at most so many steps between its lines.
+# The largest number of steps between a chart's lines.
 _STEPS: Final = 4
 # The part of a group's width that its bars take, and the widest bar.
 _FILLED: Final = Decimal("0.7")

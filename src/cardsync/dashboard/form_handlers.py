@@ -195,9 +195,9 @@ def post_form(
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
     """Make a function the handler of a form of the signed-in member's pages.
 
-    Of what it names it gets `form`, and `session`, `bounded` (for what may be long) or `writer`:
-    one transaction, which is kept unless the function raises. A person who decides row by row is
-    limited by the requests of all kinds alone, unless `opt` names a narrower group.
+    Its parameters may name `form`, and one of `session`, `bounded` (for long statements) and
+    `writer`: one transaction, committed unless the function raises. A person who decides row by row
+    is limited by the requests of all kinds alone, unless `opt` names a narrower group.
     """
     return post(
         path,

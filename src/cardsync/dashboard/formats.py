@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from cardsync.platform import clock
 
 UNKNOWN = "–"
-# A deadline nearer than so many seconds is told in hours, one in less than a week by its weekday.
+# Seconds below which a deadline is shown in hours; one within a week is shown by its weekday.
 _SHORTLY: Final = 48 * 3600
 _WEEK: Final = 7
 _CENT = Decimal("0.01")

@@ -78,7 +78,7 @@ def _of(
     return _Beside(Goal(path, name, where, icon, words), owner, revenue, operator)
 
 
-# What is no entry of the navigation: tabs, settings and actions.
+# The goals that are not in the navigation: tabs, settings and actions.
 _BESIDE: Final = (
     _of("/settings/shop", "Shop", "Settings", "settings",
         "store name time zone business days postage supplies address loss budget", owner=True),

@@ -16,7 +16,7 @@ from cardsync.prices.decisions.schemas import PriceReviewShown
 from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
 from cardsync.prices.recommendations.schemas import RecommendationShown
 
-# One button approves every price below so many dollars.
+# One button approves every price below this number of dollars.
 UNDER: Final = Decimal(20)
 REASONS: Final = {
     "rise": "Over your limit for increases.",

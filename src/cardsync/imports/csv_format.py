@@ -26,7 +26,7 @@ MAX_CERTAIN_BYTES = 4_000
 # No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
 # by one takes a minute.
 MAX_UNCERTAIN = 500_000
-# What a person does not see.
+# Characters that a person does not see.
 WHITE = " \t\r\0\x1a\ufeff\u00a0"
 # A cell whose text a spreadsheet is kept from reading as a number, with its quotes doubled.
 _AS_TEXT = '^="([^"]*)"$'

@@ -33,13 +33,13 @@ REASONS = {
     "language_unknown": "the set has this card, but not in this language",
     "printing_unknown": "the set has this card, but not in this printing",
 }
-# Without a report only so many of the unknown sets are named.
+# Number of unknown sets that are named where no report is written.
 _SETS = 20
 _COLUMNS = ("line", "listing_id", "product_line", "set_name", "product_name", "number")
 
 
 class Counts(NamedTuple):
-    """The rows of a file by what became of them."""
+    """The number of a file's rows by outcome."""
 
     file: str
     rows: int

@@ -52,7 +52,7 @@ async def _rematch(work: Work, hold: WorkDue, due: WorkDue) -> None:
             if matched:
                 summary = f"{counted(matched, 'card', 'cards')} matched by a catalog"
                 note_by(session, seller_id, ACTOR, ACTION, summary, now)
-                # What is kept by product is out of date.
+                # Figures by product are out of date.
                 await mark(session, seller_id, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
                 await ask_for_pictures(session, seller_id)
             if matched < slab:

@@ -54,7 +54,7 @@ def optimal(
     most_sellers: int | None = None,
     start: Sequence[int] | None = None,
 ) -> Split | None:
-    """Return the cheapest split found in the time, or None where there is none with so few sellers.
+    """Return the cheapest split found in the time, or None where no split has few enough sellers.
 
     `start` is a split to begin from. A split that is proven best has `bound` equal to its total.
     """

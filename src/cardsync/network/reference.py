@@ -20,7 +20,7 @@ GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
 Part = Annotated[str, msgspec.Meta(max_length=300)]
 _Cards = Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
-# Words of so many letters begin few others.
+# Least length of a word that may be the beginning of another.
 _LONG_WORD = 4
 # A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
 _BEHIND = re.compile(

@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from cardsync.operations.installation_backups import InstallationBackups
 
 _FILE, _LOCK = "restore.json", ".restore.lock"
-# Pages that show the state are loaded again after so many seconds; later while web processes are
-# started again.
+# Seconds after which pages that show the state reload; more while web processes restart.
 RELOAD_SECONDS: Final = 3
 SWITCH_SECONDS: Final = 20
 _UNDER_WAY: Final = ("asked", "loading", "switching")
 
 
 class AskedRestore(msgspec.Struct, frozen=True):
-    """A backup's name, and what became of it; `failure` is one sentence. `offered` means that
-    `serve` would restore one.
+    """A backup's name and its outcome; `failure` is one sentence. `offered` means that `serve`
+    would restore one.
     """
 
     name: str = ""
@@ -59,7 +58,7 @@ def ask(folder: Path, name: str) -> None:
     """Ask for a backup. Raises NotFound where there is none of that name or no `serve` to restore
     it, and RestoreUnderWay.
     """
-    # Of two who ask at once, one is refused.
+    # If two members ask at the same time, one is refused.
     with (folder / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = read(folder)

@@ -3,8 +3,8 @@ files that are too old.
 
 Each attempt has a file of its own, named in `old_rows` before it is written. Then one transaction
 reads the slab, writes the file, reads it back, and deletes the rows: a worker that is killed leaves
-the rows where they were, and its file is swept a day later. Who writes a file holds its row, so
-that others leave it alone, and an erasure of the seller waits for it.
+the rows where they were, and its file is swept a day later. The writer of a file locks its row, so
+that others leave it alone and an erasure of the seller waits.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from cardsync.platform.work.jobs import Work
 log = structlog.get_logger(__name__)
 
 SLAB_ROWS: Final = 20_000
-# No attempt takes so long.
+# Longer than any attempt takes.
 STRAY_AFTER: Final = timedelta(days=1)
-# A worker moves rows so long in an hour, and goes on in the next one.
+# Seconds of each hour in which a worker moves rows.
 SECONDS: Final = 60
 _MONTHS: Final = """
     SELECT DISTINCT date_trunc('month', {moment}, 'UTC') FROM {table}
@@ -92,8 +92,8 @@ async def _until(ends: float, slabs: AsyncGenerator[int, None]) -> AsyncIterator
 
 
 async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
-    """Move rows that are old, seller by seller, for a minute; return how many. What is left, or
-    fails of one seller, is tried again in the next hour.
+    """Move rows that are old, seller by seller, for a minute; return how many. Rows that are left,
+    and sellers that fail, are tried again in the next hour.
     """
     sellers = await all_sellers(work.database)
     # Each seller has its turn, also where one has more than an hour's rows.

@@ -1,7 +1,7 @@
 """Restores a backup into a fresh database beside the one in use, checks it, and then switches.
 
 Until the switch, which is one transaction, nothing of the old database changes; afterwards it is
-kept under another name. What a killed restore leaves is dropped by the next one.
+kept under another name. The next restore drops the remains of a killed one.
 """
 
 from __future__ import annotations

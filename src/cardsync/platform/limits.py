@@ -41,7 +41,7 @@ SEARCH_CHARACTERS = 2_000
 FILTER_CHARACTERS = 200
 CARDS_PER_PAGE = 50
 CARDS_PER_PAGE_MOST = 200
-# A table scrolls through so many cards: browsers draw no taller one. The rest is on pages.
+# Cards of a table that scrolls: browsers draw no taller one. The rest is on pages.
 CARDS_SCROLLED = 400_000
 
 CARDS_PER_LIST = 1_000

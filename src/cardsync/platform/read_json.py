@@ -228,8 +228,8 @@ def _members(kind: inspect.Type | None) -> list[inspect.Type]:
 
 
 def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
-    """Return the type at a path of msgspec's; None where it cannot be known. Of structs that a tag
-    tells apart, the tags in `given` choose.
+    """Return the type at a path of msgspec's; None where it cannot be known. Where a tag
+    distinguishes structs, the tags in `given` choose.
     """
     kinds: list[inspect.Type] = [_kind_of(shape)]
     for name, place in _PART.findall(path):

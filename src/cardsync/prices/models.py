@@ -77,8 +77,8 @@ class RuleTest(Base):
 
 class AutomatedMove(Base):
     """A sum of what writers without a member's click added to a card's price within five minutes,
-    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). With a `source` it
-    counts while that stands (`loss/moves.py`).
+    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). A move with a
+    `source` counts as long as its source holds (`loss/moves.py`).
     """
 
     __tablename__ = "automated_move"
@@ -113,7 +113,7 @@ class PricingSale(Base):
 
 class PromotionCard(Base):
     """When a card had a promotion's price: from the run that gave it to the run that took it back.
-    What was sold meanwhile stays known when prices, cards and the promotion have changed.
+    The sales meanwhile stay known when prices, cards and the promotion have changed.
     """
 
     __tablename__ = "promotion_card"
@@ -292,7 +292,7 @@ class RepricingEvent(Piece, Base):
     rejected: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     paused: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     moved: Mapped[int] = mapped_column(server_default="0")
-    # What the moved prices brought, as `rollback/brought.py` adds it up.
+    # The sales at the moved prices, as `rollback/brought.py` adds them up.
     brought: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     imported_at: Mapped[datetime] = mapped_column(Moment)
     recorded_at: Mapped[datetime] = mapped_column(Moment)

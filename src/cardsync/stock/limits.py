@@ -11,7 +11,7 @@ SEARCH_DEPTH = 20
 SEARCH_RULE_VALUES = 2_000
 
 CARD_HISTORY_SHOWN = 365
-# With what has moved to the object store.
+# Including the observations in the object store.
 CARD_HISTORY_WHOLE = 5_000
 
 LISTS_PER_SELLER = 100
@@ -22,7 +22,7 @@ LIST_NAME_CHARACTERS = 100
 LABELED_BOXES = 10_000
 
 SHELVED_AT_ONCE = 100_000
-# An entry of the feed keeps at most so many places to be undone.
+# Places that an entry of the feed keeps to be undone.
 PLACES_UNDONE = 20_000
 LABELS_AT_ONCE = 10_000
 

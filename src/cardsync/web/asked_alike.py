@@ -64,8 +64,8 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
     async def received() -> ReceiveMessage:
         if not answered:
             return await receive()
-        # Who makes the body stops at its first part, as if the client had left: an event stream
-        # has no last one, and no first one for a while.
+        # The handler stops at the body's first part, as if the client had left: an event stream has
+        # no last part, and its first may take a while.
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_PART_SECONDS):
                 await comes.wait()
@@ -75,7 +75,7 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
         nonlocal answered
         if message["type"] == "http.response.start":
             answered = True
-            # What is outside logs and counts the method that was asked.
+            # Middleware outside of this one logs and counts the requested method.
             scope["method"] = "HEAD"
             await send(message)
             await send({"type": "http.response.body", "body": b"", "more_body": False})

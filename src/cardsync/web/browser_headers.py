@@ -11,8 +11,8 @@ from cardsync.access import tokens
 from cardsync.platform.settings import Settings
 
 RawHeaders = list[tuple[bytes, bytes]]
-# What is no page loads nothing and stands in no frame; no other site reads it, or opens it beside
-# itself; no page of ours needs a device's sensors.
+# Answers other than pages load nothing and are never framed; no other site reads them or opens them
+# in a window that it controls; no page of ours needs a device's sensors.
 ALWAYS: Final = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",

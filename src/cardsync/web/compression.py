@@ -4,8 +4,8 @@ A body that is sent in pieces (an event stream, a file) stays as it is, and so d
 strong ETag, which names these bytes.
 
 BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
-a secret of that page, byte by byte. Three measures prevent it. What another site makes a browser
-ask for is not compressed. The token of a form is masked again in every answer
+a secret of that page, byte by byte. Three measures prevent it. Answers to requests that another
+site caused are not compressed. The token of a form is masked again in every answer
 (`access/tokens.csrf_token`), so the same secret never appears twice. And each answer is longer by a
 random name in its gzip header, which hides a byte more or less.
 """
@@ -93,7 +93,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
 _ACCEPT = b"accept-encoding"
 
 
-# What a browser says of a request that no other site has made it send.
+# Values of Sec-Fetch-Site for requests that no other site caused.
 _OWN_SITES = (b"same-origin", b"none")
 
 

@@ -19,7 +19,7 @@ from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 
 P = ParamSpec("P")
-# Others have their turn between parts, and a part has at most so many rows.
+# The largest number of rows in a part; other requests have their turn between parts.
 PART: Final = 1_000
 
 

@@ -16,8 +16,8 @@ from cardsync.platform.database.seller_slots import asks
 
 T = TypeVar("T")
 
-# A thread that computes gives the event loop its turn after so many seconds. With Python's own
-# five milliseconds, two such threads delay some answers by fifty.
+# Seconds after which a computing thread yields to the event loop. With Python's own five
+# milliseconds, two such threads delay some answers by fifty.
 TURN_SECONDS = 0.0005
 _Work = tuple[Future[Any], Callable[[], Any]]
 

@@ -84,7 +84,7 @@ async def readyz(
 
 
 class StoreHealth:
-    """Whether the object store takes bytes. One request at a time tests it, every few seconds."""
+    """True if the object store accepts bytes. One request at a time tests it, every few seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 LENGTH: Final = struct.Struct(">Q")
-# What a process hears when its work is not needed any more.
+# The message that tells a process to stop its work.
 STOP: Final = b""
 _STOP_SECONDS: Final = 2.0
 

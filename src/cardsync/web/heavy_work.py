@@ -2,8 +2,8 @@
 web process has its share of a host's, two at least, and one for writes. A seller has two of them at
 a time, and backtests and tables of the archive leave one to other reads.
 
-Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
-at a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
+Nothing is heavy for a small shop: the web process reads it itself. A process serves one request at
+a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
 pages, because its start takes longer than most reads. It may crash or run out of memory, and
 nothing else does. Both ends are programs of ours, so what they say is pickled.
 """
@@ -43,10 +43,11 @@ FOLDER: Final = "cardsync-heavy-"
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
-# So long after an owner has opened a page a process is there, and so often somebody looks.
+# Seconds within which a process is ready after an owner opened a page, and the interval of the
+# check.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
-# So many sellers are remembered; then it begins anew.
+# Sellers that are remembered before the process starts over.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
@@ -145,7 +146,7 @@ class HeavyWork:
         looking.add_done_callback(self._looking.discard)
 
     async def _made_ready(self, seller_id: int) -> None:
-        # Who reads in earnest is told what is wrong.
+        # The first real read reports the fault.
         with contextlib.suppress(errors.Problem, SQLAlchemyError, OSError):
             if not await self._has_large(seller_id):
                 return
@@ -183,8 +184,9 @@ class HeavyWork:
 
     @asynccontextmanager
     async def _turn(self, seller_id: int, kind: Work | None) -> AsyncIterator[None]:
-        """Hold a turn of the seller. Who waits for it in the seller's line keeps none of others. A
-        write holds the seller's state, so it waits for other writes alone, and not for long.
+        """Hold a turn of the seller. A request that waits in its seller's line blocks no other
+        seller. A write holds the seller's state, so it waits for other writes alone, and not for
+        long.
         """
         if kind is None:
             async with AsyncExitStack() as held:
@@ -268,7 +270,7 @@ class HeavyWork:
 
     async def _started(self) -> Child:
         """Return a process that waits for its first question. Raises ServiceUnavailable."""
-        # What a process leaves here goes when it ends, however it ends.
+        # The files of a process are removed when it ends, however it ends.
         folder = TemporaryDirectory(prefix=FOLDER)
         try:
             started = await asyncio.create_subprocess_exec(

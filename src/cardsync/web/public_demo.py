@@ -1,6 +1,6 @@
 """Keeps a public demo harmless: its visitors share one shop, and may change what each night undoes.
 
-What visitors may change is listed here; a route that is not listed refuses them.
+The routes by which visitors may change something; every other route refuses them.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class NotFetched(Exception):
 
 
 class Outward:
-    """Whether this process asks hosts at all. Its start-up reads the setting."""
+    """True if this process may connect to hosts at all. Its start-up reads the setting."""
 
     allowed = True
 
@@ -161,7 +161,7 @@ async def opened(
     look_up: Resolver = resolve,
 ) -> AsyncIterator[Any]:
     """Open an answer, which is httpx's: the caller judges its status, and reads its body part by
-    part. It ends after so many seconds, and after a shorter silence. Raises NotFetched.
+    part. It ends at the time limit, and after a shorter silence. Raises NotFetched.
     """
     for _ in range(_MOVES_MOST + 1):
         async with _answer(
@@ -196,7 +196,7 @@ async def _answer(
     silence: float | None = None,
     mirror: str | None = None,
 ) -> AsyncIterator[Any]:
-    """Open the answer, which is httpx's; all that is done with it has so many seconds."""
+    """Open the answer of httpx; the time limit covers the whole block."""
     if not Outward.allowed:
         raise NotFetched("this installation asks no other host (OUTWARD_REQUESTS)")
     if wrong := problem(url, development=development, mirror=mirror):

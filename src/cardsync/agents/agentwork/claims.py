@@ -157,7 +157,7 @@ async def claim(
     now: datetime,
     settings: Settings,
 ) -> ClaimedTasks:
-    """At most so many tasks, those of the highest priority first.
+    """The largest number of tasks in a claim, the highest priority first.
 
     `kinds` is what the claim asks for, `can` what the agent says it can do; without a word of
     either, what it said last counts.

@@ -35,7 +35,7 @@ from cardsync.platform.work.jobs import mark_due_by
 # The stream of work that prepares rollbacks and ends those that are over.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
-# A listings task that failed for good is offered again after so long.
+# Time until a listings task that failed for good is offered again.
 LISTINGS_REST = timedelta(minutes=30)
 
 # From when on tasks wait that the agent can do: a pending one at once, a claimed one when that
@@ -284,7 +284,7 @@ async def end_tasks(
 ) -> int:
     """End what is open of a kind, of one rollback where that is named. Returns how many.
 
-    What an agent has in hand is not cancelled: it may be done with it.
+    A task that an agent has claimed is not cancelled: the agent may have finished it.
     """
     await locked(session, seller_id)
     ended = await session.execute(

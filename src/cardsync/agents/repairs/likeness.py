@@ -75,7 +75,7 @@ _OPENING = frozenset({"open", "menu", "toggle", "more", "dropdown", "burger"})
 _NUMBER = 0.8
 # The same for an act without its thing, and for a thing without its act.
 _NO_THING, _NO_ACT = 0.78, 0.58
-# The same for what has only words that so many controls of the page have.
+# The same for an element whose words are all common among the page's controls.
 _COMMON, _SEVERAL = 0.58, 3
 # The same for what shows another thing.
 _OTHER_THING = 0.7

@@ -64,7 +64,7 @@ def read_draft(path: Path) -> Draft:
         raise errors.CommandError(f"{path} is larger than {MOST_FILE_BYTES:,} bytes")
     try:
         document = json.loads(path.read_bytes())
-        # What is checked is what is signed.
+        # The signature covers exactly the bytes that are checked.
         content = canonical(document)
         pack = pack_form.read(content)
         for problem in pack_form.misnamed(pack):

@@ -1,7 +1,7 @@
 """Decides which redirect addresses a client may have, and which of them a request names. Pure.
 
-Addresses are compared as texts. Of 127.0.0.1 and [::1] the port is free, because a program on the
-member's own machine takes any that it finds (RFC 8252, section 7.3).
+Addresses are compared as texts. Any port of 127.0.0.1 and [::1] is accepted, because a program on
+the member's own machine listens on any free one (RFC 8252, section 7.3).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _table(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
 
 # The grades of each ladder, from the best to the worst: a worse word never has a better code.
 LADDERS: Final[Mapping[Ladder, Words]] = {
-    # As shops in the United States take the words.
+    # The words as shops in the United States use them.
     "american": {
         "NM": ("", "m", "mint", "nm", "near mint", "nm/m", "nm-mt", "nm-m"),
         "LP": (

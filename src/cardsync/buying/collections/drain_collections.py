@@ -49,7 +49,7 @@ log = structlog.get_logger(__name__)
 
 COLLECTIONS: Final = "collections"
 SAMPLES: Final = 5
-# A report lists so many rejected rows, and counts all.
+# The largest number of rejected rows in a report, which counts all of them.
 _LISTED: Final = 1_000
 _STORED: Final = (
     "row",

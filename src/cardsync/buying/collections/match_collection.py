@@ -284,8 +284,8 @@ def _certainty() -> pl.Expr:
 
 
 def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the lines whose id belongs to one product in the line's finish. Of several those of
-    the line's set count.
+    """Return the lines whose id belongs to one product in the line's finish. Among several
+    candidates, those of the line's set count.
     """
     lines = keyed.select(*_OF_LINE, "finish_key", "set_key", key=pl.col(column).cast(pl.String))
     pairs = lines.join(with_ids.filter(kind=kind), on=["game", "key"], suffix="_offered")
@@ -309,7 +309,7 @@ def _finish_fits(offered: str) -> pl.Expr:
 
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
     """Return the lines by a part of their identity: what one product has is its, several are a tie.
-    Of several, those of the line's own number and variant count.
+    Among several candidates, those with the line's own number and variant count.
     """
     own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
     offered = [f"{name}_offered" for name in (*own, "number_total")]

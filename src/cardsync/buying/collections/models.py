@@ -54,7 +54,7 @@ class Collection(Piece, Base):
     read_as: Mapped[str] = mapped_column(Text, server_default="")
     header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
     samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
-    # Which column is which, where no format says it.
+    # The meaning of each column, where no format declares it.
     columns: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True))
     rows: Mapped[int] = mapped_column(server_default="0")
     read: Mapped[int] = mapped_column(server_default="0")
@@ -76,7 +76,7 @@ FINISH: Final = """
 
 
 class CollectionRow(Base):
-    """A card of the file. Without `product_id` it waits for a choice.
+    """A card of the file. A line without `product_id` waits for a choice.
 
     `finish` is empty where the file does not say it: it is then that of the product (FINISH).
     `row` is its line; where a line is two cards, the second has a number behind the last line.

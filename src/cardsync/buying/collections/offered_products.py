@@ -1,5 +1,5 @@
-"""Reads the part of the catalog that the rows of a collection can be. Of the sets that occur, these
-are the products with a row's name and number; a row without a set can be any product of its name.
+"""Reads the part of the catalog that the rows of a collection can be. They are the products of the
+file's sets that have a row's name and number; a row without a set can be any product of its name.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# A name's numbers stand between spaces, which no number has; without them all are asked for. What
-# has no number, or marks behind it, is asked for, too.
+# A name's numbers stand between spaces, which no number has; without them all are asked for. Rows
+# without a number, and numbers with a suffix, are looked up as well.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key

@@ -125,7 +125,9 @@ class _Purse:
 
 
 def _times(limit: int | None, price: int) -> int:
-    """Return how often a price fits a limit. What brings nothing in one way is not bought in it."""
+    """Return how often a price fits a limit. A line without a price in cash or in credit is not
+    bought in that way.
+    """
     if price <= 0:
         return 0
     return 1 << 60 if limit is None else limit // price

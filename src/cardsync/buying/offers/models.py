@@ -1,7 +1,8 @@
 """Tables of offers: `buying_offer`, what the shop offers a customer for cards, and
 `buying_offer_line`, one kind of card of it.
 
-What was offered is frozen: `received_…` columns hold what differed when the cards were counted.
+The offered values are frozen: `received_…` columns hold the differences found when the cards were
+counted.
 """
 
 from __future__ import annotations

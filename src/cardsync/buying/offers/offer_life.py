@@ -1,7 +1,7 @@
 """Leads an offer through its life: offered, accepted or declined, received, paid. Every step locks
 the offer's row and needs the revision that its caller has seen.
 
-What was offered never changes: later steps write only what was answered, counted and paid.
+The offered values never change: later steps write only the answer, the count and the payment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.read_json import Amount
 
-# Who answers by the link, in the activity feed.
+# The name in the activity feed of a person who answers by the link.
 CUSTOMER = "customer"
 _CONDITIONS = frozenset(CODES.values()) - {SEALED}
 Count = Annotated[int, msgspec.Meta(ge=0, le=OFFER_COPIES)]
@@ -62,9 +62,9 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for so many days. Offers of a shop are made one at a time, so that no two
-    of them take the same rest of a budget or of a limit of copies. Raises OwnerRequired,
-    RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Freeze the prices for `days`. Offers of a shop are made one at a time, so that no two of them
+    take the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     await locked(session, Lock.SHOP, caller.seller_id)
@@ -94,7 +94,7 @@ async def answer_yes(
     shown: Sequence[int] | None = None,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. Of a long offer, a page has shown some lines:
+    """Accept the offer, or the chosen lines of it. A page shows only some lines of a long offer:
     the choice was among those, and the others are accepted. Raises OwnerRequired, RefusedByGrant,
     NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
@@ -132,8 +132,8 @@ async def answer_no(
     by_customer: bool = False,
 ) -> OfferInFull:
     """Decline the offer: the customer does not want it, or the cards are not as they were said to
-    be. What the shop has received the shop alone declines. Raises OwnerRequired, RefusedByGrant,
-    NotFound, RevisionConflict, OfferStateWrong.
+    be. Only the shop declines an offer whose cards it has received. Raises OwnerRequired,
+    RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
         must_bind_shop(caller)

@@ -28,7 +28,7 @@ from cardsync.platform.kit import row_pages
 from cardsync.platform.kit.struct_rows import struct_of
 
 LINE = BuyingOfferLine
-# What a line counts now, as `shown.counted` says it of a row.
+# The copies and prices that a line counts now, as `counted` returns them for a row.
 _COPIES: Final = func.coalesce(LINE.received_copies, LINE.copies)
 _NOW = LINE.received_copies.is_not(None)
 

@@ -1,7 +1,7 @@
 """Prices the cards that a customer brings by the shop's buy rules, or by hand: lines of an offer.
 
-What the rules buy at different prices becomes one line each; what they don't buy is a line without
-prices, which says why.
+Copies that the rules buy at different prices become one line each; copies that they don't buy
+become a line without prices and with the reason.
 """
 
 from __future__ import annotations

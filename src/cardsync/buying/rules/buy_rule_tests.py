@@ -37,7 +37,7 @@ from cardsync.prices.inputs.rule_queries import Selection, need_readable, select
 from cardsync.prices.rule_tests.expectations import read_expectation
 
 FIRST: Final = 5
-# A test looks at so many cards, in the order of their ids.
+# The largest number of cards that a test checks, in the order of their ids.
 _CARDS_AT_MOST: Final = 20_000
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 _WORTH: Final = ("never under", "never over", "equals")

@@ -3,8 +3,8 @@ and the first buy rule that selects each.
 
 One statement reads all cards of an offer, and the shop's cards of their products once. Where the
 shop has no Near Mint copy itself, the market's newest prices of the product are taken, and without
-those the last ones of a copy that is sold out. Of cards without any market price a second statement
-reads what is known of other conditions and finishes.
+those the last ones of a copy that is sold out. For cards without any market price a second
+statement reads the prices of other conditions and finishes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.rules.file_queries import CARDS, NOBODY, fill_rows
 
 Key = tuple[int, str, str]
-# Sales of so many days say how long a card takes to sell.
+# Days of sales from which the time to sell a card is estimated.
 SOLD_DAYS: Final = timedelta(days=365)
 _WANTED: Final = """
     wanted_card AS MATERIALIZED (

@@ -57,8 +57,8 @@ async def need_room(
 def over_limit(
     lines: Sequence[BoughtCopies], rules: dict[int, BuyRule], held: int
 ) -> BuyRule | None:
-    """Return a rule by which the lines of one card were priced and that would not buy all of their
-    copies so anymore, as the shop holds so many now. Pure.
+    """Return a rule that priced the lines of one card and would not buy all of their copies at that
+    price any more, since the shop holds more copies now. Pure.
     """
     bound = [(rules[one.rule_id], one) for one in lines]
     # The rule with the least limit comes first: what fits in some order fits in this one.

@@ -4,7 +4,7 @@ frame.
 An import kept a product's market (`catalog/market/newest.py`), and the few cells are read as
 numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
 observation was imported, the network's evidence is used; it never shows a buy-out, because a change
-of the source would look like one. What carries a time in the future is unknown.
+of the source would look like one. Observations with a time in the future count as unknown.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ KEYS: Final = ("market_product", "market_cell")
 
 @dataclass(frozen=True)
 class Market:
-    """Whether anything was imported and whether the network has anything; the cells that occur."""
+    """Two flags, for imported and for network evidence, and the cells that occur."""
 
     imported: bool
     network: bool

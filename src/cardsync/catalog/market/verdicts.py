@@ -127,8 +127,8 @@ def freshness(
 def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> BuyOut:
     """Find a fall of the supply within a day, with sales, that did not return.
 
-    `detected_at` is the first observation that showed it. Whether it was long ago is the question
-    of `in_buy_out_window`.
+    `detected_at` is the first observation that showed it. `in_buy_out_window` decides whether it
+    was recent.
     """
     seen = sorted(one for one in supply if one.observed_at <= now)
     if len(seen) < 2:

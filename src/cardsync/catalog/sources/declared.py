@@ -46,10 +46,10 @@ class Source(NamedTuple):
     """A project that publishes a catalog. `name` is that of its form, and of the catalogs that are
     loaded from it.
 
-    `games` are our names of its games, with the source's own. `lacks` says in a person's words
-    what its catalogs do not hold. `signs` are words that only this source writes, in the first
-    bytes of a file. Without `downloads` a person gets the file: `by_hand` says how. With
-    `ids_alone` its files give ids to products that others describe, and make none.
+    `games` are our names of its games, with the source's own. `lacks` says in a person's words what
+    its catalogs do not hold. `signs` are words that only this source writes, in the first bytes of
+    a file. Where `downloads` is missing, a person downloads the file as `by_hand` explains. With
+    `ids_alone` its files add ids to products that other sources describe, and create no products.
     """
 
     name: str

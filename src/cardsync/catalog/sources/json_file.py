@@ -18,8 +18,8 @@ import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
 
-# One record, or all that lies between two: a whole set of MTGJSON's is one. As Python's objects it
-# may be twenty times as large.
+# One record, or all that lies between two: a whole set of MTGJSON's is one. Decoded into Python
+# objects it may be twenty times as large.
 RECORD_BYTES: Final = 40_000_000
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 
@@ -47,7 +47,7 @@ def _unpacked(path: Path) -> BinaryIO:
 
 
 class _Bounded:
-    """A file of which so many bytes may be read until the next record."""
+    """A file with a limit on the bytes up to the next record."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name = file, name

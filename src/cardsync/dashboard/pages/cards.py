@@ -70,7 +70,7 @@ WEIGHTS = {
     "market": "w1", "trend": "w1", "condition": "w2", "target": "w2", "quantity": "", "price": "",
     "change": "",
 }  # fmt: skip
-# What the shop's owner alone sees of money.
+# The columns of money that only the shop's owner sees.
 OWNERS_COLUMNS = frozenset({"cost", "margin"})
 
 

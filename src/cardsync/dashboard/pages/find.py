@@ -95,7 +95,7 @@ async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]
         answer = await search_cards(reads, caller, CardFilter(search=search), page, seconds)
     rows, total, status = answer.found.cards, answer.found.total, ""
     if len(rows) < MOST:
-        # What is sold out fills the rest.
+        # Sold-out cards fill the rest.
         async with reading(request) as reads:
             wanted = CardFilter(search=search, status="gone")
             answer = await search_cards(reads, caller, wanted, page, seconds)

@@ -26,7 +26,7 @@ from cardsync.shop.accounts import account_form, account_settings
 from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
 
 INPUTS: Final = inputs_of("network")
-# What the two switches do not say.
+# The settings beyond the two switches.
 REASONS: Final = {
     "suspended": "your account is suspended",
     "plan_ended": "your plan has ended",

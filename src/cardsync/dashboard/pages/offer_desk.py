@@ -152,8 +152,8 @@ async def _customer(session: AsyncSession, caller: Caller, form: Form) -> int | 
 
 
 def _typed_lines(form: Form, lines: Sequence[OfferLine]) -> dict[int, OfferWant | None]:
-    """Return the lines as the form says them; one without copies is taken off. Of two prices, the
-    one that was not typed stays. Raises InvalidPayload.
+    """Return the lines as the form says them; one without copies is taken off. Where only one of
+    two prices was typed, the other stays. Raises InvalidPayload.
     """
     changed: dict[int, OfferWant | None] = {}
     for line in lines:

@@ -40,7 +40,7 @@ from cardsync.web.request import provide_database, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.
 PER_PAGE: Final = 20
-# Each price is checked against its evidence by itself, so one form approves so many.
+# Each price is checked against its evidence by itself, so this limits the prices of one form.
 AT_ONCE: Final = 50
 PATH: Final = "/recommendations"
 VERDICTS: Final = {

@@ -28,8 +28,8 @@ from cardsync.stock.pictures.picture_addresses import HOST
 
 # Greater numbers are not exact everywhere, and no sequence has come so far.
 ID_MOST: Final = 2**53 - 1
-# So many ids may be between an archive's newest and the newest here: further on, an archive would
-# use up the numbers of all shops.
+# The largest distance between an archive's newest id and the newest here: beyond it, an archive
+# would use up the ids of all shops.
 IDS_AHEAD: Final = 10**10
 # The rows of tables that are read whole, and of all others.
 _WHOLE_MOST: Final = 100_000

@@ -90,12 +90,12 @@ _WITHOUT_ACCESS: Final[Mapping[str, Mapping[str, str]]] = {
     "webhook": {"secret": "NULL::bytea"},
 }
 _WITHOUT_SECRETS: Final[Mapping[str, Mapping[str, str]]] = {"webhook": {"secret": "NULL::bytea"}}
-# What a row becomes where it arrives. A credential that came without its hash ends.
+# Values that replace a row's own on arrival. A credential that came without its hash ends.
 _A_HASH: Final = "coalesce({0}, sha256(convert_to(gen_random_uuid()::text, 'UTF8')))"
 _ENDED: Final = "coalesce(revoked_at, CASE WHEN {0} IS NULL THEN now() END)"
 ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
     "account": {
-        # What the operator of each installation decides.
+        # Columns that the operator of each installation decides.
         "plan": ":plan",
         "trial_ends_at": "NULL",
         "suspended": "false",

@@ -18,8 +18,8 @@ _ADVANCED: Final = """
 """
 _CARD_BLOCKS: Final = "card_id_block"
 _DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
-# So many numbers are drawn one by one. Nobody else draws as many at this moment, so a sequence that
-# is further away is set, and never back.
+# The largest number of ids that are drawn one by one. Nobody else draws as many at this moment, so
+# a sequence that is further away is set, and never back.
 _DRAWN_MOST: Final = 1_000_000
 _SET: Final = """
     SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest

@@ -48,7 +48,8 @@ Say = Callable[[str], None]
 _ROWS: Final = 50_000
 
 
-# No statement takes longer, and the server looks so often whether the command is still there.
+# Time limit of a statement, and the interval at which the server checks that the command is still
+# connected.
 _SECONDS: Final = 600.0
 _ENDS_WITH_US: Final = "SELECT set_config('client_connection_check_interval', '2s', true)"
 

@@ -30,7 +30,7 @@ _IN_JSON: Final = re.compile(
     rf'|"(?P<key>{_KEYS})": (?P<value>\d{{1,18}})(?=[,}}])'
     r"|/u(?P<seller>\d{1,18})/"
 )
-# What a JSON text has that has something to change; most have not.
+# Texts that occur in every JSON value with an id to change; most values have none.
 _TO_CHANGE: Final = r'"(member|key|token) \d|_id": \d|_by": \d|"was": \d|/u\d'
 _OF_A_MATCH: Final = ("became", "was")
 

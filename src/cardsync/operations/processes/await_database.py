@@ -12,7 +12,7 @@ from cardsync.platform.database.migrate import DatabaseAway, check
 from cardsync.platform.settings import Settings
 
 TRY_SECONDS: Final = 1.0
-# The reason is said at first, and then once in so many tries.
+# The reason is printed at the first try, and then once in this number of tries.
 _SAID_EACH: Final = 60
 
 

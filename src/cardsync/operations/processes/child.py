@@ -11,8 +11,8 @@ from cardsync.platform import clock
 from cardsync.platform.settings import PREFIX, Settings
 
 STOP_SECONDS = 25
-# A process that fails so soon after its start, so often in a row, is given up; the pauses between
-# add up to 12 s.
+# A process that fails this soon after its start, this often in a row, is given up; the pauses
+# between add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # A process that a person or a system ended on purpose ends in one of these ways.

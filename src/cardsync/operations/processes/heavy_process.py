@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from structlog.contextvars import bound_contextvars
 
-# What somebody who writes a rule asks for is loaded before it is asked.
+# The modules for a draft rule's preview are loaded before the first request.
 import cardsync.prices.preview.asked  # noqa: F401
 from cardsync.operations.processes.worker_memory import limit_memory
 from cardsync.platform import errors
@@ -39,7 +39,7 @@ _NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
 
 
 def serve_heavy_reads() -> None:
-    """Serve the standard input. What else is printed goes to the log."""
+    """Serve the standard input. Other output goes to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A service manager may forbid it.

@@ -27,8 +27,8 @@ def watch_parent(
     kill_after: float | None = None,
 ) -> None:
     """End this process like a SIGTERM, after a call of `orphaned`, when its parent is gone: a dead
-    parent's children get another one. With `kill_after`, like a SIGKILL if it lives on for so many
-    seconds.
+    parent's children get another one. `kill_after` adds a SIGKILL if it still runs after that
+    number of seconds.
 
     A process that was started by hand has no parent to watch.
     """

@@ -105,7 +105,7 @@ NOTICE_QUEUES = ["notices"]
 NOTICES_AT_ONCE = 3
 SENDING_QUEUES = [SENDING]
 SENT_AT_ONCE = 20
-# A worker that gets no connection for so long ends.
+# Seconds without a connection after which a worker ends.
 AWAY_SECONDS = 10.0
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600

@@ -1,4 +1,4 @@
-"""Records what became of backups and rehearsals, and reads the state that operators are shown."""
+"""Records the outcomes of backups and rehearsals, and reads the state for operators."""
 
 from __future__ import annotations
 

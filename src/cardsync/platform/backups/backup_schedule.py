@@ -11,7 +11,7 @@ EVERY: Final = timedelta(days=1)
 TOO_OLD: Final = timedelta(days=2)
 # Where backups are restored on trial, none may go without one for longer.
 UNPROVEN: Final = timedelta(days=3)
-# A failed one is tried again after so long.
+# Time until a failed backup is tried again.
 AFTER_A_FAILURE: Final = timedelta(hours=1)
 
 DAILY, WEEKLY, MONTHLY = 7, 4, 12

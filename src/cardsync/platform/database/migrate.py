@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from cardsync.platform.database.urls import engine_url, libpq_url
 
 CONNECT_SECONDS = 10
-# A migration waits so long for a table, and is tried again after a pause, so often.
+# A migration waits up to this time for a table lock, and retries this often after a pause.
 LOCK_SECONDS = 3.0
 PAUSE_SECONDS = 3.0
 TRIES = 50

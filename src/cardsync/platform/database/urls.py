@@ -13,7 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 APP_ROLE = "cardsync_app"
 # It reads the rows of all shops, and writes none.
 BACKUP_ROLE = "cardsync_backup"
-# A host that vanishes ends no connection. Without these, who waits for its answer waits for hours.
+# A host that vanishes ends no connection. Without these a client would wait for an answer for
+# hours.
 KEPT_ALIVE = {
     "keepalives_idle": 5,
     "keepalives_interval": 3,

@@ -36,7 +36,7 @@ def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterat
     """Watch what the block does as one statement."""
     started = clock.monotonic()
     try:
-        # Whose rows a transaction sees is no work: each would be a span more.
+        # Setting a transaction's seller is no work worth a span.
         if spans.is_traced() and not (words := described(statement)).startswith("SET "):
             with spans.part(summary(words), kind="client", system="postgresql", statement=words):
                 yield

@@ -219,7 +219,7 @@ async def _give_up(
 
 
 async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
-    """Remove the mark that was read. What else is marked is a piece that nobody has begun.
+    """Remove the mark that was read. Any other mark is a piece that nobody has begun.
 
     Raises LeaseLost if there is no mark at all: the seller is being removed.
     """

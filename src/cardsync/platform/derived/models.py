@@ -116,7 +116,7 @@ class SalesGame(Base):
 
 
 class SalesPace(Base):
-    """How many items of a day were sold so many days after their card was first seen."""
+    """The number of a day's items by the days since their card was first seen."""
 
     __tablename__ = "sales_pace"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

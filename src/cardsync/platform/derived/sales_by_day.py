@@ -25,7 +25,7 @@ UNDATED: Final = date.min
 # A time's day is at most a day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
-# What the buyer paid; where the total was not uploaded, what is known of it.
+# The buyer's payment; where the total was not uploaded, its known parts.
 TOTAL: Final = """
     coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0),
              coalesce((SELECT sum(x.unit_price * coalesce(x.quantity, 1)) FROM order_item x
@@ -198,7 +198,7 @@ async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]
 
 async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
     """Keep the days that are out of date, the newest first, at most some hundreds, and return them.
-    What commits meanwhile leaves its day out of date.
+    A change that commits meanwhile leaves its day out of date.
     """
     values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
     await session.execute(text(planned_each_time()))

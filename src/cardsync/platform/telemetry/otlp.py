@@ -37,7 +37,7 @@ from cardsync.platform import clock, logs
 from cardsync.platform.telemetry.spans import TRACING, Span, trace_id, traceparent
 
 SERVICE: Final = "cardsync"
-# A receiver that does not answer is left after so long; the last spans of a process wait for it.
+# Time limit for a receiver's answer; the last spans of a process wait for it.
 SECONDS: Final = 5.0
 _SCOPE: Final = InstrumentationScope(SERVICE)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -216,7 +216,7 @@ def logs_exported(url: str, process: str) -> Iterator[None]:
 
     def hand_over(event: MutableMapping[str, Any]) -> None:
         record = event.get("_record")
-        # What the exporters say of themselves would come back to them.
+        # The exporters would export their own log lines.
         if record is None or not record.name.startswith("opentelemetry"):
             logger.emit(_record_of(event))
 

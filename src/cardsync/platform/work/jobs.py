@@ -37,8 +37,8 @@ ORDERS = "orders"
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"
-# What of a seller waits for a product, once a catalog was loaded: cards
-# (inventory/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
+# Rows of a seller that wait for a product after a catalog was loaded: cards
+# (imports/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
 REMATCHED_CARDS = "rematched_cards"
 REMATCHED_COLLECTIONS = "rematched_collections"
 # The streams of kept figures are named in derived/kept_figures.py.
@@ -53,7 +53,7 @@ class WorkDue(Origin, Base):
     (`platform/derived/kept_figures.py`), with its starts and failures.
     """
 
-    # What `put_back_id` names where the mark is the piece.
+    # The value of `put_back_id` where the mark is the piece.
     id: ClassVar[int] = 0
 
     __tablename__ = "work_due"

@@ -62,7 +62,7 @@ from cardsync.platform.work.streams import Due, due_of, forget, rest, setback
 
 log = structlog.get_logger(__name__)
 
-# A piece that kills its worker is given up after so many starts.
+# Starts after which a piece that kills its worker is given up.
 MAX_STARTS = 20
 
 P = TypeVar("P", bound=Piece | WorkDue)
@@ -120,7 +120,7 @@ class Stream(Generic[P, H]):
     before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
     # `begin` marks the piece as begun in its tables; its `attempts` are those before this one.
     begin: Callable[[P, datetime], None] = _needs_no_mark
-    # A piece that kills its workers is given up after so many starts.
+    # Starts after which a piece that kills its workers is given up.
     most_starts: Callable[[P], int] = _max_starts
     # `nothing_left` runs when no piece is open; False leaves the stream's mark to the sweep.
     nothing_left: Callable[[Work, int], Awaitable[bool]] = _nothing_left

@@ -22,7 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync.platform.storage import ObjectMissing
 
-# Work that fails by itself is given up after so many failures.
+# Failures after which work that fails by itself is given up.
 MAX_FAILURES = 3
 # Work that waits for a dependency is given up when it was put back so often, over so long a time: a
 # machine that was off for days has not tried, and many tries of one minute say little.
@@ -174,7 +174,7 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
 
 
 def pause(times: int) -> timedelta:
-    """Return how long work rests after it failed so many times in a row."""
+    """Return the pause after the given number of failures in a row."""
     # The exponent is capped before it multiplies: 2^99 seconds is no timedelta.
     doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
     return min(doubled, LONGEST_PAUSE)

@@ -45,7 +45,7 @@ from cardsync.prices.proposals.decide_proposals import (
 from cardsync.prices.proposals.models import Proposal
 
 KIND: Final = "pricing.review_decided"
-# One page asks for so many at most, and so does one request.
+# The largest number of reviews on a page and in a request.
 MOST: Final = 1_000
 _OF_CARDS: Final = """
     SELECT w.id AS marketplace_id, c.id AS card_id, c.price, c.target_price,

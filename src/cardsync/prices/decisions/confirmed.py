@@ -32,7 +32,7 @@ async def must_stop(
 ) -> bool:
     """Return whether the run stops for the seller's look.
 
-    What was confirmed is read only where the run would stop without it.
+    The confirmation is read only where the run would stop without it.
     """
     leaping = breaker.leaps(priced)
     if not breaker.stops(priced, leaping):

@@ -30,7 +30,7 @@ async def push_prices(
     that cycle ends the task.
     """
     await locked(session, seller_id)
-    # As it is once we have the row: each change of the account takes that row first.
+    # The account as it is once its row is locked: each change of the account locks that row first.
     statement = (
         select(Account)
         .where(Account.seller_id == seller_id)

@@ -58,7 +58,7 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "sales_of_network": pl.Boolean(),
     "listings_of_network": pl.Boolean(),
     "approved_price": pl.Int64(),
-    # What the copies in lots cost on average; unlike a price, it may be zero.
+    # The average cost of the copies in lots; unlike a price, it may be zero.
     "cost": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS

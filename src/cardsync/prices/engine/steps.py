@@ -278,7 +278,7 @@ def cap_limits(run: Run) -> list[pl.Expr]:
 
 def guard_cap_limits(run: Run) -> list[pl.Expr]:
     """Narrow the limits to those of the strictest guard, by the day's first price, and return whose
-    they are; of several alike the first. What the rule itself allows stays beside them.
+    they are; of several alike the first. The rule's own bounds stay in columns of their own.
     """
     current = pl.col("current_price")
     start = pl.coalesce("day_start_price", "current_price")

@@ -50,8 +50,8 @@ async def changes_now(
     now: datetime,
     most: int,
 ) -> tuple[ChangesInFile | None, str]:
-    """Return what the file changes, with so many of the largest changes; for an empty one nothing,
-    and why it is empty.
+    """Return the file's changes with the largest of them; for an empty file, return the reason why
+    it is empty.
     """
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         export = await price_updates.export(session, caller, now)

@@ -119,7 +119,7 @@ async def unsold(
     """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of
     the run reduces stale ones.
 
-    With `until`, as it was known at that moment, also of cards that are gone now.
+    `until` reads the history as it was known at that moment, also of cards that are gone now.
     """
     if not run.stale:
         return None

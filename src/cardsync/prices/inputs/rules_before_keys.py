@@ -27,9 +27,9 @@ from cardsync.prices.loss.loss_limits import CHEAP, DAY_CARD_BP
 
 T = TypeVar("T")
 DAY: Final = timedelta(days=1)
-# So long a change waits for what it selects.
+# Time for which a change waits for the cards that it selects.
 LONG: Final = timedelta(days=90)
-# What rounding and the market may add to a change that was within its limit.
+# Tolerance for rounding and the market in a change that was within its limit.
 _SLACK_BP: Final = 300
 # A member who confirmed a run has seen its prices.
 _CHANGES: Final = """
@@ -138,9 +138,9 @@ def _of_seller(settings: Mapping[str, Any]) -> dict[str, Any]:
 def moved_by_keys(
     priced: pl.DataFrame, before: pl.DataFrame, last: pl.DataFrame | None = None
 ) -> bool:
-    """Return whether a card would be priced further from what was asked before than keys and
-    tokens may move it in a day; both are priced. With `last`, what was asked of it last, only
-    where it also moves far from that, and further than it would have. Pure.
+    """Return whether a card would be priced further from what was asked before than keys and tokens
+    may move it in a day; both are priced. With `last`, the price must also move far from the last
+    target, and further than it would have. Pure.
     """
     both = _asked(priced, "now").join(_asked(before, "then"), on="marketplace_id")
     far = _far("then")

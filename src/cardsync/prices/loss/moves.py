@@ -80,7 +80,7 @@ _RECORD: Final = """
 _ANY: Final = """
     SELECT EXISTS (SELECT FROM automated_move WHERE seller_id = :seller AND began_at > :week)
 """
-# What a member does the other way takes back as much of each move of the card.
+# A member's opposite change cancels as much of each move of the card.
 _TAKE_BACK: Final = """
     WITH net AS (
         SELECT w.id, w.today, w.worst, sum(m.today_moved) AS all_today,

@@ -14,9 +14,9 @@ from cardsync.stock.search.parser import parse
 from cardsync.stock.search.tree import terms
 
 Data = Literal[
-    # Of uploads and the agent's reports, and what pricing itself writes.
+    # Tables that uploads, the agent's reports and pricing itself write.
     "uploads", "prices", "reviews",
-    # What members, keys and tokens write, too.
+    # Tables that members, keys and tokens write, too.
     "products", "pins", "lists", "costs", "places", "counts", "market", "orders",
 ]  # fmt: skip
 OF_FIELDS: Final[Mapping[str, Data]] = {

@@ -18,8 +18,8 @@ SWEEP: Final = "sweep"
 
 
 def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datetime) -> None:
-    """Write what became of a plan; the caller has flushed, so the entries of its actions have ids.
-    An applied plan can be undone where each of its actions can.
+    """Write a plan's outcome to the feed; the caller has flushed, so the entries of its actions
+    have ids. An applied plan can be undone where each of its actions can.
     """
     said = [f"plan {plan.id}: {plan.status}", f"risk {plan.risk}" if plan.risk else ""]
     summary = ", ".join(part for part in (*said, plan.error or "") if part)

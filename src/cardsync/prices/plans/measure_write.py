@@ -87,7 +87,7 @@ async def weigh(
     if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
         moved = await scales.moves(None)
     by_rules = moved is None
-    # What the write ends still counts before it, so that its end is no move of its own.
+    # A promotion that the write ends still counts before it, so that its end is no move of its own.
     past = await past_moves(session, seller_id, now, "rules" if by_rules else "targets")
     if any(own.type == "pricing.reprice" for own in actions.own):
         # A run carries out what was counted when it was written.
@@ -113,7 +113,8 @@ class _Scales(Protocol):
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         """Return the moves to the prices after the write: by its run, and by each changed sale as
-        if it ran alone. Without `then`, those from what is asked to what the rules ask.
+        if it ran alone. Without `then`, the moves from the stored targets to the targets of the
+        rules.
         """
 
 

@@ -222,7 +222,7 @@ def results_of(done: list[ChangeDone]) -> list[dict[str, Any]]:
 def _decide(
     plan: AgentPlan, broken: Broken | None, permitted: Answer, credential: Credential | None
 ) -> None:
-    """Set the plan's status. What a member sends is a member's click already."""
+    """Set the plan's status. A member's own request needs no further click."""
     if credential is None:
         plan.status = "applied"
         return

@@ -183,9 +183,9 @@ async def read_cards(
     sales: Sequence[Sale] | None = None,
     run: Run | None = None,
 ) -> Stock:
-    """Read the cards for the live rules and pins, or for a run by others. Of cards that were `seen`
-    before the plan's actions only the rule, the sale and the pin are read again. `sales` replace
-    the run's.
+    """Read the cards for the live rules and pins, or for a run by others. For cards that were
+    `seen` before the plan's actions only the rule, the sale and the pin are read again. `sales`
+    replace the run's.
     """
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = run or await run_of(session, account, now)

@@ -29,7 +29,7 @@ async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan
 
 
 async def shown(session: AsyncSession, plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
-    """Return the plan with what became of it: a rollback that was approved goes on by itself."""
+    """Return the plan with its outcome: a rollback that was approved goes on by itself."""
     body = plan_body(plan, origin, now)
     for result in body.results:
         if result.type == "pricing.rollback" and result.id is not None:

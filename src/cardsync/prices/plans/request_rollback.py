@@ -34,8 +34,8 @@ async def ask_for(
     *,
     dry_run: bool,
 ) -> RequestedRollback:
-    """Asked again, it is the same rollback. One by a key or a token has loss limits again; a
-    member has seen the diff.
+    """A repeated request returns the same rollback. One by a key or a token has loss limits again;
+    a member has seen the diff.
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.
     """

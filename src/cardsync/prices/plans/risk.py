@@ -72,7 +72,7 @@ class Size(msgspec.Struct, frozen=True):
         )
 
 
-# What lifts every limit, in every refusal.
+# The last sentence of every refusal: how to lift the limits.
 LIFTED: Final = (
     "an owner's click at confirm_url makes this change all the same, and a key that is a script of"
     " the shop's own is freed by My own script on the page Settings, Keys"
@@ -150,7 +150,8 @@ def _broken(limit: Limit, error: str) -> Broken:
 # A member confirms what takes a card down by more than half, or the shop by more than a fifth.
 _HALF_BP: Final = 5_000
 _SHOP_BP: Final = 2_000
-# A promotion that lowers so many cards, or the listed value by so much, is confirmed, too.
+# A promotion that lowers this number of cards, or the listed value by this share, is confirmed,
+# too.
 _PROMOTED_CARDS: Final = 100
 _PROMOTED_VALUE: Final = to_units(Decimal(500))
 

@@ -117,8 +117,8 @@ async def write(
     weighed: bool = True,
 ) -> T:
     """Do a write of prices; `action` says it as an action of a plan. `source_of` says of the result
-    with what its moves end (`loss/moves.py`); None where it did nothing new. What is not `weighed`
-    has no limits, though an owner may want to be asked.
+    with what its moves end (`loss/moves.py`); None where it did nothing new. A write that is not
+    `weighed` has no limits, though an owner may want to confirm it.
 
     Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
     """

@@ -42,7 +42,7 @@ from cardsync.stock.quick_add import publish_drafts as listings
 from cardsync.stock.quick_add.models import QuickAdd
 
 T = TypeVar("T")
-# A key takes the newest run back for so long, whatever it moves.
+# Time for which a key may roll back the newest run, however large its moves.
 _RECENT: Final = timedelta(days=1)
 Body = Mapping[str, Any]
 _COSTS: Final[frozenset[Data]] = frozenset({"costs"})

@@ -71,8 +71,8 @@ _EDGES: Final = (
 
 
 class PricesAsked(msgspec.Struct):
-    """Whole sets of rules and sales in place of the live ones; without them, the live ones with
-    drafts.
+    """Whole sets of rules and sales replace the live ones; without them, the live ones with drafts
+    are used.
     """
 
     rules: list[RuleBody] | None = None
@@ -173,7 +173,7 @@ async def figures(
     out: pl.DataFrame,
     most: int = LARGEST,
 ) -> Preview:
-    """Return the preview with so many of the largest moves."""
+    """Return the preview with the largest moves."""
     counts, moves, differing = await asyncio.to_thread(
         lambda: (_counts(out), _largest(out, most), _differing(stock, out))
     )

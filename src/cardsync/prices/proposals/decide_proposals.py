@@ -1,8 +1,8 @@
 """Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that
 was seen, and undoes these decisions.
 
-The seller's state row is locked first, so of many callers at once exactly one decides. What
-accepting does, and what the feed says, is of each kind.
+The seller's state row is locked first, so of many callers at once exactly one decides. Each kind of
+proposal defines its acceptance and its entry in the feed.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _BEFORE = """
        AND coalesce(u.product_line, :line) = :line
      ORDER BY r.finished_at DESC, r.id DESC LIMIT :most
 """
-# A card that so many runs in a row left out had no price of theirs.
+# The newest runs that are searched for a card's receipt.
 _RUNS_LOOKED_AT = 5
 
 

@@ -1,1 +1,1 @@
-"""Recommendations that the service makes from market evidence, and what became of them."""
+"""Recommendations that the service makes from market evidence, and their outcomes."""

@@ -92,7 +92,7 @@ async def _reviews(
     cards: pl.DataFrame,
     most: int,
 ) -> list[dict[str, Any]]:
-    """Return at most so many rows, the best review of each card, judged by the history of the
+    """Return the best review of each card, up to the limit of rows, judged by the history of the
     seller's own uploads where a review is made from them.
     """
     asked = generation.Limits(run, most)

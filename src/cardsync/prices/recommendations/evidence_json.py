@@ -44,7 +44,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "sales_anchor": "sales_of_network",
     "demand_pulse": "sales_of_network",
 }
-# What the evidence says, and what would change the verdict.
+# The evidence in sentences, and the events that would change the verdict.
 _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
         "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",

@@ -66,9 +66,9 @@ class RecommendationScan(Base):
     rule_cards: Mapped[dict[str, int]] = mapped_column(JSONB, server_default="{}")
 
 
-# A dismissed recommendation stays away for so long, whatever the evidence says.
+# Time for which a dismissed recommendation is not made again, whatever the evidence.
 DISMISSED_FOR: Final = timedelta(days=30)
-# Expired recommendations are kept so long.
+# Time for which expired recommendations are kept.
 KEPT_FOR: Final = timedelta(days=400)
 _FORGOTTEN_AT_ONCE: Final = 20_000
 ACTOR: Final = "recommendations"

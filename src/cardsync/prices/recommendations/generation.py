@@ -64,7 +64,7 @@ class Limits:
 
 def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
     """Return the cards that may be recommended anything, with `asked_now`, the price that they have
-    or are about to have. Of cards whose market price `leaps`, it proposes nothing.
+    or are about to have. It proposes nothing for cards whose market price `leaps`.
 
     A card that is blocked, pinned, on sale, in review or without a price is left out, and so is
     one that a hold-out draws, because its rule alone should make the difference.
@@ -258,8 +258,8 @@ def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
     """Add `expected_value`: the net of the proposed price less that of the price now, times the
     copies that thirty days may sell.
 
-    Those are the sales of the card's cell in thirty days, at most the stock; a quarter of a copy
-    where sales are unknown. An estimate is no finer than a cent, so it is rounded half-up.
+    The copies are the sales of the card's cell in thirty days, at most the stock; a quarter of a
+    copy where sales are unknown. An estimate is no finer than a cent, so it is rounded half-up.
     """
     raised = proposals.filter(_worth_it(pl.col("proposed"), pl.col("asked_now")))
     gains = _nets(pl.col("proposed"), run, raised, "net") - _nets(

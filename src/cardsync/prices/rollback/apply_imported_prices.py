@@ -81,7 +81,7 @@ _MOVE = f"""{_MOVED}, kept AS (
            observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
-# What the moves bring by the rule that asked for them last, and the largest of them.
+# The moves' effect by the rule that set the targets, and the largest moves.
 _BROUGHT = f"""{_MOVED}, asked AS (
         SELECT DISTINCT ON (p.card_id) p.card_id, p.rule_id
           FROM price_change p

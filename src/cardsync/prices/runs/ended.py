@@ -22,7 +22,9 @@ from cardsync.prices.decisions.retarget import retake_pins
 
 @dataclass(frozen=True)
 class Ended:
-    """The findings of a pricing. What it did not look at is None, and stays as it is stored."""
+    """The findings of a pricing. Values that the run did not compute are None, and the stored ones
+    stay.
+    """
 
     # The export has this fingerprint from now on.
     fingerprint: str

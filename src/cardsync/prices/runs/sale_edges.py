@@ -24,8 +24,8 @@ def passed(
 ) -> Trigger | None:
     """The edge that was passed since the sales `before` were on; targets ask for prices of `asked`.
 
-    Of both kinds it is an end, since its prices may be asked for no more. A sale that was switched
-    off or deleted has ended, too.
+    Where both have passed, the end counts, since prices of an ended sale must be taken back. A sale
+    that was switched off or deleted has ended, too.
     """
     current = set(in_force(sales, now))
     if {*before, *asked} - current:

@@ -1,8 +1,8 @@
 """The timer of a seller's sales: begins one run after sales have started or ended.
 
 The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
-when a run was last begun for them. Of two workers at the same edge the second finds the timer set
-to the next. A run that failed sets both back, and the timer rests until it begins another.
+when a run was last begun for them. If two workers reach the same edge, the second finds the timer
+set to the next one. A run that failed sets both back, and the timer rests until it begins another.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ _COSTED: Final = f"""
             WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
            ) u ON true
 """
-# What is counted is the part of the copies whose cost is known; profit is what it leaves.
+# Only copies with a known cost are counted; profit is their proceeds less that cost.
 _COUNTED: Final = """
     SELECT c.*, round(received * part, 2) AS counted_received,
       round(fees * part, 2) AS counted_fees,

@@ -22,7 +22,8 @@ from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh, 
 from cardsync.platform.derived.sales_by_day import DAY, mark_changed
 
 CARDS_AT_ONCE: Final = 50_000
-# The lots and items of so few cards are looked up one by one; for more, all are read once.
+# Up to this number of cards, lots and items are looked up card by card; for more, all are read
+# once.
 LOOKED_UP: Final = 2_000
 
 _STALE: Final = """
@@ -236,7 +237,7 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
 async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
     """Give back, take, and write what each taken copy cost; `settled` gets the items."""
     await run(session, _GIVE_BACK, values)
-    # What came back may be taken again.
+    # Returned copies may be taken again.
     if await run(session, _REMAINING, values):
         await session.execute(text(_COUNTED))
     await run(session, _TAKE, values)

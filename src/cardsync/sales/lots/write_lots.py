@@ -1,7 +1,7 @@
 """Adds lots by hand and by file, corrects and removes them, and undoes each.
 
-Whoever changes a lot waits for a refresh of the figure `lots` that is under way, and holds the next
-one up. Where copies, a day or the lot itself change, the card's sales take from its lots anew.
+A change of a lot waits for a running refresh of the figure `lots`, and blocks the next one. Where
+copies, a day or the lot itself change, the card's sales take from its lots anew.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
-    """Return all lots of these cards, which nobody else changes until the transaction ends. Who
-    comes with lots, and then settles them, locks in this order, too.
+    """Return all lots of these cards, which nobody else changes until the transaction ends. Uploads
+    that add lots and then settle them lock in this order, too.
     """
     await lots_come(session, caller.seller_id)
     # A refresh has it, too (`platform/derived/kept_figures.py`).

@@ -2,8 +2,8 @@
 Pure.
 
 JSON numbers with a point or an exponent arrive as their bytes, so that none is ever a float and
-each keeps its scale. Whole columns are judged at once; only values of an unusual shape are read one
-by one.
+each keeps its scale. Whole columns are parsed together; only values of an unusual shape are read
+one by one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from cardsync.sales.lots.line_profit import lines_of
 from cardsync.sales.lots.profit_by_day import settings_of_shop
 from cardsync.sales.orders.models import BUYER_HASH
 
-# Whether anything is out of date, so that a reader must count all orders by itself.
+# True while anything is out of date, so that a reader must count all orders by itself.
 STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
 # A shop's first upload brings years of days, and each part reads all orders of the shop again. So
 # the parts are few, and as large as memory can hold.

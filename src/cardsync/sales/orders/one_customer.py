@@ -36,7 +36,7 @@ from cardsync.sales.orders.returns_schemas import (
 from cardsync.sales.orders.schemas import earned_fields, money
 
 KIND: Final = "customer.note"
-# A customer with so many refunded orders is shown as a repeat refunder.
+# Refunded orders from which on a customer is shown as a repeat refunder.
 REPEAT_REFUNDS: Final = 2
 
 

@@ -13,7 +13,7 @@ from cardsync.sales.orders.order_filter import OrderFilter, Sort
 
 class PageOrder(NamedTuple):
     """`by` is the order of an index, read forwards or backwards; `whole` is the same with nulls
-    last. Without an index they are the same.
+    last. Without an index both orders are the same.
 
     They differ where the index is read against its nulls: then `nulls_apart` is the column whose
     nulls must be read apart. `keys` are the columns of `orders` that the order needs, each with its

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.platform.database.columns import FALSE, Base, Moment
 
 PullState = Literal["open", "completed", "cancelled"]
-# What was done about a card that was not found.
+# The decisions about cards that were not found.
 MissingOutcome = Literal["found", "other_copy", "refund", "message"]
 # Why a card was not taken: its place is empty, it is damaged, or another card is there.
 MissingReason = Literal["not_there", "damaged", "other_card"]

@@ -159,7 +159,7 @@ async def _scanned(
         and reach * REACHED_BY <= PROBED
     ):
         probe, more = _probe(wanted, order, [*tallied, *status], others)
-        # Without a count, a page that is found spares a pass over all orders.
+        # Without a count, a page that is found saves a pass over all orders.
         probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
         values |= more | {"probed": probed}
         ids = await _column(reading, probe, values)

@@ -1,4 +1,4 @@
-"""Asks the agent for missing sales reports: the end of a cycle queues the task for the oldest
+"""Requests missing sales reports from the agent: the end of a cycle queues the task for the oldest
 missing months.
 
 A cycle brings at most two months, those that it brought itself among them. Where an agent could not

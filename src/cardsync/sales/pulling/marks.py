@@ -293,6 +293,6 @@ async def claim(
 
 
 def outcome_of(queue: Queue, mark_id: str) -> tuple[Outcome, int]:
-    """Return what became of a mark, and how many copies of it are to be put back."""
+    """Return a mark's outcome, and how many of its copies have to be put back."""
     progress = queue.progress
     return progress.outcomes.get(mark_id, "gone"), progress.surplus.get(mark_id, 0)

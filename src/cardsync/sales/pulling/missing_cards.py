@@ -33,7 +33,7 @@ from cardsync.sales.pulling.schemas import MissingCard, OtherCopy
 from cardsync.stock.cards.visible import VISIBLE
 
 KIND: Final = "order.missing_settled"
-# With these the copies are in hand.
+# The outcomes after which the copies are in hand.
 IN_HAND: Final = ("found", "other_copy")
 _WORDS: Final[Mapping[MissingOutcome, str]] = {
     "found": "found after all",

@@ -39,7 +39,9 @@ async def taken(
     member_id: int | None,
     now: datetime,
 ) -> bool:
-    """Take the challenge out; return whether it was good. Of two who bring it at once one has it."""
+    """Take the challenge out; return whether it was good. If two requests bring it at the same
+    time, one of them gets it.
+    """
     expires_at = await session.scalar(
         delete(PasskeyChallenge)
         .where(

@@ -96,7 +96,7 @@ async def accept(
 ) -> sessions.SignedIn:
     """The member joins, or has a new password, and is signed in.
 
-    Of two who accept at once one does.
+    If two people accept at the same time, one of them succeeds.
     """
     password = passwords.acceptable(password)
     async with database.shared() as session:

@@ -25,7 +25,7 @@ from cardsync.shop.accounts.schemas import RosterBody
 
 
 class Invited(NamedTuple):
-    """`link` is the path of a page that is good once, for so many days."""
+    """`link` is the path of a page that works once, within the given days."""
 
     member_id: int
     link: Link

@@ -89,7 +89,7 @@ async def create_seller(
     with_key: bool = True,
 ) -> CreatedSeller:
     """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
-    line, magic first. With the hash of a password that the owner chose, none is made.
+    line, magic first. No password is generated where the owner's chosen one is given as a hash.
     """
     if await is_taken(session, email):
         raise _taken(email)

@@ -179,7 +179,7 @@ async def _invitation(
 async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
     """A form carries its CSRF token in a field.
 
-    Who is signed out already has what was asked for.
+    A member who is signed out already gets the same answer.
     """
     form, token = await form_of(request), session_token(request.scope)
     where = "everywhere" if form.get("everywhere") == "true" else "here"

@@ -48,8 +48,8 @@ _MARK_ALL: Final = """
 
 
 async def watch_all(work: Work) -> int:
-    """Let every shop be looked at that is not yet; return how many. Without mail only webhooks want
-    that, and making one sets the mark.
+    """Let every shop be looked at that is not yet; return how many. Without mail only webhooks need
+    it, and creating one sets the mark.
     """
     if not work.settings.sends_mail:
         return 0

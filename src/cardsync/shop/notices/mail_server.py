@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30.0
 _GOODBYE_SECONDS: Final = 2.0
-# So many mails are handed over at once by a process, which has more slots for what it sends.
+# Mails that a process hands over at the same time; it has more slots for other notices.
 AT_ONCE: Final = 8
 _BUSY: Final = timedelta(seconds=1)
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -91,7 +91,7 @@ def turn_at(url: str) -> Iterator[datetime | None]:
 
 
 async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
-    """Hand a mail over within so many seconds. Raises NotSent, Undeliverable."""
+    """Seconds within which a mail is handed over. Raises NotSent, Undeliverable."""
     # Few processes send mail.
     import aiosmtplib
 
@@ -130,7 +130,7 @@ async def check(url: str) -> None:
 async def _spoken(
     url: str, say: Callable[[aiosmtplib.SMTP], Awaitable[object]], seconds: float
 ) -> None:
-    """Connect, sign in and speak, all of it within so many seconds."""
+    """Connect, sign in and send within one time limit."""
     import aiosmtplib
 
     client, relay = _client(url, seconds), _RELAYS.setdefault(url, _Relay())

@@ -24,7 +24,7 @@ SETTINGS: Final = "/settings/notices"
 _ADDRESS: Final = re.compile(r"[^\s\x00-\x20\x7f()<>\[\],;:\\\"@]+@[^\s\x00-\x20\x7f()<>,;\\\"@]+")
 # An encoded word begins so.
 _ENCODED: Final = "=?"
-# Whatever some program may take for the end of a line, and other characters without a form.
+# Characters that some program may read as the end of a line, and others without a glyph.
 _BREAKS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

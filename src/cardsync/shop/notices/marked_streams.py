@@ -19,7 +19,7 @@ from cardsync.platform.work.streams import hold_mark, leave_mark
 
 Task = Callable[[Work, int], Awaitable[None]]
 _LEFT_ALONE: Final = timedelta(hours=1)
-# A turn that has waited so long for another machine leaves what is left to its next one.
+# Seconds of waiting for other machines after which a turn leaves the rest to the next one.
 _QUICK_SECONDS: Final = 1.0
 
 

@@ -120,8 +120,8 @@ class NoticeMail(Base):
 
 
 class Webhook(Base):
-    """An address that gets notices. Without `kinds` it gets all. Its secrets are sealed; the former
-    one signs, too, until `former_until`.
+    """An address that gets notices. A webhook without `kinds` gets all of them. Its secrets are
+    sealed; the former one signs, too, until `former_until`.
     """
 
     __tablename__ = "webhook"

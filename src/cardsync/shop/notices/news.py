@@ -18,8 +18,8 @@ _RANK: Final[dict[str, int]] = {"info": 0, "warn": 1, "bad": 2}
 
 @dataclass(frozen=True, slots=True)
 class NewsItem:
-    """A condition or an event to report. Of all conditions with one key one lasts at a time; an
-    event's key is its own for ever.
+    """A condition or an event to report. At most one condition of a key lasts at a time; no two
+    events share a key.
     """
 
     kind: str

@@ -22,7 +22,7 @@ _PAUSES: Final = (
     timedelta(hours=14),
     timedelta(hours=20),
 )
-# A receiver that works again gets what waits within so long.
+# Time within which a receiver that works again gets the waiting notices.
 _LONGEST_REST: Final = timedelta(hours=1)
 # Retries are spread: deliveries that failed together are not sent together again.
 _SPREAD: Final = 0.1
@@ -48,7 +48,7 @@ def next_try(
 
 
 def rest(failures: int) -> timedelta:
-    """Return how long a receiver is left alone that failed so many times in a row."""
+    """Return the pause for a receiver after the given number of failures in a row."""
     return min(_PAUSES[min(failures, len(_PAUSES)) - 1], _LONGEST_REST)
 
 

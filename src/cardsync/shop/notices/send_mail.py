@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 LETTERS_A_TURN: Final = 20
 _CLAIMED_FOR: Final = timedelta(minutes=2)
-# Without a mail server, what waits is looked at again so late.
+# Time until waiting mails are checked again where no mail server is set.
 _NO_SERVER: Final = timedelta(hours=1)
 _NEXT: Final = """
     SELECT member_id, letter, sent_to FROM notice_mail
@@ -227,7 +227,7 @@ def _lines(
 
 
 async def send_one(work: Work, claimed: Claimed) -> None:
-    """Send a letter once, and write what became of it."""
+    """Send a letter once, and record the outcome."""
     now = clock.now()
     bound = log.bind(seller_id=claimed.seller_id, member_id=claimed.member_id)
     letter = await write(work, claimed, now)

@@ -182,7 +182,7 @@ async def settle(
     claimed: Claimed,
     outcome: Outcome,
 ) -> None:
-    """Write what became of a try: it was taken, comes again later, or is given up."""
+    """Record the outcome of a try: delivered, to be retried, or given up."""
     now = clock.now()
     values = claimed.values | {"now": now, "status": outcome.status, "error": outcome.error}
     bound = log.bind(seller_id=claimed.seller_id, webhook_id=claimed.webhook_id)

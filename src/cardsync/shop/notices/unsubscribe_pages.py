@@ -25,7 +25,7 @@ async def unsubscribe_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Ask: whoever follows links to look at them stops nothing."""
+    """Show a confirmation, so that programs that only follow links unsubscribe nobody."""
     _, shop = await _of(token, database, settings)
     return page("unsubscribe.html", shop=shop, done=False)
 

@@ -142,7 +142,7 @@ async def ask_for(
     source: str | None,
     now: datetime,
 ) -> int:
-    """Ask workers for the catalogs of games, and return how many of them nobody had asked for.
+    """Request the catalogs of games from the workers, and return how many of them are new requests.
 
     Raises OperatorRequired, InvalidPayload.
     """
@@ -170,8 +170,8 @@ async def ask_for(
 async def ask_to_go_back(
     session: AsyncSession, caller: Caller, game: str, source: str | None, now: datetime
 ) -> bool:
-    """Ask workers to load the earlier version of a catalog again; False where it is waited for
-    already, or somebody is at the catalog. Raises OperatorRequired, InvalidPayload.
+    """Request the earlier version of a catalog from the workers; False where it is requested
+    already, or an install is running. Raises OperatorRequired, InvalidPayload.
     """
     await need_installer(session, caller)
     try:

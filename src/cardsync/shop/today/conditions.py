@@ -19,7 +19,7 @@ from cardsync.shop.today.shop_facts import Condition, Facts, Kind, Severity
 
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}
 SOON: Final = timedelta(days=1)
-# Without an answer for so long, the answer to a file of new listings counts as lost.
+# Time after which a missing answer to a file of new listings counts as lost.
 UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
 _LATE: Final = "The oldest is past its shipping deadline."
@@ -67,7 +67,7 @@ def _by(deadline: datetime | None, now: datetime) -> Severity:
 
 
 def ship_by(placed_at: datetime, days: int) -> datetime:
-    """Return the end of an order's time: so many working days after it was placed."""
+    """Return an order's deadline: the given number of working days after it was placed."""
     due, left = placed_at, days
     while left:
         due += timedelta(days=1)

@@ -28,7 +28,7 @@ class Due(NamedTuple):
 
 def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> list[Due]:
     """Return the groups that have work, each with what buyers wait for first, and then the most
-    money. What is urgent without a deadline is due today.
+    money. Urgent work without a deadline is due today.
     """
     local = ZoneInfo(zone)
     today = now.astimezone(local).date()

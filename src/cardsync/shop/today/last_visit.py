@@ -26,9 +26,9 @@ class MemberVisit(Base):
     before_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-# A look after so long a pause begins another visit.
+# Pause after which another look begins a new visit.
 PAUSE: Final = timedelta(minutes=30)
-# Looks are written at most so often.
+# Least time between two writes of a look.
 _WRITTEN: Final = timedelta(minutes=1)
 _LOOK: Final = """
     INSERT INTO member_visit AS v (seller_id, member_id, seen_at)

@@ -58,7 +58,7 @@ from cardsync.shop.today.sold_days import DAYS, Sold, sum_sales
 from cardsync.shop.today.to_decide import RUN, UPLOAD, run_in_review
 
 FEEDBACKS: Final = 100
-# Feedback is looked for among so many of the newest orders.
+# Number of the newest orders that are searched for feedback.
 _AMONG: Final = 2_000
 _TASKS_AMONG: Final = 500
 _FAILED_FOR: Final = timedelta(days=14)
@@ -82,7 +82,7 @@ _MISSING = f"""
       JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
      WHERE i.seller_id = :seller AND {UNSETTLED} AND s.state <> 'cancelled' AND {UNSHIPPED}
 """
-# What was not pulled, is still to be shipped, and is not marked as shipped, is left.
+# Orders are left that are not pulled, still have to be shipped and are not marked as shipped.
 _UNSHIPPED = f"orders.shipped_marked_at IS NULL AND {TO_SHIP}"
 _LEFT = f"p.pulled_at IS NULL AND {_UNSHIPPED}"
 _PULL = f"""
@@ -163,7 +163,7 @@ _RECOMMENDED = """
      WHERE seller_id = :seller AND state = 'pending' AND family = 'price' AND expires_at > :now
 """
 _DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
-# Whoever runs the installation is shown what became of its backups.
+# Operators see the outcomes of the installation's backups.
 _BACKUPS = f"""
     SELECT newest.* FROM ({NEWEST}) newest
      WHERE EXISTS (SELECT FROM installation_operator o JOIN member m ON m.id = o.member_id

@@ -15,7 +15,7 @@ from cardsync.shop.today.schemas import (
     amount,
 )
 
-# The sales of so many days are drawn.
+# Days of sales in the chart.
 DAYS: Final = 30
 
 

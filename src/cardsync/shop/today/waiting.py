@@ -16,7 +16,7 @@ from cardsync.sales.orders.returned_copies import NUMBERS
 from cardsync.shop.today.to_decide import RUN
 
 KEPT_FOR: Final = timedelta(seconds=5)
-# So many sellers are remembered by a process; then it begins anew.
+# Sellers that a process remembers before it starts over.
 _SELLERS: Final = 5_000
 _COUNTS: Final = f"""
     SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),

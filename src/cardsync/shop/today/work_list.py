@@ -39,7 +39,7 @@ async def today_of(
     shop = await read_shop(session, caller, reading, agent, now, days)
     found = conditions(shop.facts, owner=caller.role == "owner")
     return TodayBody(
-        # What waits for somebody is worth a part of what was sold or is listed.
+        # The worth of waiting work is a part of the sold or listed value.
         conditions=[condition_body(one, caller.revenue(one.money)) for one in found],
         sync=_sync(caller, status, agent.last_seen_at if agent else None, now, settings),
         sales=shop.sales if caller.sees_revenue else UNSET,

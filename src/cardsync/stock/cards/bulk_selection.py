@@ -198,7 +198,7 @@ async def run_picked(
     values: Mapping[str, Any],
     seconds: float,
 ) -> Sequence[Any]:
-    """Run a statement on `{picked}` and return its rows. Of `values` and `now`, those that the
+    """Run a statement on `{picked}` and return its rows. Only those of `values` and `now` that the
     statement names are bound.
 
     Raises InvalidPayload also if the statement takes too long.

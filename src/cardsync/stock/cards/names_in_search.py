@@ -27,8 +27,8 @@ from cardsync.stock.search.tree import Tree, terms
 
 
 class NamesOf(Enum):
-    """Whose cards' names a search is read with: the shop's, those of catalogs, which a customer may
-    bring, or those of `rows_of_file` (`prices/rules/file_queries.py`).
+    """The source of the names that a search may use: the shop's cards, the catalogs' (which a
+    customer may bring), or those of `rows_of_file` (`prices/rules/file_queries.py`).
     """
 
     SHOP = "shop"
@@ -226,7 +226,7 @@ async def _names_in(
     return known | (await _held(rows, seller_id, bad[:_ASKED], of) if bad else {})
 
 
-# A pass over the cards looks for so many texts.
+# The largest number of texts in one pass over the cards.
 _ASKED = 8
 
 
@@ -272,8 +272,8 @@ async def own_names(
     member_id: int | None = None,
     field: str | None = None,
 ) -> OwnNames:
-    """Read the names for completing a search: those that the member may see, or, without a
-    member, those that a key may see. With a field, only the names that it takes are read.
+    """Read the names for completing a search: those that the member may see, or, without a member,
+    those that a key may see. Given a field, read only the names that it takes.
     """
     values = {"seller": seller_id, "member": member_id}
 

@@ -17,7 +17,7 @@ from cardsync.stock.search.compile import compile_query
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.tree import Tree, asks_for_gone, terms
 
-# What cards cost is for those who see revenue.
+# Only callers who see revenue may search by cost.
 COSTS: Final = frozenset({"cost", "margin"})
 
 

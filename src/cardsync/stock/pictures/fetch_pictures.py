@@ -1,5 +1,5 @@
-"""Fetches pictures whose addresses are known, has them made, and keeps their files: quietly, one
-after the other, and each host only so often, whatever the number of workers.
+"""Fetches pictures whose addresses are known, has them encoded, and stores their files: one after
+the other, and each host at a limited rate across all workers.
 
 A turn claims a picture by setting its next try, as if this one failed; only its end clears that. So
 a worker that is killed costs a pause, and two workers never fetch the same address at once. The

@@ -65,7 +65,7 @@ from cardsync.stock.search.tree import (
 )
 from cardsync.stock.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
-# No card is older, and moments so long before now can be computed.
+# More days than any card is old, and few enough to compute the moment.
 _MOST_DAYS = Decimal(1_000_000)
 NOTHING = "false"
 EVERYTHING = "true"

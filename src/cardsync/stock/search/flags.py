@@ -28,7 +28,7 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
     FROM card_location l
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
-# What the copies in lots cost on average, where that is known of some (lots/settle_uses.py).
+# The average cost of the copies in lots, where the cost of some is known (lots/settle_uses.py).
 COST = """(SELECT k.cost FROM card_cost k
   WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id)"""
 # A card without lots is as old as its first upload.
