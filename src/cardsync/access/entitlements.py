@@ -48,8 +48,8 @@ def entitlements(
     suspended: bool,
     now: datetime,
 ) -> Entitlements:
-    """A suspended account's requests are refused before anything is asked here; for what is done
-    in its name nothing changes but that.
+    """A suspended account's requests are refused before this is called; for work in its name only
+    the price tasks differ.
     """
     paid = is_paid(plan, trial_ends_at, now)
     mode = sync_mode if paid else "read_only"

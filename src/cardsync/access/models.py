@@ -69,7 +69,7 @@ class Member(Base):
 
 
 class ApiKey(Base):
-    """Only the SHA-256 of a key is kept; the key itself is shown once.
+    """Only the SHA-256 of a key is stored; the key itself is shown once.
 
     A key that `replaces` another has not been used yet; its first use revokes the other, which
     works until `ends_at` at most. The loss limits do not weigh what an `own_script` writes.

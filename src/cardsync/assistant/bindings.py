@@ -1,5 +1,5 @@
-"""Holds the one table of what an assistant can do: each binding names an operation of the service's
-own interface, and there is no other way to one.
+"""Holds the one table of an assistant's tools: each binding names an operation of the service's own
+interface, and assistants reach no other operation.
 
 Argument and answer shapes are those of the interface (`derive.py` reads them from its description),
 so nothing is described a second time. A binding is called as a request to this process's own
@@ -22,7 +22,7 @@ WRITE: Final = "mcp:write"
 
 
 class Binding(NamedTuple):
-    """One operation: `tool` is the protocol's tool that reaches it, `title` says what it does."""
+    """One operation: `tool` is the protocol's tool that reaches it, `title` describes it."""
 
     name: str
     method: str
@@ -140,8 +140,8 @@ def shown(argument: Argument) -> str:
 
 
 class Shapes(NamedTuple):
-    """A binding's arguments in their order, the name of its answer in openapi.json, and what its
-    route says of itself.
+    """A binding's arguments in order, the name of its answer in openapi.json, and its route's
+    description.
     """
 
     arguments: tuple[Argument, ...]

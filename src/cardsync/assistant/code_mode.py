@@ -44,7 +44,7 @@ CHARACTERS: Final = 10_000_000
 # how long the interpreter may take to begin.
 WORKERS: Final = 4
 WAIT_SECONDS: Final = 5
-# Before the request itself ends: the outcome of what was done must still be told.
+# Seconds before the request ends, so that the program's outcome can still be reported.
 _EARLIER: Final = 2.0
 # A call that came too soon is sent again after at most these seconds; longer ones are refused.
 LONGEST_WAIT: Final = 3

@@ -1,8 +1,8 @@
 """Keeps the state of installed catalogs: who asked for one, who is at it, how far it is, and how it
 ended. Each change is a short transaction of its own, never one around a download or an import.
 
-A hold ends by itself where nobody renews it, by the database's clock: so of two machines one
-installs, and a third goes on where one of them dies.
+A hold expires by the database's clock unless it is renewed: so one of several machines installs,
+and another continues after it dies.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ _COUNTS: Final = """
 
 
 class Version(msgspec.Struct):
-    """A version of a catalog that was in use: its object, what tells it from others, and what was
-    known of it. `since` is when a person went back from it.
+    """A version of a catalog that was in use: its object, its identity, and its figures. `since` is
+    when a person went back from it.
     """
 
     kept: str

@@ -78,7 +78,7 @@ def asset_url(name: str) -> str | None:
 
 @get("/favicon.ico", include_in_schema=False, status_code=301)
 async def favicon() -> Response[bytes]:
-    """Lead to our mark what asks for an icon by itself: a page names it in its head."""
+    """Redirect requests for a default icon to our mark, which pages name in their head."""
     headers = {"Location": asset_url("mark.svg") or "", "Cache-Control": FAVICON}
     return Response(b"", media_type="image/svg+xml", headers=headers)
 

@@ -1,9 +1,9 @@
 """The stream of a seller's accepted inventory uploads, one per job, in order of acceptance:
 `platform/work/runner.py` runs it.
 
-A job may run twice, late or never. It takes the price-mutation lease or leaves, imports the oldest
-open upload if there is one, and queues the next nudge itself, so that one seller's many uploads do
-not delay other sellers.
+A job may run twice, late or never. It takes the price-mutation lease or stops, imports the oldest
+open upload if any, and queues the next nudge itself, so that one seller's many uploads do not delay
+other sellers.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ async def finish(
     lease together.
 
     With `reprice`, a run over the stored cards follows, since rules have queries. With `pictures`,
-    those of new cards are looked for.
+    the pictures of new cards are fetched.
     """
     now = clock.now()
     seller_id, in_review = upload.seller_id, bool(verdict.review)

@@ -71,7 +71,7 @@ def price_rows(
 
 
 def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool) -> Prices:
-    """Return what the run says besides the targets; `logged` asks for receipts."""
+    """Return the run's results other than targets; `logged` includes receipts."""
     held_back = bool(run.asks_database or verdict.review)
     counted = engine.summary(priced)
     return Prices(

@@ -1,7 +1,8 @@
 """Matches a seller's cards again after a catalog was loaded: a card whose provisional product the
 catalog took over is matched. A stream of `platform/work/runner.py`, whose mark the load sets.
 
-Each slab is a transaction of its own, which finds what is left: whoever is killed goes on there.
+Each slab is its own transaction and finds the cards that are left, so a killed worker's successor
+continues there.
 """
 
 from __future__ import annotations

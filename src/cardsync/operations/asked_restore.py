@@ -40,7 +40,7 @@ class AskedRestore(msgspec.Struct, frozen=True):
 
 
 def read(folder: Path) -> AskedRestore | None:
-    """Return what was asked for in a data folder; None where no `serve` would restore."""
+    """Return the request in a data folder; None where no `serve` would restore."""
     try:
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=AskedRestore)
     except (OSError, msgspec.MsgspecError):

@@ -1,6 +1,6 @@
 """Checks a Citus cluster before a database is spread over it, and the spread database afterwards.
 
-Each check returns sentences that say what to do; none means that all is well.
+Each check returns sentences with remedies; an empty list means that all is well.
 """
 
 from __future__ import annotations

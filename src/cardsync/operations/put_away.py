@@ -252,8 +252,8 @@ async def sweep_strays(work: Work) -> int:
     swept = 0
     for seller_id, keys in of_sellers.items():
         async with work.database.tenant(seller_id) as session:
-            # A seller who comes in has files before it has rows; those of one who left go
-            # otherwise.
+            # A seller being imported has files before rows; the files of an erased seller are
+            # removed elsewhere.
             if await session.get(Account, seller_id) is None:
                 continue
             own = select(OldRows.storage_key).where(OldRows.seller_id == seller_id)

@@ -295,7 +295,7 @@ def _named(connection: psycopg.Connection, begins: str) -> list[str]:
 
 @contextmanager
 def _maintenance(target: Target) -> Iterator[psycopg.Connection]:
-    """Connect beside the database itself, for what cannot be done from inside it."""
+    """Connect to another database of the server, for statements that cannot run inside this one."""
     with _connected(_at(target.owner_url, _MAINTENANCE), None) as connection:
         connection.autocommit = True
         yield connection

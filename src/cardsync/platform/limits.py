@@ -122,8 +122,8 @@ class Limit:
 
 
 def read_limit(text: str) -> Limit | None:
-    """`300/min:100` or `300/min` (a burst of a third) as a limit, `0` as none; ValueError says
-    what is wrong.
+    """Parse `300/min:100` or `300/min` (a burst of a third) as a limit, `0` as no limit. Raises
+    ValueError with the reason.
     """
     text = text.strip()
     if text == "0":

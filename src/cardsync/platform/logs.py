@@ -67,7 +67,7 @@ def setup_logging(level: str, form: str) -> None:
     )
 
 
-# A value may have lines of its own: all is cut up to what Python or SQLAlchemy says next.
+# A value may have several lines: everything is cut up to the next text of Python or SQLAlchemy.
 _DETAIL = re.compile(
     r"\n(DETAIL|CONTEXT): .*?(?=\n\nThe above exception |\n\nDuring handling of |\n\[SQL: |\n\(Background on |\nTraceback |\Z)",
     re.DOTALL,

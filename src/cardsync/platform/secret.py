@@ -51,8 +51,8 @@ def former_secrets(settings: Settings) -> list[bytes]:
 
 
 def begin_rotation(settings: Settings, announce: Callable[[bytes], None]) -> None:
-    """Put a new secret in the place of the file's, whose seal is announced first. One that was
-    killed goes on where it was.
+    """Put a new secret in the place of the file's, whose seal is announced first. A killed rotation
+    continues where it was.
     """
     path, former = key_file(settings), former_file(settings)
     new = path.with_name("secret.key.next")
@@ -100,7 +100,7 @@ def seal_of(secret: bytes) -> bytes:
 
 
 def derived(settings: Settings, use: str) -> bytes:
-    """Return the key of one use, which tells nothing of those of others."""
+    """Return the key for one use, from which no other use's key can be derived."""
     return _derived(secret_key(settings), use)
 
 

@@ -244,8 +244,8 @@ class PriceRollback(Piece, Base):
 
 
 class PriceRollbackCard(Base):
-    """`price` is what the card goes back to; the others are what it had and was asked for when
-    the rollback was prepared.
+    """`price` is the price to restore; the others are the card's price and target when the rollback
+    was prepared.
     """
 
     __tablename__ = "price_rollback_card"

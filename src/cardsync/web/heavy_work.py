@@ -5,7 +5,7 @@ a time, and backtests and tables of the archive leave one to other reads.
 Nothing is heavy for a small shop: the web process reads it itself. A process serves one request at
 a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
 pages, because its start takes longer than most reads. It may crash or run out of memory, and
-nothing else does. Both ends are programs of ours, so what they say is pickled.
+nothing else does. Both ends are our own programs, so messages are pickled.
 """
 
 from __future__ import annotations

@@ -372,7 +372,7 @@ def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
-    # A refusal that routes share may stand beside one with a body of its own.
+    # A route may have a shared refusal and one with its own body.
     forms = forms if ERROR_BODY in forms else [*forms, ERROR_BODY]
     return {"oneOf": [_with_codes(form, codes) if form == ERROR_BODY else form for form in forms]}
 

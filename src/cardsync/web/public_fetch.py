@@ -77,8 +77,8 @@ def host_of(uri: str) -> str | None:
 
 
 def problem(url: str, *, development: bool, mirror: str | None = None) -> str | None:
-    """Return why such an address is not fetched; None if it may be. Development takes those of
-    this machine, too, and what an operator names as a mirror (host and port) may be anywhere.
+    """Return why such an address is not fetched; None if it may be. In development this machine's
+    addresses are allowed, too, and an operator's mirror (host and port) may be anywhere.
     """
     if len(url) > CHARACTERS_MOST or not _PLAIN.fullmatch(url):
         return "is not a plain address"

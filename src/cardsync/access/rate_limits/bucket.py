@@ -1,5 +1,5 @@
-"""One token bucket as one process knows it: it admits a request, refuses it, or asks to report to
-the other processes first. Pure.
+"""A process's view of one token bucket: it admits a request, refuses it, or first requires a report
+to the other processes. Pure.
 
 Its arrival time is a lower bound of the true one, on this process's monotonic clock: the database's
 last value plus the requests admitted here since.

@@ -55,7 +55,9 @@ class RateLimits:
         return self._look_at(scope, holder, *groups_of(opt))
 
     async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
-        """Admit what an admitted request asks of this process itself: GENERAL has counted it."""
+        """Admit a call that an admitted request makes to this process itself: GENERAL has counted
+        the request.
+        """
         group = group_of(opt)
         if group is not Group.GENERAL:
             holder = _holder(who.credential, who.credential_id, who.grant_id)

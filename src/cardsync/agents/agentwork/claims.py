@@ -159,8 +159,8 @@ async def claim(
 ) -> ClaimedTasks:
     """The largest number of tasks in a claim, the highest priority first.
 
-    `kinds` is what the claim asks for, `can` what the agent says it can do; without a word of
-    either, what it said last counts.
+    `kinds` are the claim's kinds of tasks, `can` the agent's capabilities; where both are missing,
+    the last reported ones count.
     """
     said = list(can) if can is not None else list(kinds) if kinds else None
     if not _may_wait(caller, said, now):

@@ -248,7 +248,7 @@ async def request_task(
     await locked(session, caller.seller_id)
     waiting = await waiting_task(session, caller.seller_id, kind, now)
     if waiting is not None:
-        # A person wants now what would have come by itself.
+        # A person requests work that would have been done later anyway.
         waiting.priority = min(waiting.priority, REQUESTED)
         await session.flush()
         return waiting, False
@@ -261,9 +261,7 @@ async def request_task(
 
 
 async def remember_kinds(session: AsyncSession, caller: Caller, kinds: list[str] | None) -> None:
-    """Write down what the agent says it can do, where it says anything new; what waits for it is
-    counted by that.
-    """
+    """Store the agent's capabilities if they changed; the waiting tasks are counted by them."""
     if kinds is None or kinds == caller.state.agent_kinds:
         return
     state = await locked(session, caller.seller_id)

@@ -47,7 +47,7 @@ _WEAK_WORDS = """
     selected current last action actions react vue all every everything also too here show view see
 """
 _WEAK = frozenset(_WEAK_WORDS.split())
-# Words that say when or how, as often as what.
+# Words that name a time or a manner as often as a thing.
 _MODEST = frozenset({"start", "begin", "load", "quick", "bulk"})
 VERSIONS = frozenset({"old", "new", "legacy", "beta", "v", "alt", "temp", "tmp"})
 # Last words of a name: its version, or the use of its element.

@@ -59,7 +59,7 @@ _IN_NAME = 0.4
 _IN_FIELD = 0.4
 # The weights of a word that is only in the element's classes, and of one that only its menu shows.
 _IN_CLASS, _IN_MENU = 0.7, 0.8
-# The parts of what an element says: its best text, and what it shows.
+# An element's words: those of its best text, and those that it shows.
 _BEST_TEXT, _SHOWN_TEXT = 0.85, 0.15
 _IDENTITY_PART = 0.8
 _LEAST, _LEAST_IDENTITY = 0.6, 0.66
@@ -96,7 +96,7 @@ _NEXT_TO_NOTHING = 0.05
 class Likeness:
     score: float
     identity: float
-    # The part of what the element says that known words explain.
+    # The share of the element's words that known words explain.
     explained: float = 0.0
     # How much of every text that identified the lost element it has, on average.
     whole: float = 0.0
@@ -171,8 +171,8 @@ class Comparison:
         return Likeness(score, identity, explained, whole)
 
     def _identity(self, at: int, element: Element) -> tuple[float, float, float]:
-        """The likeness of what identifies; the part of what the element says that is known; and
-        how much of every text of the lost one it has.
+        """Three parts: the likeness of the identifying attributes, the share of the element's words
+        that are known, and the share of the lost element's texts that it has.
         """
         said = ElementTexts(self.page, at)
         sure = self._sure(element, said)

@@ -80,8 +80,8 @@ STANDARD = ("autocomplete", "rel")
 class WantedElement:
     """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit.
 
-    `step` is what the step's name says, `around` the words of what it was in, `hints` words that
-    only explain what an element shows. `reads` says that the step only looks, `only_reads`
+    `step` has the words of the step's name, `around` those of the element's surroundings, `hints`
+    words that only explain texts of an element. `reads` says that the step only looks, `only_reads`
     that it takes a text from the page, `navigates` whether it was in the page's navigation, if that
     is known.
     """
@@ -125,7 +125,7 @@ def wanted(
     seen: dict[str, Any] | None = None,
     workflow: str = "",
 ) -> WantedElement:
-    """Without `seen` the selector says what is known."""
+    """Without `seen` the selector is all the evidence."""
     found = _from_seen(seen) if seen else _from_selector(selector)
     said = words(step_name)
     verb = said[0] if said else ""

@@ -1,7 +1,7 @@
-"""Tables of repairs of the agent's workflows: what each seller asked for and verified
-(`workflow_heal`, `workflow_correction`, both tenant), and what holds for all (`shared_repair`,
-which names no seller, and `shared_repair_vote`, which says who verified or refused what, by a
-hash).
+"""Tables of repairs of the agent's workflows: each seller's requests and verified corrections
+(`workflow_heal`, `workflow_correction`, both tenant), and the repairs for all sellers
+(`shared_repair`, which names no seller, and `shared_repair_vote`, the verdicts by a hash of the
+seller).
 """
 
 from __future__ import annotations

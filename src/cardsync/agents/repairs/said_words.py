@@ -41,7 +41,7 @@ class View:
 
 
 class ElementTexts:
-    """Everything that an element of the page says; `least` is the shortest of what it shows."""
+    """All texts of an element of the page; `least` is the shortest that it shows."""
 
     def __init__(self, page: Page, at: int) -> None:
         self._page, self._at = page, at

@@ -20,8 +20,8 @@ from cardsync.agents.sync.price_events import note_price_events
 from cardsync.platform import clock
 from cardsync.platform.limits import STEP_ERROR_CHARACTERS
 
-# `orders` is a package above this one: the route passes the function that asks the agent for what a
-# cycle did not bring, with the time when the cycle began.
+# `orders` is a package above this one: the route passes the function that requests the data which a
+# cycle did not deliver, with the start of the cycle.
 AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -103,8 +103,8 @@ async def record_cycle(
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock, and asks for what is still missing; a repeated
-    one only updates the row. A cycle whose `started_at` cannot be read counts as begun now.
+    Only the first log of a cycle moves the lock and requests missing data; a repeated one only
+    updates the row. A cycle whose `started_at` cannot be read counts as begun now.
     """
     started_at = clock.read_moment(log.started_at) or now
     # The state row is locked first: two logs of one cycle at the same time go one after the other.

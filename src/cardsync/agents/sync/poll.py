@@ -232,7 +232,7 @@ async def _plan(
     advertised: Advertised | None,
     now: datetime,
 ) -> Plan | None:
-    """Only for sellers who opted in, and agents that say what they can do."""
+    """Only for sellers who opted in, and agents that report their capabilities."""
     if advertised is None or not caller.account.planner_opt_in:
         return None
     query = select(SyncStep).where(SyncStep.seller_id == caller.seller_id)

@@ -1,6 +1,4 @@
-"""Reads what a client says about itself, in a registration (RFC 7591) or in its metadata document.
-Pure.
-"""
+"""Reads a client's metadata from a registration (RFC 7591) or from its metadata document. Pure."""
 
 from __future__ import annotations
 

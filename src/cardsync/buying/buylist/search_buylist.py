@@ -115,7 +115,7 @@ def _has_price(line: WantedLine, facts: LineFacts) -> bool:
 
 
 def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:
-    """Value a copy in each condition by itself: what one takes of a budget is not the other's."""
+    """Value a copy in each condition separately, so that one does not use up the other's budget."""
     prices: list[Price] = []
     for grade in GRADES:
         [valued] = value_lines([(line._replace(condition=grade), facts)], rules, {})

@@ -24,7 +24,7 @@ class UnknownWord(Exception):
 
 
 class Condition(NamedTuple):
-    """The code, and what a marketplace's whole label says beside it; empty where it says nothing."""
+    """The code, and the other parts of a marketplace's whole label; empty where it has none."""
 
     code: str
     finish: str = ""
@@ -201,7 +201,7 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word, empty where it says none. One that ends in "foil", or has it
+    """Return the printing of a word; empty where it names none. One that ends in "foil", or has it
     in front of more words, is a foil, which a number or a game's own table tells more of. Raises
     UnknownWord.
     """

@@ -341,7 +341,7 @@ def _distinct(
     cells: Sequence[str], read: Callable[[str], Any]
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
     """Read each distinct cell once: a file has few conditions and sets. Return the values, the
-    reasons of the words that are not known, and those of what cannot be read.
+    reasons for unknown words, and the reasons for unreadable cells.
     """
     values: dict[str, Any] = {}
     unknown: dict[str, str] = {}

@@ -213,8 +213,8 @@ async def _rows_of(text_: CollectionText, found: Recognized) -> ReadRows:
 
 
 async def read_again(work: Work, collection: Collection) -> pl.DataFrame:
-    """Return the rows of a collection's file as they are read now; none where its columns are known
-    no more. Raises ObjectMissing.
+    """Return the rows of a collection's file as they are read now; no rows where its columns are no
+    longer known. Raises ObjectMissing.
     """
     data = await work.store.read(collection.storage_key)
     known = await _recognized(work, collection, data)

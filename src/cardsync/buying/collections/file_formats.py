@@ -63,8 +63,9 @@ class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `seen` names the public projects where the header was seen; `game` is the game of its cards, if
     they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by
-    ours. A blank finish is not said where it is none of them; a file without the column is blank.
-    With `number_holds_code` the number begins with the set's code. `note` is what the docs add.
+    ours. A blank finish is unknown where blank is not among them; a file without the column counts
+    as blank. With `number_holds_code` the number begins with the set's code. `note` is what the
+    docs add.
     """
 
     label: str

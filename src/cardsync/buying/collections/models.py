@@ -1,5 +1,5 @@
-"""Tables of collections: `collection` (a file that a customer brought), `collection_row` (its
-cards) and `collection_columns` (what a shop said of a header that no format has).
+"""Tables of collections: `collection` (a customer's file), `collection_row` (its cards) and
+`collection_columns` (a shop's own reading of a header that no format has).
 """
 
 from __future__ import annotations

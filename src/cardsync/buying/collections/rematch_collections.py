@@ -2,8 +2,9 @@
 is read once more, and a waiting row takes what is found now. A stream of `platform/work/runner.py`,
 whose mark the load sets.
 
-A person's choices, and the rows that a person left out, stay unchanged. Each slab of rows is a
-transaction of its own, which changes only what still waits: whoever is killed goes on there.
+A person's choices, and the rows that a person left out, stay unchanged. Each slab of rows is its
+own transaction and changes only rows that still wait, so a killed worker's successor continues
+there.
 """
 
 from __future__ import annotations

@@ -174,5 +174,5 @@ def _row(
 
 
 def _sum(amount: int, parts: Sequence[int | None]) -> str | None:
-    """Return what all parts bring in one way; None where none is bought in it."""
+    """Return the sum of all parts in cash or in credit; None where no part is bought in that way."""
     return None if all(part is None for part in parts) else dollars(amount)

@@ -1,5 +1,5 @@
-"""Shapes of buying: a line that a customer brings, what is known of its card, and what the shop
-pays for it. Pure. Money is in ten-thousandths of a dollar.
+"""Structs of buying: a customer's line, the facts about its card, and the shop's price for it.
+Pure. Money is in ten-thousandths of a dollar.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Bought(NamedTuple):
 
 
 class Why(NamedTuple):
-    """One step of an explanation: its kind, what a copy brings after it, and what it used."""
+    """One step of an explanation: its kind, the price of a copy after it, and its inputs."""
 
     kind: str
     cash: int | None
@@ -113,7 +113,7 @@ class Why(NamedTuple):
 class ValuedLine(NamedTuple):
     """Holds what the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
     copies are not bought. `why` is empty where nobody asked for the line's explanation. `taken` is
-    None where no price is known, or no rule asked for one.
+    None where no price is known or no rule needed one.
     """
 
     line: int

@@ -244,8 +244,8 @@ async def _fitting(
 
 
 async def readable_query(session: AsyncSession, seller_id: int, query: str) -> str:
-    """Return the query of a buy rule with names of cards in quotes: those of catalogs, because a
-    customer brings what the shop may not have. Raises InvalidQuery.
+    """Return the query of a buy rule with names of cards in quotes: names from catalogs, because a
+    customer may bring cards that the shop does not have. Raises InvalidQuery.
     """
     names = NamesOf.CATALOGS
     return await need_readable(session, NOBODY, query, names=names, named_by=seller_id)

@@ -30,7 +30,7 @@ class MarketCell(Base):
 
 class MarketLook(Base):
     """The newest time at which a product's sales and listings were looked at. `fell` says whether
-    the supply of some cell fell lately by then; it is null where what was seen is deleted.
+    the supply of some cell had fallen lately; it is null where the observations are deleted.
     """
 
     __tablename__ = "market_look"
@@ -51,7 +51,7 @@ class MarketSalesLook(Base):
 
 
 class MarketSale(Base):
-    """One sale; the whole row is its key, so a sale that is seen again counts once."""
+    """One sale; the whole row is its key, so a sale that is observed again counts once."""
 
     __tablename__ = "market_sale"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -146,7 +146,7 @@ class _Cells:
         }
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Put the normal forms, null where a text is unknown, in place of what the rows say."""
+        """Replace the rows' texts by their normal forms; null where a text is unknown."""
         known = (self._conditions, self._printings, self._languages)
         return rows.with_columns(
             pl.col(name)

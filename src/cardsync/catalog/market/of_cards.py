@@ -336,7 +336,7 @@ def joined(
     known = cards.join(looks, on="product_id", how="left", maintain_order="left")
     for frame in (figures, bought):
         known = known.join(frame, on=sums.CELL, how="left", maintain_order="left")
-    # An observation without any row of this cell says that there is none.
+    # An observation without any row of this cell means an empty cell.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
     evidence = known.with_columns(

@@ -164,7 +164,7 @@ class PastMarket:
         self._sales = self._sales.filter(_SALES.is_needed(at))
 
     def _look(self, listings: pl.DataFrame, looks: pl.DataFrame) -> None:
-        """Take over what was seen of the products that were looked at."""
+        """Take over the observations of the products that were looked at."""
         of = sums.PRODUCT
         sales = looks.group_by(of).agg(sales_fetched_at=pl.col("at").max())
         supplies = listings.group_by(of).agg(listings_observed_at=pl.col("at").max())

@@ -1,6 +1,4 @@
-"""Reads CardTrader's blueprints: lists of what can be sold, one file an expansion, beside a list of
-the expansions.
-"""
+"""Reads CardTrader's blueprints: a list of the expansions, and for each a file of its products."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads CSV files of any size, piece by piece, each value as its text. Compressed files (.gz, .xz)
 are read as they are.
 
-Polars reads a piece whose rows are a line each; any other piece is read as what people bring, row
-by row: so a broken quote spoils its own row. A file that is no table ends early.
+Polars reads a piece whose rows are one line each; any other piece is read row by row, like people's
+files, so that a broken quote spoils only its own row. A file that is no table ends early.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ class Download(NamedTuple):
     """A file of a source. `{game}` in its address and its name is what the source calls the game
     (`Source.games`).
 
-    Where `at` is set, the address answers a JSON object, and the file's own address is its field
-    of that name. Where `each` is set, the file is a list (CSV, or JSON) of what has a file of its
-    own, too: `{name}` in the address of `each` is the field of that name.
+    Where `at` is set, the address answers a JSON object, and the file's own address is its field of
+    that name. Where `each` is set, the file is a list (CSV or JSON) whose items have files of their
+    own: `{name}` in the address of `each` is the field of that name.
     """
 
     address: str

@@ -18,7 +18,7 @@ import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
 
-# One record, or all that lies between two: a whole set of MTGJSON's is one. Decoded into Python
+# One record, or everything between two: a whole set of MTGJSON is one record. Decoded into Python
 # objects it may be twenty times as large.
 RECORD_BYTES: Final = 40_000_000
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"

@@ -201,7 +201,7 @@ async def show_effect(
     form: Form,
     session: AsyncSession,
 ) -> Template:
-    """Show beside the form what a collection would bring by it."""
+    """Show next to the form what the rule would pay for a collection."""
     problem, effect = "", None
     try:
         typed = read_form(form.__getitem__, form.all)

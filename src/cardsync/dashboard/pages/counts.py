@@ -1,5 +1,5 @@
-"""The page of counts, and that of one cycle count: the cards that should be in a box, the form for
-what was seen, and the buttons that settle or cancel.
+"""The page of counts, and the page of one cycle count: the cards that should be in a box, the form
+for the counted copies, and the buttons that settle or cancel.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ async def find_page(request: PageRequest, caller: Caller) -> Template:
 
 @get(PALETTE, opt=BY_FORM)
 async def palette_pages(request: PageRequest, caller: Caller) -> Template:
-    """Show what the palette knows by itself: it asks when it is opened first, and the browser keeps
-    the answer.
+    """Show the palette's fixed entries: it requests them when it is opened first, and the browser
+    caches them.
     """
     headers = {"Cache-Control": f"private, max-age={_DAY}"}
     return show(request, caller, "palette_pages.html", headers=headers, goals=goals_for(caller))

@@ -110,7 +110,7 @@ async def save_draft(
 async def preview_draft(
     request: PageRequest, caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Template:
-    """Show what the draft would bring as its form stands."""
+    """Show the draft's sums by the present values of its form."""
     problem, totals = "", None
     try:
         offer = await offer_reads.one_offer(session, caller, offer_id)
@@ -207,7 +207,7 @@ async def offer_by_form(
     days = read_id(form["days"])
     if days is None or not 1 <= days <= limits.OFFER_DAYS:
         raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
-    # The button stands in the draft's form: what is typed there is what is offered.
+    # The button is in the draft's form, so the offer has the typed values.
     kept = "note" in form
     revision = (await _keep(session, caller, form, offer_id)).revision if kept else _revision(form)
     await offer_life.offer_it(session, caller, offer_id, revision, days, clock.now())

@@ -98,7 +98,7 @@ def show_part(
 
 
 def tabs_of(path: str, *, owner: bool) -> list[tuple[str, str]]:
-    """Return the tabs beside a page; none where there is one alone. Pure."""
+    """Return the tabs of a page; empty where it would be the only one. Pure."""
     beside = next(
         group
         for group in TABS

@@ -1,6 +1,4 @@
-"""The page of a backtest: the prices that the live rules would have asked day by day, beside what
-was sold.
-"""
+"""The page of a backtest: the prices of the live rules day by day, compared with the sales."""
 
 from __future__ import annotations
 

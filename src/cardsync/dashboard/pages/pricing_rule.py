@@ -355,8 +355,8 @@ async def draft_part(
     heavy: HeavyWork,
     rule_id: int | None = None,
 ) -> Template:
-    """Show what the rule would do, as a part of the page: at once by a sample if the address asks
-    for one and there are many cards, and then by all.
+    """Show the rule's effect as a part of the page: first of a sample, if the address requests one
+    and there are many cards, and then of all cards.
     """
     caller.must_be_owner()
     template = "pricing_draft.html"

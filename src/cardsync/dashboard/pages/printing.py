@@ -212,7 +212,9 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
 
 
 class Slip(NamedTuple):
-    """`priced`: the prices are known, and come to what the buyer paid; others are not printed."""
+    """`priced`: the prices are known and add up to the buyer's payment; other prices are not
+    printed.
+    """
 
     order: OrderInFull
     priced: bool

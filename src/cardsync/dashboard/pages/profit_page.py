@@ -1,6 +1,6 @@
-"""The page of profit: what a period earned, over the copies whose cost is known, with what is not
-counted beside it; the same by day, week, month, game or buy rule; the fees beside those that the
-schedule expects; and the lots, with the files that bring them and the payments report.
+"""The page of profit: a period's profit over the copies with a known cost, and the sales that are
+not counted; the same by day, week, month, game or buy rule; the fees, compared with the expected
+ones; and the lots, with the forms for their files and the payments report.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ IN_BARS: Final = ("month", "week", "day")
 
 
 class Rest(NamedTuple):
-    """`known` is what the games come to, `rest` what the gross has beside it; `shared` says that an
-    order counts in several games.
+    """`known` is the sum of the games, `rest` the rest of the gross; `shared` says that an order
+    counts in several games.
     """
 
     known: Decimal

@@ -157,8 +157,8 @@ async def label_selected(form: Form) -> Response[str]:
 
 
 def search_of(form: Form) -> str:
-    """Return a search for what a form selects: that of all that match, or the ids of the ticked
-    cards. Raises InvalidPayload, InvalidQuery.
+    """Return the search for a form's cards: the page's own search for all of them, or the ids of
+    the ticked cards. Raises InvalidPayload, InvalidQuery.
     """
     selection = selected(form)
     ids = selection.card_ids

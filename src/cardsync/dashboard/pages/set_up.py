@@ -2,8 +2,8 @@
 a pricing export and its result, the presets on the shop's own cards, and the price file or the
 agent. Each step has an address of its own, so that the owner can leave and return.
 
-Only the set-up link makes the first seller, on this machine as on any other: a request that a proxy
-passed on may look as if it came from here.
+Only the set-up link may create the first seller, also on this machine, because a request through a
+proxy may appear to be local.
 """
 
 from __future__ import annotations

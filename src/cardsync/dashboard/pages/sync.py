@@ -290,8 +290,8 @@ async def prices_page(
 async def price_file_now(
     heavy: HeavyWork, caller: Caller, most: int
 ) -> tuple[ChangesInFile | None, list[str]]:
-    """Return what the price file changes, with so many of the largest changes; for an empty file
-    nothing, and the sentences that say why. Raises OwnerRequired.
+    """Return the price file's changes with the largest of them; for an empty file, the sentences
+    with the reasons. Raises OwnerRequired.
     """
     caller.must_be_owner()
     found, why = await heavy.read(changes_now, caller, Work.LONG, clock.now(), most)

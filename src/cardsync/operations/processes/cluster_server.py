@@ -110,8 +110,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def adopt(home: Path, say: Say) -> Path | None:
-    """Return the socket folder of the server that already runs, once it is ready; None if there is
-    none, or no longer any.
+    """Return the socket folder of the running server once it is ready; None if no server runs, or
+    it stopped.
     """
     cluster = home / CLUSTER
 

@@ -122,8 +122,8 @@ def with_database(
     *,
     as_owner: bool = False,
 ) -> T:
-    """Run `work(database)` beside a running server or without one; as the role that owns the
-    tables, for what the application itself may not do.
+    """Run `work(database)`, whether a server runs or not; optionally as the role that owns the
+    tables, for statements that the application's role may not run.
     """
     import asyncio
 

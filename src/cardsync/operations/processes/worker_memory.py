@@ -46,8 +46,8 @@ def begin_anew() -> None:
 
 
 def limit_memory(megabytes: int) -> None:
-    """Let this process have no more memory than that, and let the system end it before others where
-    there is none left. Systems differ in what they can limit.
+    """Limit this process's memory, and let the system end it before others when memory runs out.
+    Systems differ in what they can limit.
     """
     with contextlib.suppress(ValueError, OSError):
         most = megabytes << 20

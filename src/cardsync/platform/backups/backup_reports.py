@@ -55,8 +55,8 @@ class StepState(msgspec.Struct):
 
 
 class BackupState(msgspec.Struct):
-    """`daily` says whether this installation makes backups by itself. `wrong` says in one sentence
-    what is wrong with them; null where they are as they should be.
+    """`daily` says whether this installation makes backups by itself. `wrong` describes the problem
+    in one sentence; null where all is well.
     """
 
     daily: bool

@@ -109,7 +109,7 @@ class PolledReads:
             task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> None:
-        """Send one message; the connection goes back each time, because others wait for it, too."""
+        """Send one message; the connection is returned each time, because others wait for it, too."""
         try:
             # The connection is taken by hand: the pool's context would commit as well, and there is
             # nothing to commit.

@@ -1,9 +1,9 @@
 """Migrates a database to the current schema, as the role that owns it, while others use it.
 
 Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
-left to do. Each migration is a transaction of its own that waits only briefly for a lock, because
-whoever asks for the table next waits behind it; it is tried again later. A start that finds nothing
-to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
+left to do. Each migration is its own transaction and waits only briefly for a lock, because later
+statements on the table queue behind it; it is retried later. A start that finds nothing to do, as
+nearly every one, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations

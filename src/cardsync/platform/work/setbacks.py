@@ -24,8 +24,8 @@ from cardsync.platform.storage import ObjectMissing
 
 # Failures after which work that fails by itself is given up.
 MAX_FAILURES = 3
-# Work that waits for a dependency is given up when it was put back so often, over so long a time: a
-# machine that was off for days has not tried, and many tries of one minute say little.
+# Work that waits for a dependency is given up after both this many tries and this much time: a
+# machine that was off for days has not tried, and many tries within a minute prove little.
 MAX_TIMES = 30
 MAX_AGE = timedelta(days=1)
 FIRST_PAUSE = timedelta(seconds=2)

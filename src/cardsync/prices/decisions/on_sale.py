@@ -32,7 +32,7 @@ _NOTED = """
            coalesce(array_agg(source_id), '{}') AS sale_id
       FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
 """
-# A card that leaves a sale leaves it at this moment; what is kept of it says what was sold in it.
+# A card that leaves a sale leaves it at this moment; its row stays to attribute the sales in it.
 _LEAVE = """
     WITH dropped AS ({drop} RETURNING t.marketplace_id, t.source_id)
     UPDATE promotion_card p SET until = greatest(:now, p.since) FROM dropped

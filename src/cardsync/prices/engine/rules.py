@@ -181,7 +181,7 @@ class Rule:
     adjust_bp: int = 0
     adjust_amount: int = 0
     floor: int | None = None
-    # The floor is also so much above what the card cost, where that is known.
+    # The floor is also this much above the card's cost, where that is known.
     floor_cost_bp: int | None = None
     ceiling: int | None = None
     never_lower: bool = False
@@ -289,7 +289,7 @@ class Sale:
     query: str = ""
     floor: int | None = None
     enabled: bool = True
-    # The reduced price is not below what the card cost and this much more, where that is known.
+    # The reduced price is not below the card's cost plus this much, where the cost is known.
     floor_cost_bp: int | None = None
     # Prices that their rule never lowers stay; otherwise a sale lowers them, too.
     keep_never_lower: bool = False

@@ -121,8 +121,8 @@ class Run:
 
     @property
     def asks_database(self) -> bool:
-        """Return whether only a run over the stored cards can price them: queries and market
-        evidence are asked of the database, and what keys wrote is looked at there.
+        """Return whether only a run over the stored cards can price them: queries, market evidence
+        and the check of keys' changes need the database.
         """
         return self.queried or self.evidenced or self.watched
 

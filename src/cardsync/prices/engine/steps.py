@@ -204,7 +204,7 @@ def hard_limits(run: Run) -> list[pl.Expr]:
 
 
 def floors_by_cost() -> list[pl.Expr]:
-    """Raise the rule's floor to that by what the card cost, up to the next cent, where that is
+    """Raise the rule's floor to the card's floor by cost, rounded up to a cent, where the cost is
     known.
     """
     by_cost = _above_cost(pl.col("_cost_factor"))

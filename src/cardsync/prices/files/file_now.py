@@ -1,5 +1,5 @@
-"""Makes the price file of a moment, or says what it changes: each in a snapshot of its own, for a
-web process or for a process beside it (`web/heavy_work.py`).
+"""Makes the price file of a moment, or lists its changes: each in its own snapshot, in a web
+process or in a process for heavy work (`web/heavy_work.py`).
 """
 
 from __future__ import annotations

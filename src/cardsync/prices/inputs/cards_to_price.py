@@ -206,8 +206,8 @@ async def games_with_rules(
     account: Account,
     chosen: Choices,
 ) -> list[str] | None:
-    """Return the product lines of which a rule besides the default one selects a card; None where
-    no one asks, because cards of all games are priced or of none.
+    """Return the product lines in which a rule other than the default one selects a card; None
+    where nobody needs them, because cards of all games are priced or of none.
     """
     run = chosen.run
     if run.every_game or not run.own_rules:

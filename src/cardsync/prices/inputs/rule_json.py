@@ -123,7 +123,7 @@ class ReviewFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PriceFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of a rule that say what it asks."""
+    """The fields that define a rule's price."""
 
     price_source: PriceSource | UnsetType = UNSET
     fallback_sources: tuple[PriceSource, ...] | UnsetType = UNSET
@@ -234,7 +234,7 @@ def to_json(thing: Rule | Sale | _Part) -> dict[str, Any]:
     return {
         field.name: _value_json(field.name, getattr(thing, field.name))
         for field in fields(thing)
-        # Only a guard says what it is.
+        # Only a guard names its kind.
         if field.name != "broken" and (field.name != "guard" or getattr(thing, field.name))
     }
 

@@ -35,9 +35,10 @@ async def need_readable(
     names: NamesOf = NamesOf.SHOP,
     named_by: int | None = None,
 ) -> str:
-    """Return the query with names of cards in quotes, so that it means the same whatever cards
-    there are later; they are those of the seller, or of `named_by`. Raise InvalidQuery, naming the
-    field, also for a list that is not the seller's, and for a query that refers to rules.
+    """Return the query with names of cards in quotes, so that its meaning does not change with
+    later cards; the names are those of the seller's cards, or of `named_by`. Raise InvalidQuery,
+    naming the field, also for a list that is not the seller's, and for a query that refers to
+    rules.
     """
     if not query:
         return query

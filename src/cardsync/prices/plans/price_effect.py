@@ -65,8 +65,8 @@ _SHOP_VALUE = """
 
 @dataclass(frozen=True)
 class Reach:
-    """A condition over `card c` with its values: no other card's price can change. With `card_ids`
-    it names the cards; `anew` says that the write changes more of them than what selects them.
+    """A condition over `card c` with its values: no other card's price can change. `card_ids` names
+    the cards; `anew` says that the write changes more than the selection of cards.
     """
 
     where: str
@@ -160,8 +160,8 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
 async def parts_of(
     session: AsyncSession, seller_id: int, reach: Reach, most: int, now: datetime
 ) -> list[Reach]:
-    """Return the reach in parts of at most so many cards, so that those of a large shop are never
-    held all at once; a small one has one part.
+    """Return the reach in parts of limited size, so that a large shop's cards are never in memory
+    together; a small shop has one part.
     """
     values = {"seller": seller_id, "most": most, "now": now, **reach.values}
     ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
@@ -280,8 +280,8 @@ def moves_of(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 class ShopValue(NamedTuple):
-    """The listed value of the shop, at the lower of what is listed and what is asked, and the value
-    of what is asked.
+    """The shop's listed value at the lower of listed price and target, and its value at the
+    targets.
     """
 
     listed: int

@@ -116,9 +116,9 @@ async def write(
     *,
     weighed: bool = True,
 ) -> T:
-    """Do a write of prices; `action` says it as an action of a plan. `source_of` says of the result
-    with what its moves end (`loss/moves.py`); None where it did nothing new. A write that is not
-    `weighed` has no limits, though an owner may want to confirm it.
+    """Do a write of prices; `action` says it as an action of a plan. `source_of` returns the source
+    of the result's moves, with which they end (`loss/moves.py`); None where nothing changed. A
+    write that is not `weighed` has no limits, though an owner may want to confirm it.
 
     Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
     """
@@ -212,7 +212,7 @@ async def _meant(
     try:
         actions = kept_actions([action])
     except errors.InvalidPayload:
-        # The write itself says what is wrong, or does nothing; whatever it does is weighed.
+        # The write itself refuses or does nothing; its effect is weighed in any case.
         return _NOTHING, Reach(ON_SALE, {})
     reach = await reach_of(session, seller_id, live, actions)
     return None if reach is None else (actions, reach)

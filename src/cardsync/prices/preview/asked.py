@@ -1,6 +1,5 @@
-"""The previews as web processes ask for them, each in a snapshot of its own: these functions may
-run in a process beside the web process (`web/heavy_work.py`), so what they take and return is
-pickled.
+"""The previews for web processes, each in its own snapshot: these functions may run in a process
+for heavy work (`web/heavy_work.py`), so their arguments and results are pickled.
 """
 
 from __future__ import annotations

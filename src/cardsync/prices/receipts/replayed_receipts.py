@@ -19,7 +19,7 @@ _NEWEST: Final = """
 
 
 def fault(url: str, objects: Path) -> str | None:
-    """Return which run comes to other prices than its receipts say; None where none does."""
+    """Return the run whose prices do not follow from its receipts; None where all do."""
     with psycopg.connect(libpq_url(url, role=BACKUP_ROLE), connect_timeout=10) as connection:
         newest = connection.execute(_NEWEST).fetchall()
     for run_id, key in newest:

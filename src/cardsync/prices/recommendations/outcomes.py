@@ -1,5 +1,5 @@
-"""Shows the outcomes of recommendations: what the applied prices brought beside matched cards, for
-each kind of review and for each rule.
+"""Shows the outcomes of recommendations: the net of applied prices compared with matched cards, by
+kind of review and by rule.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees

@@ -31,8 +31,8 @@ _REASONS: Final[dict[Verdict, str]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A card with an applied review, and what each card that was left alone brought, by its id; a
-    card brought zero if none of it was sold.
+    """A card with an applied review, and the net of each unchanged card by its id; zero for a card
+    that did not sell.
     """
 
     brought: int
@@ -91,8 +91,8 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
 
 
 class _Other(NamedTuple):
-    """A matched card: its part of the mean of all that were left alone, and what it brought; the
-    mean, where the days of several reviews were looked at.
+    """A matched card: its weight in the mean of all unchanged cards, and its net; the mean net,
+    where the days of several reviews were compared.
     """
 
     weight: Decimal

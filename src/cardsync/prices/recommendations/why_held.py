@@ -42,8 +42,8 @@ GATES: Final[Mapping[str, str]] = {
 
 class Held(NamedTuple):
     """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out;
-    `verdict` is that of a market gate. `period` is that of a cap, which `stays` says holds the
-    price where it is.
+    `verdict` is that of a market gate. `period` is the period of a cap; `stays` says that the cap
+    leaves the price unchanged.
     """
 
     reason: str

@@ -287,7 +287,7 @@ async def _end_its_work(
     if report.outcome == "imported":
         cycle, sha256 = report.sync_cycle_id, report.file_sha256
         queued_at = await end_pushes(session, seller_id, cycle, sha256, event.imported_at, now)
-        # No file is imported before there are prices for it, whatever the agent's clock says.
+        # No file is imported before its prices exist, whatever the agent's clock.
         event.imported_at = max(event.imported_at, queued_at or event.imported_at)
     return "price updates"
 

@@ -33,7 +33,7 @@ _CARDS = """
 async def serve(
     database: Database, heavy: HeavyWork, caller: Caller, now: datetime
 ) -> bytes | UnnamedFile | None:
-    """The rollback's file; None when there is none to serve any more."""
+    """The rollback's file; None when it is no longer served."""
     found = await heavy.read(rollback_now, caller, Work.FILE, now)
     if found is None:
         return None

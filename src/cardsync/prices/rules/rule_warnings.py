@@ -1,7 +1,7 @@
 """Warns about stored rules and sales, with a list of sentences for each.
 
-A warning names what a query does not find any more, or what a rule asks for although no data for it
-is gathered.
+A warning names a part of a query that no longer finds anything, or evidence that a rule needs and
+that is not gathered.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ async def _passed(
 async def work_off(work: Work, seller_id: int) -> None:
     """A run if an edge has passed, and the timer set to the next one, in one transaction.
 
-    While the account is paused nothing is begun and noted: what changed is found when it goes on.
+    While the account is paused no run begins and nothing is noted: the changes are found when it
+    resumes.
     """
     async with work.database.tenant(seller_id) as session:
         state = await locked(session, seller_id)

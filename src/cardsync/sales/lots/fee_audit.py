@@ -1,5 +1,5 @@
-"""Keeps what the payments report says of each order's fees, and compares it with what the schedule
-expects: by month, and order by order where they differ by more than two cents.
+"""Stores each order's fees from the payments report, and compares them with the expected fees: by
+month, and order by order where they differ by more than two cents.
 
 Orders that were refunded in part are left out: the report does not say which fees came back.
 """

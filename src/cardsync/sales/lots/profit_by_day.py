@@ -40,7 +40,7 @@ KEPT: Final = f"""
       FROM kept JOIN profit_sum p ON p.seller_id = :seller AND p.ordered = kept.ordered
      WHERE p.day BETWEEN :first AND :last GROUP BY 1
 """
-# The days that a reader counts by itself; most have no orders, or there are none.
+# The days that a reader counts by itself; usually few or none.
 LIVE_DAYS: Final = f"""
     WITH {SPLIT}
     SELECT days.ordered FROM days

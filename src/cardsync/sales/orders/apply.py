@@ -230,7 +230,7 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
             if rows.always(name)
             else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
         )
-        # A refund only fills in what the order itself did not say.
+        # A refund only fills in values that the order itself lacks.
         if kind == "refunds" and name == "buyer_name":
             columns[name] = (
                 "CASE WHEN o.buyer_name <> '' THEN o.buyer_name"

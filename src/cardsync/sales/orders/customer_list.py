@@ -22,8 +22,8 @@ from cardsync.sales.orders.models import BUYER_HASH
 
 
 class CustomerProfit(NamedTuple):
-    """Holds what a customer earned the shop, as kept last: of `pieces`, `costed` have a known cost,
-    and the profit is theirs. All are None for a customer who is not kept yet.
+    """A customer's profit as of the last refresh: `costed` of the `pieces` have a known cost, and
+    the profit covers these. All are None for a customer who is not kept yet.
     """
 
     pieces: int | None

@@ -96,7 +96,9 @@ _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
 def _other_file(body: bytes) -> str:
-    """Return what a body is that is a file of people, and where it belongs; empty if it is none."""
+    """Return the kind of file that a body is, and where it belongs; empty if it is no person's
+    file.
+    """
     try:
         lines, _ = lines_of(body[:HEAD_BYTES])
     except NotATable as e:

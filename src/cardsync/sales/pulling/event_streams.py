@@ -16,8 +16,8 @@ from weakref import WeakSet
 from cardsync.platform import errors
 from cardsync.sales.limits import PULL_DESK_STREAMS, PULL_LINK_STREAMS, PULL_STREAMS
 
-# A silent stream says after so long that it lives, and ends after so many silences: the page opens
-# the next one by itself, so that a process that stops waits for no page for long.
+# Seconds of silence after which a stream sends a sign of life, and their number after which it
+# ends: the page opens a new one, so a stopping process never waits long for a page.
 ALIVE_SECONDS: Final = 15.0
 _SILENCES: Final = 20
 _RETRY: Final = "retry: 2000\n\n"

@@ -61,7 +61,7 @@ class Line:
 
 @dataclass
 class Progress:
-    """`surplus` has the copies beyond what was wanted, by the id of the mark that brought them."""
+    """`surplus` has the copies beyond the wanted ones, by the id of their mark."""
 
     lines: dict[int, Line]
     outcomes: dict[str, Outcome] = field(default_factory=dict)

@@ -155,8 +155,8 @@ async def change_seller(
     values: Mapping[str, Any],
     actor: str | None = OPERATOR,
 ) -> Activity | None:
-    """Change what differs, and say so in the activity feed, if there is an actor; `session` is in
-    the seller's scope. Returns the feed's entry.
+    """Change the values that differ, and note it in the activity feed if an actor is given;
+    `session` is in the seller's scope. Returns the feed's entry.
 
     A change that holds the account read-only cancels the price tasks that wait.
     """

@@ -1,5 +1,5 @@
-"""Looks, again and again, for what there is to report in a shop: it compares the conditions of
-Today with those that were reported, and reads the events since the last look.
+"""Checks regularly what to report of a shop: it compares the conditions of Today with the reported
+ones, and reads the events since the last check.
 
 A look is one transaction that holds the seller's mark in `work_due`: two workers report a condition
 once, and a worker that is killed has reported nothing. Events are read once more for a while, since

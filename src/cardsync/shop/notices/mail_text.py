@@ -1,8 +1,8 @@
 """Writes the mail of a member: its subject, its text and the headers by which a mail program offers
 to unsubscribe with one click (RFC 8058). Pure.
 
-Texts of people are in it. Headers are encoded here, a text as its characters: a library would read
-an encoded word in a name first, and write what it says as lines of its own.
+Texts of people are in it. Headers are encoded here, character by character: a library would first
+decode an encoded word in a name, whose text could then add header lines.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def mail_of(letter: Letter) -> Mail:
 
 
 def sender_of(text: str) -> tuple[str, str]:
-    """Return the name, if any, and the address of what MAIL_FROM says."""
+    """Return the name, if any, and the address in MAIL_FROM."""
     name, _, address = text.rpartition("<")
     return _one_line(name).strip('"'), address.removesuffix(">")
 

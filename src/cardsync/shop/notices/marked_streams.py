@@ -1,5 +1,5 @@
 """Describes streams of `platform/work/runner.py` whose one piece is their mark: it is due at the
-time of the next work, and what there is to do is in tables of its own.
+time of the next work, and the work itself is in tables of its own.
 """
 
 from __future__ import annotations

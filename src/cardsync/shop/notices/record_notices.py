@@ -82,8 +82,8 @@ async def tell_at(
     one: NewsItem,
     now: datetime,
 ) -> None:
-    """Write an event for a member alone, which is sent at once to an address of that member,
-    whatever the member chose; nothing where no mail is sent.
+    """Write an event for one member, which is mailed immediately to the member's address, whatever
+    the member chose; do nothing where no mail is sent.
     """
     if not settings.sends_mail:
         return

@@ -158,7 +158,7 @@ async def write(
 
 
 async def _brought(work: Work, seller_id: int) -> Line | None:
-    """Return what the last sync brought, as Today says it; None if it moved no price."""
+    """Return the last sync's result as Today shows it; None if it moved no price."""
     owner = await as_owner(work.database, seller_id)
     if owner is None:
         return None

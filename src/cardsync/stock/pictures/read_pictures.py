@@ -1,4 +1,4 @@
-"""Finds the picture of a product or of a card, or the stand-in where there is none."""
+"""Finds the picture of a product or a card, else the stand-in."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _card(which: str) -> str:
 
 
 class PictureAnswer(NamedTuple):
-    """An answer. `kept` says that it is a picture; a stand-in may be followed by one."""
+    """An answer. `kept` says that it is a picture; a stand-in may be replaced by one later."""
 
     content: bytes
     media_type: str

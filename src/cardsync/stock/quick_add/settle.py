@@ -183,8 +183,8 @@ async def settle_result(
 
 
 async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
-    """Read the entries that were sent and not answered, oldest first, each beside what the
-    marketplace listed when it was seen last.
+    """Read the entries that were sent and not answered, oldest first, each with the marketplace's
+    listing when it was last seen.
     """
     query = (
         select(QuickAdd)

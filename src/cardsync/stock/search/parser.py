@@ -3,8 +3,8 @@
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.
 
-A word of punctuation alone is passed over where a term stands beside it, and looked for as it is
-where none does. A word that ends in a colon and names no field is a word.
+A word of punctuation alone is ignored next to another term, and searched for literally where it is
+the only one. A word that ends in a colon and names no field is a word.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ async def see(
         "quantities": [sight.quantity for sight in seen],
     }
     await run(session, _SEEN, written)
-    # A card that was seen where none was expected is a line of its own.
+    # A card that was counted where none was expected is a separate line.
     row.lines = await _lines(session, caller.seller_id, count_id)
     note(
         session,
@@ -193,7 +193,7 @@ async def settle(
     unseen: Unseen,
     now: datetime,
 ) -> ShelfCount:
-    """Correct the places to what was seen, and end the count. Lines that were not seen stay as
+    """Correct the places to the counted copies, and end the count. Lines that were not seen stay as
     they are, or are `missing`. Raises NotFound, CountNotOpen.
     """
     row = await _locked(session, caller, count_id)
