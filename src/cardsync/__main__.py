@@ -1,8 +1,8 @@
 """Starts the command line, for `python -m cardsync`.
 
-The supervisor's processes are many and live long, so none of them loads the command line or what
-another one needs; a process of heavy reads is waited for. The loaded modules hold no garbage, and a
-collection would take a fifth of the start-up time.
+The supervisor's processes are many and live long, so each loads only its own modules, not the
+command line; requests wait for a process of heavy reads to start. The loaded modules hold no
+garbage, and a collection would take a fifth of the start-up time.
 """
 
 import gc

@@ -38,9 +38,9 @@ class Callers(Enum):
 
 
 class Within(NamedTuple):
-    """Marks a request that this process makes of itself for an assistant: it reaches what a token
-    reaches. `caller` was admitted with the assistant's request; without it, the credential is
-    looked at again.
+    """Marks a request that this process sends to itself for an assistant: it may reach the same
+    routes as a token. `caller` was admitted with the assistant's request; without it, the
+    credential is looked at again.
 
     Only our own code puts an object into a scope; a client's headers never become one.
     """

@@ -183,13 +183,13 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def sees_buyers(self) -> bool:
-        """Buyers' names, and what the seller wrote about them, are for every caller but a grant
-        whose owner kept them back.
+        """Buyers' names, and the seller's notes on them, are for every caller but a grant whose
+        owner withheld them.
         """
         return self.identity.sees_buyers
 
     def buyer(self, text: T) -> T | None:
-        """Return what an answer says of a buyer, or None where the caller may not see it."""
+        """Return a value about a buyer for an answer, or None where the caller may not see it."""
         return text if self.sees_buyers else None
 
     def must_see_buyers(self) -> None:
@@ -291,7 +291,7 @@ class KeyRing:
         return row and (row[0], row[1])
 
     async def row(self, key: str) -> tuple[Any, ...] | None:
-        """Return all that `sql` finds of the key; none of it ever changes."""
+        """Return the row that `sql` finds for the key; it never changes."""
         digest = keys.key_hash(key)
         if digest in self._known:
             self._known.move_to_end(digest)

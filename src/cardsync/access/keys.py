@@ -77,7 +77,7 @@ async def replace(
     session: AsyncSession, seller_id: int, key_id: int, ends_at: datetime
 ) -> MintedKey | None:
     """Make a key of the same name; the other one works until the new one is used, and not after
-    `ends_at`. None where it does not work any more, or is being replaced already.
+    `ends_at`. None where the key is revoked or is being replaced already.
     """
     key = new_key()
     made = await sealed.replace_key(session, seller_id, key_id, key_hash(key), ends_at)

@@ -19,8 +19,8 @@ from cardsync.platform.database.columns import Base, Moment
 class MemberSession(Base):
     """A browser that signed in.
 
-    Only the SHA-256 of its cookie is kept; a session that ends is deleted. `browser` is a name for
-    people (`sessions.py`), from its first request.
+    Only the SHA-256 of its cookie is stored; a session that ends is deleted. `browser` is a name
+    for people (`sessions.py`), from its first request.
     """
 
     __tablename__ = "member_session"

@@ -94,8 +94,9 @@ class ApiKey(Base):
 class AccessToken(Base):
     """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept.
 
-    The operator made a token that has no grant. One of a grant repeats what each request has to
-    know of the grant: it ends with the grant, and with the owner who gave it (`grant_models.py`).
+    The operator made a token that has no grant. A grant's token repeats the columns of the grant
+    that each request needs: it ends with the grant, and with the owner who gave it
+    (`grant_models.py`).
     """
 
     __tablename__ = "access_token"

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 SLOWEST_BYTES = 1_000
 """A body comes at least so fast, in bytes a second."""
-# The wait for the database ends first, and says so itself. All other waits end so much later.
+# The wait for the database ends earlier, with a refusal of its own. All other waits end so much
+# later.
 _LATER = 0.25
 _OPTION = "patience"
 _IN_SCOPE = "patience"
@@ -173,7 +174,7 @@ def _of(scope: Scope) -> Patience:
 
 
 def allow(scope: Scope, opt: Mapping[str, Any], settings: Settings) -> None:
-    """A route with a time of its own says so in one word: `opt=POLLED`."""
+    """A route with its own time limit declares it in one word: `opt=POLLED`."""
     seconds: Callable[[Settings], float] | None = opt.get(_OPTION)
     if seconds is not None:
         _of(scope).allow(seconds(settings))

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 Risk = Literal["none", "lists", "prices", "reviews", "sync"]
-"""The kind of action, as the owner's permissions tell them apart; a read has none."""
+"""The kind of action in the owner's permissions; a read has none."""
 RISKS: Final[tuple[Risk, ...]] = get_args(Risk)
 READ: Final = "mcp:read"
 WRITE: Final = "mcp:write"

@@ -2,7 +2,7 @@
 
 The interpreter runs in a worker process without files, network or imports, under limits of time,
 memory, calls and output; so a program can only compute, and call bindings. It stops at each call,
-and this process makes the call as if it had come alone: the credential is looked at again. The
+and this process makes the call like a separate request: the credential is checked again. The
 outcome of a program that failed includes its writes.
 """
 
@@ -112,7 +112,7 @@ def _writes(name: str) -> bool:
 
 
 class Broken(Exception):
-    """A program that did not end; the text says why, and what it had done."""
+    """A program that did not end; the text has the reason and the calls it had made."""
 
 
 async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
@@ -234,7 +234,7 @@ async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
 
 
 def _id(value: Any) -> str:
-    """The id of what a write made, where its answer has one."""
+    """The id in a write's answer, where it has one."""
     named = [value.get(key) for key in ("id", "plan_id")] if isinstance(value, dict) else []
     found = [one for one in named if isinstance(one, int | str)]
     status = value.get("status") if isinstance(value, dict) else None

@@ -1,4 +1,6 @@
-"""Holds the prompts for what sellers ask most: each is a text with gaps for its arguments."""
+"""Holds the prompts for sellers' most frequent questions: each is a text with gaps for its
+arguments.
+"""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class Assistants:
     async def ready(self) -> Served:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-        # One caller that leaves does not end what the others wait for.
+        # A caller that leaves does not cancel the work that others wait for.
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Served:

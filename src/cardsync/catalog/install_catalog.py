@@ -85,7 +85,7 @@ async def install(
     renewal: bool = False,
 ) -> str:
     """Install or renew one catalog, and return the sentence of the result. `fewer` takes one that
-    has far fewer cards than the last. A renewal that nobody asked for does not take what a person
+    has far fewer cards than the last. An automatic renewal does not install a version that a person
     went back from. Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
@@ -223,7 +223,7 @@ async def _install(
 def loaded(
     report: Report, digest: str, size: int, at: datetime, keeping: Keeping | None = None
 ) -> Version:
-    """Return what is known of a catalog that was loaded."""
+    """Return the figures of a loaded catalog."""
     kept, content = (keeping.kept or "", keeping.content) if keeping else ("", "")
     return Version(kept, content, digest, report.products, len(report.broken), size, at)
 

@@ -191,8 +191,8 @@ class Due(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The hold on one catalog, what the last good install of it brought, what was in use before,
-    and what a person went back from. `back` says that a person wants the earlier version.
+    """The hold on one catalog, its last good install, the version in use before, and the version
+    that a person went back from. `back` says that a person wants the earlier version.
     """
 
     game: str

@@ -41,7 +41,7 @@ _TREATMENTS = (
 _TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 ENGLISH = "en"
 ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
-# The finish as a key where nobody said it: the card's own one is meant, or the base one of several.
+# The key of a missing finish: the card's only finish, or the base one of several.
 NOT_SAID = ""
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
@@ -138,9 +138,9 @@ _EDITIONS = {
 
 
 def _finish_fits() -> pl.Expr:
-    """A row that says foil and no more means the foil that the card has. A row without an edition
-    means that which the card has, if it is one; sources differ in the foil of a pattern. One that
-    says nothing may mean any.
+    """A row with just the word foil means the card's own foil. A row without an edition means that
+    which the card has, if it is one; sources differ in the foil of a pattern. A row without a
+    printing may mean any.
     """
     row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
     foil = (row == "foil") & offered.str.ends_with("foil")

@@ -85,7 +85,7 @@ class Keeping:
 
 
 async def drop(store: Store, held: Held, *still: str | None) -> None:
-    """Delete the versions that were kept before and are named no more."""
+    """Delete the stored versions that are no longer named."""
     before = {held.kept, held.earlier and held.earlier.kept} - {None, *still}
     for key in before:
         try:
@@ -96,7 +96,7 @@ async def drop(store: Store, held: Held, *still: str | None) -> None:
 
 
 def content_of(frame: pl.DataFrame) -> str:
-    """Return what tells one version from another: prices and dates of a source's file do not."""
+    """Return the identity of a version, which leaves out prices and dates of a source's file."""
     told = frame.drop(_PASSING)
     return hashlib.sha256(encode(told.sort(told.columns))).hexdigest()
 

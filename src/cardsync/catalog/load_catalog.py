@@ -117,8 +117,8 @@ async def load(
     take: Callable[[pl.DataFrame], Awaitable[None]] | None = None,
     tell: Tell = untold,
 ) -> Report:
-    """Load `path`; `source` names the catalog of which the file is an edition, `name` what the
-    report calls it, and `known` whose printings they are, where its form does not say it. A `whole`
+    """Load `path`; `source` names the catalog of which the file is an edition, `name` is its name
+    in the report, and `known` the owner of its printings where its form does not name it. A `whole`
     catalog has all sets of its games. `check` may refuse what was read, and so may `take`, which
     gets the printings.
 
@@ -406,8 +406,8 @@ _VANISHED: Final = """
 async def _mark_vanished(
     session: AsyncSession, keyed: pl.DataFrame, source: str, *, whole: bool
 ) -> int:
-    """Mark the products of this source that none of its rows names any more; in the sets that it
-    names, unless it is whole: a file may hold some sets only.
+    """Mark the products of this source that no row names any more; unless the file is whole, only
+    in the sets that it names, since a file may hold some sets only.
     """
     named = keyed.select("game", "set_key", "identity")
     await session.execute(

@@ -48,7 +48,7 @@ class RateLimits:
     def of_token(
         self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, Any]
     ) -> list[Bucket]:
-        """Return those of a token, or of its grant, so that new tokens bring no new limits."""
+        """Return the buckets of a token, or of its grant, so that new tokens get no new limits."""
         return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:

@@ -182,8 +182,8 @@ async def claim(
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
-    """Return whether a claim may find anything; an agent that says something new is asked in any
-    case.
+    """Return whether a claim may find anything; it always may after the agent's capabilities
+    changed.
     """
     return (
         (said is not None and said != caller.state.agent_kinds)

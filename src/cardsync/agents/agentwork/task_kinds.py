@@ -47,8 +47,8 @@ def priority_of(kind: str) -> int:
 def named_kinds(texts: Iterable[str] | None) -> list[str] | None:
     """The kinds among `kind@version, step, …`, in our order; None if they name no kind at all.
 
-    A name without a version means 1. More than 2 KB of texts count as none, and a list that names
-    steps alone says nothing about tasks.
+    A name without a version means 1. More than 2 KB of texts count as no list, and a list of steps
+    alone does not restrict tasks.
     """
     given = list(texts or ())
     if sum(len(text.encode()) for text in given) > CAPABILITIES_BYTES:
@@ -69,8 +69,8 @@ def handed_out(
     rollback_waits: bool,
     paid: bool,
 ) -> list[str]:
-    """The kinds that a claim may hand out: those it asks for, of those that the agent can do
-    (None means all), save what the account holds back.
+    """The kinds that a claim may hand out: the requested ones that the agent can do (None means
+    all), without those that the account holds back.
     """
     held = {
         *(PRICE_TASKS if prices_held else ()),

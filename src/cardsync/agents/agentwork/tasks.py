@@ -75,7 +75,8 @@ def advertised(
 ) -> bool:
     """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
 
-    `tasks_due_at` knows only of kinds that the agent can do, and of what a rollback holds back.
+    `tasks_due_at` considers the kinds that the agent can do, and the tasks that a rollback holds
+    back.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
     held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
@@ -83,7 +84,7 @@ def advertised(
 
 
 def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
-    """Return whether a rollback's file is served in place of what other tasks are for. Pure."""
+    """Return whether a rollback's file is served in place of other tasks' files. Pure."""
     return rollback_until is not None and rollback_until > now
 
 
@@ -189,8 +190,8 @@ async def enqueue_routine(
     payload: dict[str, Any],
     now: datetime,
 ) -> int:
-    """The same for work that comes by itself: of a kind at most one such task waits, and that one
-    is taken.
+    """The same for automatic work: at most one such task of a kind waits, and an existing one is
+    reused.
     """
     await locked(session, seller_id)
     waiting = await waiting_task(session, seller_id, kind, now)
@@ -280,7 +281,7 @@ async def end_tasks(
     rollback_id: int | None = None,
     error: dict[str, Any] | None = None,
 ) -> int:
-    """End what is open of a kind, of one rollback where that is named. Returns how many.
+    """End the open tasks of a kind, or only those of the named rollback. Returns how many.
 
     A task that an agent has claimed is not cancelled: the agent may have finished it.
     """

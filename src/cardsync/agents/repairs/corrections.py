@@ -160,7 +160,9 @@ async def _step_of(
     heal_id: int | None,
     correction_id: int | None,
 ) -> tuple[Step, float]:
-    """The confidence is that of the correction; what a person or an agent found alone is sure."""
+    """The confidence is the correction's own; a selector that a person or an agent found has full
+    confidence.
+    """
     if (heal_id is None) == (correction_id is None):
         raise errors.InvalidPayload("name either heal_id or correction_id")
     if correction_id is not None:

@@ -39,7 +39,7 @@ _EMPTY_WORDS = """
     testid qa cy
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
-# Words that say little, but are used where there are no others.
+# Weak words, used only where a label has no others.
 _WEAK_WORDS = """
     page list table result main form item name text id tab app icon row menu primary secondary default
     small large big test data body header footer toolbar sidebar navbar bar dialog modal panel group
@@ -91,7 +91,7 @@ def without_asides(text: str) -> str:
 
 
 def aside(text: str) -> str:
-    """Return the part of a label in brackets, where it has something else, too."""
+    """Return the part of a label in brackets, if the label has more than that."""
     if "(" not in text:
         return ""
     found = _ASIDE.findall(text)

@@ -77,7 +77,7 @@ _NUMBER = 0.8
 _NO_THING, _NO_ACT = 0.78, 0.58
 # The same for an element whose words are all common among the page's controls.
 _COMMON, _SEVERAL = 0.58, 3
-# The same for what shows another thing.
+# The same for an element that shows another thing.
 _OTHER_THING = 0.7
 # The same for a link in the page's navigation, where the lost one was outside of it, and for a link
 # where it was a button.
@@ -137,7 +137,7 @@ class Comparison:
     def _said(self) -> Iterable[tuple[float, tuple[str, ...]]]:
         wanted = self.wanted
         labels = [wanted.label, *(wanted.attributes.get(name, "") for name in SPOKEN)]
-        # An address of mail is an example of what to write.
+        # A mail address in an attribute is an example of an input.
         labels = [label for label in labels if label and "@" not in label]
         if wanted.only_shows():
             # A figure that it showed then.
@@ -193,14 +193,16 @@ class Comparison:
         return likest * trust, explained, had
 
     def _lacks_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether an element shows an act alone where all that was known named a thing, too,
-        and the page's other controls name that thing.
+        """Return whether an element names only an act, while all that is known of the lost one
+        names a thing, too, and other controls of the page name that thing.
         """
         return said.pressed and not self._things & hits.keys() and self._things_named
 
     @cached_property
     def _things(self) -> frozenset[str]:
-        """The words that name what the lost act was done to; none if it was also known without."""
+        """The words for the object of the lost act; empty if some evidence names the act without
+        it.
+        """
         of = [frozenset(filter(is_thing, view.words)) for view in self._views]
         return frozenset().union(*of) if all(of) else frozenset()
 
@@ -255,7 +257,9 @@ class Comparison:
         return any(self._shown_by(thing) for thing in self._things)
 
     def _sure(self, element: Element, said: ElementTexts) -> float:
-        """Return how far it is the lost one whatever it is called; 0 where nothing says so."""
+        """Return the likelihood that it is the lost element apart from its name; 0 without
+        evidence.
+        """
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
         )
@@ -335,8 +339,8 @@ class Comparison:
         return trust
 
     def _only_menu_acts(self, said: ElementTexts, shown: list[str]) -> bool:
-        """Return whether the menu of an element names its act, and it is not the lost one's. What
-        the element shows comes first, if its address does not name the menu's act, too.
+        """Return whether the menu of an element names its act, and it is not the lost one's. The
+        element's own text has precedence, unless its address names the menu's act, too.
         """
         acts = [word for word in said.menu if is_act(word) and weight(word) >= 1.0]
         if not acts or any(self._finds(word) for word in acts):
@@ -371,7 +375,7 @@ class Comparison:
         return _BEST_TEXT * best + _SHOWN_TEXT * self._explained(said.least, strange)
 
     def _explained(self, text: tuple[str, ...], strange: float) -> float:
-        """The part of a text that known words explain; what one strange word counts is given."""
+        """The share of a text that known words explain, given the weight of an unknown word."""
         joined = {word for run in runs_of(text) if "".join(run) in self._explaining for word in run}
         whole = part = 0.0
         for word in text:

@@ -1,5 +1,5 @@
-"""Collects what is known of the element that a workflow lost: from its old selector, its step's
-name and how it looked when it was last verified. Pure.
+"""Collects the evidence about the element that a workflow lost: its old selector, its step's name
+and its appearance when it was last verified. Pure.
 
 The old selector may be CSS, XPath or the engines of browser drivers (`text=`, `role=`,
 `:has-text()`). It is read for its texts and never run; a part that cannot be read is ignored.
@@ -42,7 +42,7 @@ def _by_word(lines: dict[str, str]) -> dict[str, frozenset[str]]:
     return {word: frozenset(to.split()) for said, to in lines.items() for word in said.split()}
 
 
-# What a name's last word, or the first word of a step's name, says about the element's use.
+# The use of an element by its name's last word, or by the first word of its step's name.
 _KINDS_OF_WORDS = _by_word(
     {
         "button btn submit link lnk menuitem": "press",
@@ -72,7 +72,7 @@ _SHOWING = HEADINGS | {
     "address", "time",
 }  # fmt: skip
 _SHOWING_ROLES = frozenset({"heading", "status", "alert", "definition", "figure", "cell", "note"})
-# Attributes whose few values the HTML standard defines: they say what an element is for.
+# Attributes whose few values the HTML standard defines: they name an element's purpose.
 STANDARD = ("autocomplete", "rel")
 
 

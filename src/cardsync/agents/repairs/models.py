@@ -31,7 +31,7 @@ class WorkflowCorrection(Base):
     """One selector in place of another: `state` is proposed, verified or disabled.
 
     `lookup` is the SHA-256 of workflow, step and old selector, `digest` that of the new one too.
-    `seen` is what the element looked like in the snippet, null where it was not seen.
+    `seen` is the element's appearance in the snippet; null where it was not seen.
     """
 
     __tablename__ = "workflow_correction"

@@ -145,7 +145,7 @@ def _is_below(page: Page, at: int, above: int) -> bool:
 
 
 def _path(page: Page, at: int, anchor: tuple[int, str] | None) -> str:
-    """Steps down from what is named above, or as many as there are and as fit."""
+    """Child steps from the named ancestor, or as many of them as exist and fit."""
     steps: list[str] = []
     end = anchor[0] if anchor else -1
     while at >= 0 and at != end and len(steps) < _MOST_STEPS:

@@ -1,5 +1,5 @@
-"""Proposes a selector for a step that lost its element, with a confidence, or gives the reason why
-there is none. Pure.
+"""Proposes a selector for a step that lost its element, with a confidence, or gives the reason for
+having none. Pure.
 
 A wrong element is worse than none: "gone" is the answer where nothing is near enough, and where two
 are equally near.
@@ -135,9 +135,8 @@ def _is_figure(lost: LostElement) -> bool:
 
 
 def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
-    """Where nothing says what one does with the lost element: all that one presses or fills, and
-    texts, if the step only looks or the lost one was an element of that tag. Only texts where it
-    was one.
+    """Candidates where the use of the lost element is unknown: all controls, and texts, if the step
+    only reads or the lost element had the tag of a text. Only texts where it was one.
     """
     only_shows = sought.only_shows()
     unlike = _NAMING - {sought.tag}
@@ -179,7 +178,7 @@ def _leads_to(href: str, page_url: str) -> bool:
 
 
 def _speaks(element: Element) -> bool:
-    """Return whether an element that one neither presses nor fills says something by itself."""
+    """Return whether an element that is no control has a text of its own."""
     return element.within < 0 and (
         _shows(element) or any(identifies(name) for name in element.attributes)
     )

@@ -1,6 +1,4 @@
-"""Collects the words that an element of a page says: its labels and names, and where it leads.
-Pure.
-"""
+"""Collects the words of an element of a page: its labels, its names and its address. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ ADDRESSES = ("href", "action", "formaction")
 
 @dataclass(frozen=True)
 class View:
-    """One text that identified the lost element, and what it counts."""
+    """One text that identified the lost element, and its weight."""
 
     part: float
     words: tuple[str, ...]

@@ -23,7 +23,7 @@ _UNSEEN = frozenset({"head", "script", "style", "template", "noscript", "meta", 
 _BEGIN_OF_TABLE = re.compile(r"\s*<(tbody|thead|tfoot|tr|td|th)\b", re.IGNORECASE)
 _INSIDE = {"tr": "<table>", "td": "<table><tr>", "th": "<table><tr>"}
 _NO_DISPLAY = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# What these have inside is what a person may choose or has written; it does not name them.
+# The contents of these are choices or inputs; they do not name the element.
 _FILLED = frozenset({"select", "textarea"})
 _LABELED = _FILLED | {"input"}
 _PRESSED = frozenset({"submit", "button", "image", "reset"})
@@ -132,7 +132,7 @@ class Page:
         return ""
 
     def menu_of(self, at: int) -> str:
-        """The text of what opens the menu that an element is in."""
+        """The text of the control that opens the element's menu."""
         inside = at
         for _ in range(_MENU_DEPTH):
             inside, above = self.elements[inside].parent, inside
@@ -148,7 +148,7 @@ class Page:
         return ""
 
     def _before(self, at: int) -> str:
-        """The text of what opens a menu, among the elements before one."""
+        """The text of the control that opens a menu, among the elements before one."""
         above = self.elements[at].parent
         opener = -1
         for part in self.elements[above].inside[:_LABEL_NODES] if above >= 0 else ():
@@ -170,7 +170,7 @@ class Page:
         return False
 
     def topic(self) -> str:
-        """The headings that say what the whole page is about."""
+        """The headings that name the whole page's subject."""
         places = [at for at, one in enumerate(self.elements) if one.tag == "h1" and not one.hidden]
         return " ".join(self.label(at) for at in places[:_TOPICS])
 
@@ -185,7 +185,7 @@ class Page:
         return self.types[type_]
 
     def selected(self, selector: str) -> list[int]:
-        """The places of the elements that a CSS selector selects; none where it is no CSS."""
+        """The places of the elements that a CSS selector selects; empty for invalid CSS."""
         try:
             nodes = self.tree.css(selector)
         except (SelectolaxError, ValueError, RuntimeError):

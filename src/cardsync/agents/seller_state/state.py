@@ -147,7 +147,7 @@ def order_data_came(state: SyncState, now: datetime) -> None:
 
 
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Refresh the cycle's lock after its activity; nothing happens when there is none."""
+    """Refresh the cycle's lock after its activity; do nothing without a lock."""
     await session.execute(
         text(
             "UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"

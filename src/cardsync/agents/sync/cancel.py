@@ -244,8 +244,8 @@ async def _write_cycle(
     cycles: list[str],
     now: datetime,
 ) -> None:
-    """Write the rows of the cycles that the uploads named; a cycle that none of them named gets a
-    row of its own.
+    """Write the rows of the cycles that the uploads named; a cycle that no upload named gets its
+    own row.
     """
     known = await session.scalars(
         text("""

@@ -116,9 +116,7 @@ class LastSeen:
         return agent.last_seen_at if agent else None
 
     async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
-        """Return the newest of what is stored and what is not written yet; None before the first
-        call.
-        """
+        """Return the newest call, stored or not yet written; None before the first one."""
         columns = select(
             AgentSeen.last_seen_at,
             AgentSeen.version,

@@ -85,8 +85,8 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """Read `step@version, step, …` of all the parameters together; None when there are none, or
-    more than 2 KB of them.
+    """Read `step@version, step, …` from all parameters together; None for no steps, or more than 2
+    KB of them.
 
     A name without a version means 1. Unknown names and versions that are no number are ignored.
     """

@@ -1,8 +1,8 @@
 """Reads an authorization request, carries it through the consent page under a seal, and makes the
 code of a consent.
 
-The page's form brings the request back as it was shown: the seal binds it to the member who saw it,
-and to the hour in which it was shown.
+The page's form returns the request unchanged: the seal binds it to the member who saw it and to the
+hour in which it was shown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ Query = Sequence[tuple[str, str]]
 
 class ConsentRequest(msgspec.Struct, frozen=True):
     """A request whose client and redirect address are known. `host` is that of the client's
-    document; None for a client that registered itself. `writes`: whether it asks for that, too.
+    document; None for a client that registered itself. `writes` is true if it requests the scope to
+    write, too.
     """
 
     client_id: str

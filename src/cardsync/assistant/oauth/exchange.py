@@ -1,8 +1,8 @@
 """Gives tokens for a code or a refresh token, and ends a grant when a client asks for it or when
 something is used that was used before.
 
-A code makes a grant once. A refresh token is used once, too: the tokens that it brings are the next
-of the same grant. Whoever comes second, a thief or the client, ends the grant for both.
+A code makes a grant once. A refresh token is used once, too: it is exchanged for the grant's next
+tokens. Whoever comes second, a thief or the client, ends the grant for both.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _narrowed(grant: OAuthGrant, form: Form) -> list[str]:
 
 
 async def _check_giver(session: AsyncSession, grant: OAuthGrant, now: datetime) -> None:
-    """Refuse where the owner who gave the grant is none any more, or where the account may not
-    have assistants. Raises Refused.
+    """Refuse where the member who gave the grant is no longer an owner, or where the account may
+    not have assistants. Raises Refused.
     """
     of_member = (Member.seller_id == grant.seller_id) & (Member.id == grant.member_id)
     role = await session.scalar(select(Member.role).where(of_member))

@@ -101,7 +101,7 @@ async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: date
         note(session, caller, "assistant.revoked", summary, now, risk="medium")
 
 
-# A code that was used is kept for a while, so that a second use is known as one.
+# A used code is kept for a while, so that a second use is recognized.
 _CODES_ARE_KEPT: Final = timedelta(days=1)
 _CODES: Final = "DELETE FROM oauth_code WHERE expires_at <= :before RETURNING 1"
 _TOKENS: Final = """

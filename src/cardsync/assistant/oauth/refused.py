@@ -22,9 +22,7 @@ CODES = get_args(Code)
 
 
 class Refused(Exception):
-    """An answer of the token, registration or revocation endpoint, or what an authorization
-    response says.
-    """
+    """An error of the token, registration or revocation endpoint, or of an authorization response."""
 
     def __init__(self, error: Code, description: str) -> None:
         super().__init__(description)

@@ -46,8 +46,8 @@ class CartLine(NamedTuple):
 
 
 def read_cart(entries: Iterable[str]) -> list[CartLine]:
-    """Return the lines of a cart, those of one card together; what can't be read is left out, as an
-    address may be anybody's.
+    """Return the lines of a cart, grouped by card; unreadable parts are left out, since anybody may
+    write an address.
     """
     copies: dict[tuple[int, str, str], int] = {}
     for entry in entries:

@@ -1,8 +1,8 @@
 """Searches what a shop buys: products of the catalog, with both prices in each condition.
 
-The prices of the few rows of a page are computed when it is asked for. Each is that of one copy
-alone: what the customer gets for many follows when the cart is priced. A product whose finish the
-catalog does not say has a row for each printing that is bought.
+The prices of the few rows of a page are computed when it is asked for. Each price is for a single
+copy: the price of many copies follows when the cart is priced. A product whose finish the catalog
+does not say has a row for each printing that is bought.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ async def _valued(
     for (product, printing), line in zip(offered, lines, strict=True):
         facts = known.of_cards.get(key_of(line), LineFacts(None))
         others = rows[product.product_id]
-        # A rule may buy what has no price, as bulk: that is said once for a product.
+        # A rule may buy cards without a price as bulk: a product shows that once.
         if not others or _has_price(line, facts):
             prices = _prices(line, facts, known.rules)
             others.append(BuylistRow(product, printing, prices))
@@ -105,7 +105,7 @@ def _printings(product: Product) -> Sequence[str]:
 
 
 def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
-    """Return the printings that are bought, or the first one to say that none is."""
+    """Return the printings that are bought, or the first one to show that no printing is."""
     return [row for row in rows if row.prices] or rows[:1]
 
 

@@ -83,7 +83,7 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
     },
 }  # fmt: skip
 _LADDERS: Final = {name: _table(ladder) for name, ladder in LADDERS.items()}
-# Words that only one ladder has: they tell it where no format does.
+# Words that occur in only one ladder: they identify it where no format does.
 _EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd", "good", "po")))
 _AMERICAN: Final = frozenset(
     map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
@@ -187,8 +187,8 @@ def ladder_of(words: Iterable[str]) -> Ladder:
 
 
 def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition:
-    """Return what a word says by the app's own words, by its ladder, or as a marketplace's label.
-    Raises UnknownWord.
+    """Return the meaning of a word by the app's own words, by its ladder, or as a marketplace's
+    label. Raises UnknownWord.
     """
     plain = squeezed(word)
     code = own.get(plain) or _LADDERS[ladder].get(_COPIES.sub("", plain))
@@ -201,8 +201,8 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word; empty where it names none. One that ends in "foil", or has it
-    in front of more words, is a foil, which a number or a game's own table tells more of. Raises
+    """Return the printing of a word; empty where it names none. A word that ends in "foil", or has
+    it in front of more words, is a foil; a number or the game's own table may specify which. Raises
     UnknownWord.
     """
     plain = squeezed(word)

@@ -109,7 +109,7 @@ _SAYS_PROXY: Final[Mapping[str, Callable[[str], Any]]] = {
     "finish": _PROXY,
     "name": _NAMED_PROXY,
 }
-# "OGN-154-Foil": the set's code, the number, and what other columns say.
+# "OGN-154-Foil": the set's code, the number, and values of other columns.
 _WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
 
 
@@ -202,7 +202,7 @@ def read_rows(
 
 def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
     """Return a row for each condition, or each language, where a cell has those of several copies:
-    "1xGood,2xPlayed". It is one row where it cannot be told whose they are.
+    "1xGood,2xPlayed". They stay one row where their owner is unknown.
     """
     counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
     several = [columns[field][-1] for field in ("condition", "language") if field in columns]
@@ -296,7 +296,7 @@ def _counted(
     alone: bool,
 ) -> list[int]:
     """Return the copies of each row; those that cannot be read count one until they are settled. A
-    blank is none, unless no other column has copies.
+    blank means no copies, unless no other column has copies.
     """
     counts = [0] * len(table)
     for place in places:
@@ -314,8 +314,8 @@ def _counted(
 
 
 def _own_finishes(app: Format | None, name: str) -> dict[str, str]:
-    """Return an app's own words of finishes. In a column of foils that no app declares a blank says
-    that a card is none.
+    """Return an app's own words of finishes. In a column of foils that no app declares, a blank
+    means that the card is not a foil.
     """
     if app:
         return own_words(app.finishes)
@@ -378,7 +378,7 @@ def _said(row: Row) -> str:
 
 
 def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
-    """Give each row all that a row has, and what its columns say together."""
+    """Give each row all columns, and the values that follow from several of them."""
     counted_apart = "foil_copies" in frame.columns
     absent = _ABSENT | {"finish": _own_finishes(app, "").get("", "")}
     frame = frame.with_columns(

@@ -323,7 +323,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The collection is given up: the stream goes on behind it."""
+    """The collection is given up, and the stream continues with the next one."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state, mine.finished_at = "failed", clock.now()

@@ -1,8 +1,8 @@
 """Names the formats in which collections come, and finds the one of a header, whatever the order of
 its columns. Pure.
 
-A format is a file of `formats/`: the columns that no other format has, what its columns are, its
-ladder of conditions, and words of its own. The file's name is the format's key.
+A format is a file of `formats/`: the columns that identify it, the meanings of its columns, its
+ladder of conditions, and its own words. The file's name is the format's key.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def is_column(name: str) -> bool:
 
 
 def propose(header: Sequence[str], samples: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Propose which column is which, by their names, and by what some rows hold."""
+    """Propose the meaning of each column, by its name and by some rows."""
     columns = [list(cells) for cells in zip(*samples, strict=False)]
     found: dict[str, int] = {}
     for at, field in _CSV.by_name(header):

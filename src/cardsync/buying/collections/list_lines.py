@@ -1,9 +1,8 @@
 """Reads a line of a list of cards as apps and people write it. Pure.
 
 `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
-`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. The
-copies count one where they are left out; a set's whole name stays with the card's, where the
-catalog tells it.
+`1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. Missing
+copies count as one; a set's whole name stays with the card's name, where the catalog recognizes it.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ _IN_SET: Final = re.compile(
     rf"|\s+[(\[](?P<with>{_SET})[\s:#]+(?P<its>{_NUMBER})[)\]]"
     rf"|\|(?P<piped>{_SET})(?:\|\[?\w+\]?)?)$"
 )
-# The form of Pokemon TCG Live: the code and the number stand bare, and PH says a parallel holo. A
+# The form of Pokemon TCG Live: code and number have no brackets, and PH means a parallel holo. A
 # longer code has a number in it, as the codes of other sources do: SWSH7, SV8PT5, sv3.5.
 _LONGER: Final = (
     r"(?:[A-Z]{2,5}\d{1,3}(?:PT\d|\.\d|[A-Z]{1,2})?|[a-z]{2,5}\d{1,3}(?:pt\d|\.\d|[a-z]{1,2})?)"
@@ -145,7 +144,7 @@ def read_line(line: str) -> ListLine | None:
 
 
 def _from_the_right(text: str, found: dict[str, str]) -> str:
-    """Take what stands behind the name, and return what is left."""
+    """Parse the part after the name, and return the rest."""
     left = text
     while True:
         cut = _one_cut(left, found)

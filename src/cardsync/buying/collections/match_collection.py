@@ -102,7 +102,8 @@ _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 
-# "Lightning Bolt (Magic 2011)", "Lightning Bolt - Magic 2011": what stands behind may be the set.
+# "Lightning Bolt (Magic 2011)", "Lightning Bolt - Magic 2011": the part after the name may be the
+# set.
 _SET_BEHIND: Final = r"^(.+?)\s+(?:[(\[]([^()\[\]]+)[)\]]|[-–]\s+([^-–]+))$"
 
 
@@ -308,8 +309,8 @@ def _finish_fits(offered: str) -> pl.Expr:
 
 
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
-    """Return the lines by a part of their identity: what one product has is its, several are a tie.
-    Among several candidates, those with the line's own number and variant count.
+    """Return the lines by a part of their identity: a single product with it is a match, several
+    are a tie. Among several candidates, those with the line's own number and variant count.
     """
     own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
     offered = [f"{name}_offered" for name in (*own, "number_total")]
@@ -412,7 +413,7 @@ def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.D
         *(pl.coalesce(f"of_{name}", name).alias(name) for name in ("condition", "language")),
         finish=pl.coalesce("of_finish", "its_finish", "finish"),
         game=pl.coalesce("its_game", "game"),
-        # A SKU says all that the words did not.
+        # A SKU defines everything that the words left open.
         reason=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("reason"),
         text=pl.when(exact & ~pl.col("left_out")).then(pl.lit("")).otherwise("text"),
         product_id=pl.coalesce("of_sku", "product_id"),

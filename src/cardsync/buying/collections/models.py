@@ -78,8 +78,8 @@ FINISH: Final = """
 class CollectionRow(Base):
     """A card of the file. A line without `product_id` waits for a choice.
 
-    `finish` is empty where the file does not say it: it is then that of the product (FINISH).
-    `row` is its line; where a line is two cards, the second has a number behind the last line.
+    `finish` is empty where the file has none: the product's own then counts (FINISH). `row` is its
+    line; where a line is two cards, the second has a number behind the last line.
     """
 
     __tablename__ = "collection_row"

@@ -33,7 +33,8 @@ _WITH_IDS: Final[dict[str, Any]] = {
     "kind": pl.String,
     "key": pl.String,
 }
-# A row's columns with ids, by what `product_elsewhere` calls them; `listing` is the marketplace's.
+# A row's columns with ids, by their names in `product_elsewhere`; `listing` is the marketplace's
+# id.
 ID_COLUMNS: Final = {"listing": "listing_id"} | {name.removesuffix("_id"): name for name in IDS}
 _SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
 _WANTED: Final = """
@@ -45,8 +46,8 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# A name's numbers stand between spaces, which no number has; without them all are asked for. Rows
-# without a number, and numbers with a suffix, are looked up as well.
+# Numbers in a name are between spaces, which no number contains; without them all products are
+# looked up. Rows without a number, and numbers with a suffix, are looked up as well.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
@@ -148,7 +149,7 @@ def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lacks_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> bool:
-    """Return whether a line's set is none of the catalog's part, or is told by its code alone."""
+    """Return whether a line's set is not among the catalog's part, or is given by its code alone."""
     named = pl.col("set_name") != ""
     strange = keyed.filter(named).join(catalog, on=["game", "set_key"], how="anti")
     return bool(strange.height or keyed.filter(~named)["code"].count())

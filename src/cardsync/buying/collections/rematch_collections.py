@@ -1,6 +1,6 @@
-"""Matches the rows of a seller's collections that wait again after a catalog was loaded: the file
-is read once more, and a waiting row takes what is found now. A stream of `platform/work/runner.py`,
-whose mark the load sets.
+"""Matches the waiting rows of a seller's collections again after a catalog was loaded: the file is
+read once more, and a waiting row takes its new match. A stream of `platform/work/runner.py`, whose
+mark the load sets.
 
 A person's choices, and the rows that a person left out, stay unchanged. Each slab of rows is its
 own transaction and changes only rows that still wait, so a killed worker's successor continues
@@ -54,7 +54,7 @@ _FOUND: Final = {
     "finish": "text",
     "condition": "text",
     "language": "text",
-    # A SKU says what the words of its row did not.
+    # A SKU defines what the words of its row left open.
     "reason": "text",
     "text": "text",
 }

@@ -1,6 +1,6 @@
-"""Finds the product of rows whose name the catalog does not know, as that of a back face, a reskin
-or a flavor name: the number tells the card of a set. A name that is another card's is never passed
-over.
+"""Finds the product of rows whose name the catalog does not know, such as a back face, a reskin or
+a flavor name: the number identifies the card of a set. A name that is another card's is never
+passed over.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _KNOWN: Final = """
 async def told_by_number(
     database: Database, keyed: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return what `match_collection` finds of lines, for those of rows that nothing was `found` of:
-    the sole product with the number in the set.
+    """Return the columns of `match_collection` for the lines of rows without a match: the sole
+    product with the number in the set.
     """
     left = await asyncio.to_thread(_left, keyed, found)
     if left.is_empty():

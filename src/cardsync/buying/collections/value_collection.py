@@ -73,7 +73,7 @@ async def value_collection(
     now: datetime,
     page: int = 1,
 ) -> ValuedCollection:
-    """Return what the matched rows bring, and one page of them with their explanations. Raises
+    """Return the value of the matched rows, and one page of them with their explanations. Raises
     NotFound.
     """
     lines = await lines_of(session, caller, collection_id)
@@ -132,7 +132,7 @@ async def effect_of(
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Sums:
-    """Return what the lines would bring by other rules."""
+    """Return the value of the lines by other rules."""
     valued = await value_by(session, caller, lines, rules, now, explained=())
     return sums_of(lines, valued)
 

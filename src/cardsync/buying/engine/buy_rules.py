@@ -99,7 +99,7 @@ class ListStep:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of what is paid in an offer and in a day; None sets no limit."""
+    """Limits of the payment in an offer and in a day; None sets no limit."""
 
     offer_cash: int | None = None
     offer_credit: int | None = None

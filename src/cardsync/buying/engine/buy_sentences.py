@@ -18,7 +18,9 @@ _GRADES: Final = {code: label.title() for label, code in CODES.items()}
 
 
 def sentences(valued: ValuedLine) -> list[str]:
-    """Explain what a line brings, step by step; a reason ends it where copies are not bought."""
+    """Explain the price of a line step by step; the last step is a reason where copies are not
+    bought.
+    """
     said = [_SAID[why.kind](*why.used) + _brings(why) for why in valued.why]
     if valued.reason is not None and valued.reason not in ("limit", "budget"):
         said.append(REASONS[valued.reason])

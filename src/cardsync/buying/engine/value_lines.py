@@ -47,7 +47,7 @@ def _least(offer: int | None, day: int | None, spent: int) -> int | None:
 
 
 class _Price(NamedTuple):
-    """Holds what a copy brings before its stock step; bulk has no such steps."""
+    """Holds the price of a copy before its stock step; bulk has no such steps."""
 
     sells_for: int
     cash: int
@@ -57,8 +57,8 @@ class _Price(NamedTuple):
 
 
 class _Told:
-    """Keeps the steps of a line's explanation, where it is wanted: of a large collection, people
-    read one page.
+    """Keeps the steps of a line's explanation, only where it is shown: people read one page of a
+    large collection.
     """
 
     def __init__(self, is_wanted: bool) -> None:
@@ -177,7 +177,7 @@ def _priced(
     known: _Known | None,
     steps: _Told,
 ) -> _Price | ValuedLine:
-    """Return what one copy brings, or the line as one that is not bought."""
+    """Return the price of one copy, or the line as not bought."""
     if known is None:
         return _refused(line, None, "no_rule", steps)
     rule = known.rule

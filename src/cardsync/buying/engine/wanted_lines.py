@@ -34,9 +34,9 @@ REASONS: Final[dict[Reason, str]] = {
 class WantedLine(NamedTuple):
     """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
 
-    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known. Where
-    nobody said the `finish`, it is that of the product. A person may choose that the price of
-    another finish counts: `price_of`.
+    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known. A
+    missing `finish` is the product's own. A person may choose that the price of another finish
+    counts: `price_of`.
     """
 
     line: int

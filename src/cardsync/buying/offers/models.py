@@ -85,7 +85,7 @@ class BuyingOfferLine(Base):
     """Copies that bring the same each. A line without prices is not bought: `reason` says why. One
     with one of them is bought in that way only.
 
-    The row holds the card's texts, so that an offer reads the same whatever the catalog says later.
+    The row holds the card's texts, so that an offer stays the same when the catalog changes.
     """
 
     __tablename__ = "buying_offer_line"

@@ -1,5 +1,4 @@
-"""Works out what an offer brings: in cash, in credit or split, for cards as they were counted.
-Pure.
+"""Computes an offer's sums in cash, in credit or split, for the counted cards. Pure.
 
 Amounts are dollars in whole cents.
 """
@@ -46,8 +45,8 @@ class Priced(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Copies that are bought at all, and what all of them bring in one way; and how many lines
-    bring nothing.
+    """The copies that are bought, their sum in cash or in credit, and the number of lines that are
+    not bought.
     """
 
     copies: int
@@ -128,9 +127,8 @@ def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
 
 
 def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str) -> Decimal | None:
-    """Return the price of a copy in another condition than it was offered for, by what the
-    conditions count in the rule that priced it. A condition that the rule does not buy brings
-    nothing.
+    """Return the price of a copy in another condition than the offered one, by the conditions'
+    weights in the rule that priced it. A condition that the rule does not buy brings nothing.
     """
     if each is None or was == now:
         return each

@@ -213,8 +213,8 @@ async def change_lines(
     customer_id: int | UnsetType | None = UNSET,
     note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
-    """Change lines of a draft where they stand, take off those that are None, and add cards behind
-    them; all of it is priced anew. Raises what `change_draft` raises.
+    """Change lines of a draft in place, remove those that are None, and append new cards;
+    everything is priced again. Raises what `change_draft` raises.
     """
     lines = await lines_of(session, caller.seller_id, offer_id)
     return await change_draft(
@@ -237,8 +237,8 @@ async def preview_lines(
     changed: Mapping[int, OfferWant | None],
     now: datetime,
 ) -> OfferTotals:
-    """Return what a draft would bring with its lines changed so. Nothing is written. Raises
-    NotFound, OfferStateWrong, InvalidPayload.
+    """Return a draft's sums with its lines changed. Nothing is written. Raises NotFound,
+    OfferStateWrong, InvalidPayload.
     """
     need_draft(await offer_row(session, caller.seller_id, offer_id))
     lines = await lines_of(session, caller.seller_id, offer_id)

@@ -59,7 +59,7 @@ _PLAIN: Final[Mapping[str, Any]] = {
 
 class OfferWant(msgspec.Struct):
     """Cards that a customer brings. Without a printing it is the product's own. A price by hand
-    takes the place of what the rules pay.
+    replaces the rules' price.
     """
 
     product_id: Id

@@ -62,7 +62,7 @@ class BuyRuleTestList(msgspec.Struct):
 
 
 class CardThatBreaks(msgspec.Struct):
-    """A card that fails a test, what a copy of it brings in cash, and why."""
+    """A card that fails a test, its price in cash, and the reason."""
 
     product_id: int
     product_name: str
@@ -172,7 +172,7 @@ async def remove(
 
 async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
     """Judge every test on what the rules would pay if all drafts were published. Each card is
-    judged by itself: what other cards would use up of a budget does not count.
+    judged by itself: other cards do not use up a budget.
     """
     caller.must_be_owner()
     tests = await _tests_of(session, caller.seller_id)
@@ -220,7 +220,7 @@ async def _judged(
 
 
 def _failing(test: BuyRuleTest, valued: Valued) -> list[int]:
-    """Return the places of the lines that fail; what is not bought brings nothing."""
+    """Return the places of the lines that fail; a line that is not bought has the price zero."""
     prices = pl.DataFrame({"price": [one.cash for one in valued.lines]}, schema={"price": pl.Int64})
     marked = prices.with_columns(current_price="price")
     fails = marked.select(read_expectation(test.expectation).failing()).to_series()

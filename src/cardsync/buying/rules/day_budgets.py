@@ -1,5 +1,5 @@
-"""Reads what the shop has promised today by each buy rule, and holds an offer to what the rules'
-budgets have left. An offer counts on the day on which it was made, until it ends unpaid.
+"""Reads the amounts that the shop has promised today by each buy rule, and holds an offer to the
+rest of the rules' budgets. An offer counts on the day on which it was made, until it ends unpaid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.platform import errors
 from cardsync.platform.money import dollars, to_units
 
-# A split and an open offer count in both: a budget is not exceeded by what nobody knows yet.
+# A split and an open offer count in both, so that no later choice can exceed a budget.
 _PROMISED: Final = """
     SELECT l.rule_id,
            (coalesce(sum(l.copies * l.cash_each)

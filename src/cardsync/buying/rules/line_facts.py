@@ -1,5 +1,5 @@
-"""Reads what a shop knows of the cards that a customer brings: prices, copies, days to sell, lists,
-and the first buy rule that selects each.
+"""Reads the facts about a customer's cards: prices, copies, days to sell, lists, and the first buy
+rule that selects each.
 
 One statement reads all cards of an offer, and the shop's cards of their products once. Where the
 shop has no Near Mint copy itself, the market's newest prices of the product are taken, and without
@@ -285,7 +285,7 @@ async def _others(
     lines: Sequence[WantedLine],
     now: datetime,
 ) -> dict[Key, tuple[KnownPrice, ...]]:
-    """Return what is known of the lines' cards in other conditions and finishes."""
+    """Return the prices of the lines' cards in other conditions and finishes."""
     values = {"seller": seller_id, "now": now} | await asyncio.to_thread(_wanted, lines)
     data = await copy_chunks(session, await with_values(session, _OTHERS, values))
     frame = await asyncio.to_thread(frame_of, data, _OTHERS_SCHEMA)

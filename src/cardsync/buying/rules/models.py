@@ -14,7 +14,7 @@ from cardsync.prices.engine.rules import RuleState
 
 
 class StoredBuyRule(Base):
-    """A buy rule; the fields that say what it pays are in `settings`."""
+    """A buy rule; the fields that define its price are in `settings`."""
 
     __tablename__ = "buy_rule"
     __table_args__ = (

@@ -1,5 +1,5 @@
-"""Holds an offer to the limit of copies and the stock steps of its rules, by what the shop has and
-expects when the offer is made.
+"""Holds an offer to the limit of copies and the stock steps of its rules, by the copies that the
+shop has and expects when the offer is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values what a customer brings by the shop's live buy rules."""
+"""Values a customer's cards by the shop's live buy rules."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ async def value(
     spent: Mapping[int, Spent] | None = None,
     explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by the live rules. `spent` is what was paid today, by rule; `explained` has
-    the lines whose explanation is wanted, None means all.
+    """Value the lines by the live rules. `spent` is today's payment by rule; `explained` has the
+    lines to explain, None means all.
     """
     rules = await buy_rules_of(session, caller.seller_id)
     return await value_by(

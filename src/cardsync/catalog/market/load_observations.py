@@ -1,7 +1,7 @@
 """Imports files of market observations, writes those that are new, and reports the result.
 
-A file is one transaction. The same file again writes nothing: a sale that is seen again counts
-once, and a snapshot that is given again is replaced where it differs.
+A file is one transaction. Loading the same file again writes nothing: a repeated sale counts once,
+and a repeated snapshot is replaced where it differs.
 """
 
 from __future__ import annotations
