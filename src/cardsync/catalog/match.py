@@ -56,7 +56,7 @@ _LANDS = ("plains", "island", "swamp", "mountain", "forest", "wastes")
 _FULL_ART = "full art"
 _STARRED = ("surge foil", "jp alternate art", "alt art foil")
 _MARKED = r"^(.*[0-9])([^0-9]+)$"
-# These words say of a card what all cards of its set are.
+# Words that describe every card of their set, and so distinguish none.
 _OF_THE_SET = ("ce", "ie", "oversize")
 # The sign of a set whose cards are told by their names (set_aliases.py).
 _BY_NAME = "="
@@ -225,9 +225,9 @@ def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
 def _told_further(
     rows: pl.DataFrame, verdicts: pl.DataFrame, products: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return new verdicts of the matched rows whose number does not tell the treatment, as the
-    catalog has the card by marks behind the number, too: 135 and 135★, 274 and 274a. A star has a
-    known meaning; other marks wait for a person.
+    """Return new verdicts for the matched rows whose number does not decide the treatment, because
+    the catalog has the card with suffixes, too: 135 and 135★, 274 and 274a. A star has a known
+    meaning; other marks wait for a person.
     """
     variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
     asked = rows.filter(

@@ -143,8 +143,8 @@ class CatalogInstall(Base):
     """The catalog of a game that is installed from a source, or is to be: the request, the running
     install and its progress, and the results of the last good and the last failed one.
 
-    `digest` is that of the files which were loaded last; `checked_at` is when the source was seen
-    to have them. A holder that dies is followed by another one once `held_until` is over.
+    `digest` is the digest of the files that were loaded last; `checked_at` is the time at which the
+    source still had them. A holder that dies is followed by another one once `held_until` is over.
     """
 
     __tablename__ = "catalog_install"
@@ -177,8 +177,8 @@ class CatalogInstall(Base):
 
 
 class CatalogUpdates(Base):
-    """One row: the zone in which catalogs are updated every night, null where the installation's
-    setting decides; and whether an old one is told.
+    """One row: the zone of the nightly updates, null where the installation's setting decides; and
+    whether an old catalog is reported.
     """
 
     __tablename__ = "catalog_updates"

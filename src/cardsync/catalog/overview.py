@@ -1,5 +1,5 @@
-"""Shows the catalogs of the installation: of each game where its catalog comes from, how old and
-how large it is, and what is wrong with it.
+"""Shows the catalogs of the installation: each game's source, with the age, size and problems of
+its catalog.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ _RANKS: Final = ("early", "foil", "parallel", "unnamed")
 
 
 def printings_of(game: str, finish: str | None = None) -> tuple[str, ...]:
-    """Return the printings of a game, all where no table knows it, with that of a product first."""
+    """Return the printings of a game, or all printings where no table has the game, with the
+    product's own first.
+    """
     own = (finish,) if finish not in (None, SEALED_FINISH) else ()
     return tuple(dict.fromkeys((*own, *OF_GAMES.get(game, PRINTINGS))))
 
@@ -104,8 +106,8 @@ _BY_NAME: Final = {name.lower(): name for name in PRINTINGS}
 
 
 def printing_named(text: str, game: str | None = None) -> str | None:
-    """Return the game's printing that is written so, or that of another game; None where no table
-    has it.
+    """Return the game's printing with this spelling, else another game's; None where no table has
+    it.
     """
     plain = " ".join(text.split())
     words = _words(plain)
@@ -142,7 +144,7 @@ _PARTS: Final = {name.lower(): _parts(name) for name in PRINTINGS}
 
 
 def printings_meant(text: str) -> MeantPrintings:
-    """Return what a person's word means; a text of no table means itself."""
+    """Return the printing that a person's word means; a text that no table has means itself."""
     said = _parts(text)
     if said.edition and said[1:] == (False, frozenset()):
         named = possible = [name for name, own in _PARTS.items() if own.edition == said.edition]
@@ -206,7 +208,7 @@ def checked_printing(field: str, given: str, game: str, own: str | None = None) 
 
 def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:
     """Return the printings of `column` as the tables of `game` name them, row for row; null where
-    there is none.
+    the tables have none.
     """
     import polars as pl
 

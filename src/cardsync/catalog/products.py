@@ -25,8 +25,8 @@ from cardsync.platform import errors
 from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.platform.database.session import Database, run
 
-# `resolve` needs these columns of each row, beside `row` and `title`; a printing that is null was
-# not said.
+# `resolve` needs these columns of each row, as well as `row` and `title`; a null printing is
+# unknown.
 ROW_COLUMNS = (
     "product_line",
     "set_name",
@@ -61,8 +61,7 @@ OFFERED_SQL = f"""
 
 
 class Printings(NamedTuple):
-    """Rows grouped by what the catalog can distinguish: a seller lists a printing in several
-    conditions.
+    """Rows grouped by the catalog's identity: a seller lists a printing in several conditions.
 
     `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as the
     rows have it, and ROW_KEYS. `of_rows` has `row` and its `printing`, by row.

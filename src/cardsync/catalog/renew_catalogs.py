@@ -43,8 +43,8 @@ async def nudge(work: Work) -> bool:
 
 
 async def renew_due(work: Work) -> int:
-    """Install and renew what is due, one after the other; return how many were. A failed renewal
-    records its reason in its state and is due again later.
+    """Install and renew the due catalogs, one after the other; return their number. A failed
+    renewal records its reason in its state and is due again later.
     """
     found = await _due(work)
     for game, source, back in found:

@@ -2,11 +2,11 @@
 order, punctuation and case. `set_names.py` reads the lists, after its rules.
 
 A line `A = B = C` says that A and B are the set C, as catalogs name it (Pokemon: the marketplace).
-A line `A > B, C` says that the cards of A are in B and C of a catalog that has no set A: such a
-card is found by its name and its number in one of them. `2000..2003` stands for four names. A word
-in braces says how the numbers of the parts differ: `{p}` is behind the number, `{-}` says that a
-set's code or a year is in front of it ("DDG-5" and "2025-10" are 5 and 10), and `{=}` that sources
-number the set's cards differently, and each has a name of its own.
+A line `A > B, C` means that a catalog without the set A has its cards in B and C: such a card is
+found by its name and its number in one of them. `2000..2003` stands for four names. A word in
+braces defines how the parts' numbers differ: `{p}` follows the number, `{-}` means a set's code or
+a year in front of it ("DDG-5" and "2025-10" are 5 and 10), and `{=}` means that sources number the
+set's cards differently and each card has a unique name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Downloads the files of a source into a folder of their own, politely: a file that was fetched or
 confirmed within the day is not asked for again, and an older one only if it has changed.
 
-A file is written beside its place, and put there once it is whole. A download that was interrupted
-goes on where it ended, if the server takes ranges and the file is still the same. Nothing is held
+A file is written beside its place, and put there once it is whole. An interrupted download
+continues where it ended, if the server supports ranges and the file is unchanged. Nothing is held
 in memory but a part of a file and the list of files.
 """
 
@@ -72,7 +72,7 @@ class RememberedFile(msgspec.Struct):
 
 
 class Fetched(NamedTuple):
-    """The place of a whole catalog, and what it holds; `digest` is that of all its bytes."""
+    """The path of a whole catalog, and its contents; `digest` is the digest of all its bytes."""
 
     path: Path
     files: int
@@ -82,7 +82,7 @@ class Fetched(NamedTuple):
 
 @dataclass
 class _Folder:
-    """The files of one catalog on this machine, with what is known of each."""
+    """The files of one catalog on this machine, with the remembered state of each."""
 
     path: Path
     known: dict[str, RememberedFile] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class _Folder:
             )
 
     def keep(self) -> None:
-        """Write what is known, whole or not at all."""
+        """Write the remembered state, whole or not at all."""
         new = self._notes.with_suffix(".new")
         new.write_bytes(msgspec.json.encode(self.known))
         new.replace(self._notes)

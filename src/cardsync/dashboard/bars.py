@@ -101,7 +101,7 @@ def _named(day: date, left: Decimal, group: Decimal, always: bool) -> Named:
 
 class Column(NamedTuple):
     """A bar of a histogram. `kind` is minus, same or plus; `edge` is the move in basis points at
-    its outer side, None where it is open; `cut` says that the bar would be higher than the picture.
+    its outer side, None where it is open; `cut` is true for a bar higher than the picture.
     """
 
     kind: str
@@ -191,14 +191,14 @@ class Step(NamedTuple):
     height: str
 
 
-# The picture's top and the line on which it stands.
+# The picture's top and its base line.
 _FALL_TOP: Final = Decimal(24)
 _FALL_ZERO: Final = Decimal(156)
 
 
 def waterfall_of(received: Decimal, taken: Sequence[tuple[str, Decimal]]) -> list[Step]:
-    """Return the bars from what was received, over what each part takes, to what is left. A loss
-    ends below the line.
+    """Return the bars from the received amount through each deduction to the rest. A loss ends
+    below the line.
     """
     levels = [received]
     for _, amount in taken:

@@ -83,7 +83,7 @@ class Reader:
         return f"{sign}${self.number(abs(value).quantize(_CENT, ROUND_HALF_UP), 2)}"
 
     def round(self, amount: Decimal | str) -> str:
-        """Return an amount without cents where it has none: $1,000."""
+        """Return an amount, without cents where they are zero: $1,000."""
         return self.money(amount).removesuffix(self.number(Decimal(0), 2)[1:])
 
     def less(self, amount: Decimal | str) -> str:

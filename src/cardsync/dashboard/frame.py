@@ -1,5 +1,5 @@
-"""Reads the state of the shop that the frame of every page shows: the counts of what waits, and the
-sync as one state.
+"""Reads the state of the shop that the frame of every page shows: the counts of waiting work, and
+the sync as one state.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class SyncLine(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """`place` is the entry that the page belongs to; `counts` are by the names of `waits`, and
-    `palette` is the address of what the palette knows.
+    """`place` is the page's entry in the navigation; `counts` are by the names of `waits`, and
+    `palette` is the address of the palette's entries.
     """
 
     groups: list[Group]

@@ -118,7 +118,7 @@ def _placed(mark: Mark, low: Decimal, high: Decimal) -> Mark:
 
 
 def _labelled(marks: Sequence[Mark]) -> list[Mark]:
-    """Give the marks of one row their labels, beside each other where the marks are too near."""
+    """Place the labels of a row's marks, side by side where the marks are too close."""
     places = [Decimal(mark.x.removesuffix("%")) for mark in marks]
     least = _END
     for n, place in enumerate(places):

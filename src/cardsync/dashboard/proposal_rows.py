@@ -1,5 +1,5 @@
-"""The rows of Reviews and Suggestions, two views of the one table of proposals, and what their form
-asks. Pure.
+"""The rows of Reviews and Suggestions, two views of the one table of proposals, and the requests of
+their form. Pure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads the marketplace's pricing CSV into a header and blocks of text cells. Pure.
 
-Reading rests on one definition. A line that is by itself a well-formed record of the header's width
-is *certain*: it is a record whatever surrounds it. The certain lines (nearly all of any file) go to
-polars in one piece; only the lines between them are read record by record with the csv module, so
-that a quote that never closes cannot swallow a good row.
+Reading rests on one definition. A line that is a well-formed record of the header's width is
+*certain*: it is a record regardless of its neighbors. The certain lines (nearly all of any file) go
+to polars in one piece; only the lines between them are read record by record with the csv module,
+so that a quote that never closes cannot swallow a good row.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from cardsync.agents.seller_state.exported import asks, importable
 from cardsync.imports.limits import SHORT_INVENTORY_MIN_ROWS
 from cardsync.stock.cards.changes import AMOUNTS, IDENTITY, Changes
 
-# One stored card as `stored_cards` brings it. Its amounts and quantity are present only in
+# One stored card as `stored_cards` reads it. Its amounts and quantity are present only in
 # `values_hash`.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
@@ -100,9 +100,9 @@ def absent_cards(
     """Return the active stored cards that the file does not mention, of the line that it names,
     else of the lines that occur in it.
 
-    A row that was left out still mentions its card. `gone` are the cards that the file can speak
-    for: none of a line of which no row came, and none at all where it holds `unnamed` rows, because
-    any of them may be such a row.
+    A row that was left out still mentions its card. `gone` are the missing cards of the lines that
+    the file covers; no card is gone where the file has `unnamed` rows, because any of them may be
+    that card.
     """
     occurring = frame["product_line"].unique().to_list()
     lines = occurring if product_line is None else [product_line]
@@ -154,8 +154,8 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
 
     `observed` marks rows whose prices or quantity moved; the old values go to history. `asked`
     marks rows whose target is a price change that was not exported before, from that price to that
-    target; with `hold` there are no such rows. Stored rows are renames when their texts or product
-    changed, and updates when only values did.
+    target; `hold` leaves no such rows. Stored rows are renames when their texts or product changed,
+    and updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))

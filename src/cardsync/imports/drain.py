@@ -45,9 +45,9 @@ async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
 
 
 def _most_starts(upload: Upload) -> int:
-    """Return how many starts an upload may have. With a verdict it may have more: from then on
-    every start commits part of the import, and the next goes on from there. A machine may be
-    restarted often.
+    """Return how many starts an upload may have. With a verdict it may be started more often: from
+    then on every start commits a part of the import, and the next continues from there. A machine
+    may be restarted often.
     """
     return runner.MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
 

@@ -153,8 +153,8 @@ async def read_known(
     account: Account,
     run: Run,
 ) -> tuple[pl.DataFrame, Past, pl.DataFrame | None]:
-    """Return the stored cards, what the run wants to know of their past, and the market's evidence
-    of them, if there is any. A run over the stored cards reads its own.
+    """Return the stored cards, the parts of their past that the run needs, and their market
+    evidence, if any. A run over the stored cards reads its own.
     """
     seller_id = account.seller_id
     stored = await read_stored(work, seller_id)

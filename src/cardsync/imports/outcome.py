@@ -35,7 +35,7 @@ class Outcome:
     # Where the run's receipts are, and whose prices a cap limits.
     receipts: str | None = None
     limited: pl.DataFrame | None = None
-    # The leaps that the seller said yes to, where that is why the upload waited.
+    # The leaps that the seller confirmed, where the upload waited for that.
     confirmed: pl.DataFrame | None = None
     # The priced cards, if targets were set, and which of them are a sale's.
     sold: on_sale.OnSale | None = None

@@ -164,7 +164,7 @@ class _Labels:
         self.new: dict[str, str] = {}
 
     def columns(self, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
-        """Return for each label the internal name, and the code of the reason where it has none."""
+        """Return for each label the internal name, or the code of the reason for having none."""
         unique = labels.unique().to_list()
         for label in unique:
             if label not in self.seen:
@@ -330,7 +330,7 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
         return _one(frames), 0
     start = 0
     for index, frame in enumerate(frames):
-        # The blocks are taken one after the other, so that there are never two copies of all rows.
+        # The blocks are consumed one after the other, so that all rows are never in memory twice.
         at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
         frames[index] = frame.filter(~at.is_in(replaced.implode()))
         start += frame.height

@@ -32,7 +32,7 @@ class Prices:
     moves: dict[str, int]
     limited: pl.DataFrame
     receipts: pl.DataFrame | None
-    # The leaps that the seller said yes to, where that is why the upload waited.
+    # The leaps that the seller confirmed, where the upload waited for that.
     confirmed: pl.DataFrame | None
     # The cards that it priced, and which of them are at a sale's price.
     sold: on_sale.OnSale | None

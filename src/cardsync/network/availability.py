@@ -22,7 +22,7 @@ from cardsync.network.resolve import Printing, Resolved, resolve
 
 
 class Answer(NamedTuple):
-    """One reference's answer; `available` is set for a printing that is meant."""
+    """One reference's answer; `available` is set where the printing is certain."""
 
     asked: CardReference
     resolved: Resolved

@@ -1,8 +1,8 @@
 """Answers `POST /api/discovery/basket`: which copies to buy of which seller, so that cards and
 postage cost least, and which cannot be had and why.
 
-One statement finds the printings and one their offers. The solver has a process and a time of its
-own, and the database's connection is given back before it begins.
+One statement finds the printings and one their offers. The solver has its own process and time
+limit, and the database connection is returned before it begins.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ async def split_basket(
     settings: Settings,
     now: datetime,
 ) -> tuple[SplitBasket, list[int]]:
-    """Return the split, and the products that no exposed seller offers. The parcels of a seller who
-    has not said what they cost count with the operator's estimate.
+    """Return the split, and the products that no exposed seller offers. Where a seller has set no
+    postage, the operator's estimate counts.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable.
     """
@@ -86,7 +86,7 @@ async def split_basket(
 async def _offered(
     database: Database, caller: Caller, wishes: Wishes, now: datetime
 ) -> tuple[list[Resolved], list[Offered]]:
-    """Return what each reference means, and the offers of what is clear."""
+    """Return the resolution of each reference, and the offers for the certain ones."""
     asked = [one.asked for one in wishes.cards]
     if wishes.game not in NAMES:
         return [Resolved([], 0, None)] * len(asked), []
@@ -97,8 +97,8 @@ async def _offered(
 
 
 def _meant(cards: Sequence[WishLine], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
-    """Return line and product of what is clear. Where any printing will do, one with the very name
-    is taken for all of them.
+    """Return line and product of the certain references. Where any printing will do, one with the
+    very name is taken for all of them.
     """
     found = []
     for line, (card, one) in enumerate(zip(cards, resolved, strict=True)):
@@ -124,7 +124,7 @@ def _weighed(
 ) -> tuple[Basket, list[Offered], list[int]]:
     """Build the basket of the lines that the stock can serve; the others get their reason.
 
-    A line that asks for more than there is leaves its copies to the others.
+    A line whose quantity exceeds the stock leaves its copies to the others.
     """
     held: dict[int, int] = defaultdict(int)
     for offer in offers:

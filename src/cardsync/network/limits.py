@@ -13,8 +13,8 @@ BASKET_REFERENCES = 200
 BASKET_COPIES = 1_000
 BASKET_SELLERS = 1_000
 BASKET_OFFERS = 40_000
-# Unmet demand: rows that are kept, and noted before they are written; callers and days that make
-# it; what a page shows of it, and of a seller's own offers.
+# Unmet demand: stored rows, and rows noted before a write; the callers and days that establish it;
+# the rows that a page shows of it, and of a seller's own offers.
 MISSES = 100_000
 MISSES_NOTED = 10_000
 MISS_CALLERS = 5

@@ -92,7 +92,7 @@ class Misses:
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
-    """Return what no exposed seller offers although enough callers asked for it lately."""
+    """Return the products that no exposed seller offers and enough callers requested lately."""
     since = (now - timedelta(days=MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
     return [UnmetBody(*row) for row in rows]

@@ -15,8 +15,8 @@ from cardsync.platform.database.columns import FALSE, Base, Moment, Money
 
 
 class NetworkSeller(Base):
-    """`exposed` says that both switches are on. An answer also asks for `suspended` and
-    `paid_until` when it is given, so a change holds for the next answer.
+    """`exposed` says that both switches are on. Each answer also checks `suspended` and
+    `paid_until`, so that a change affects the next answer.
     """
 
     __tablename__ = "network_seller"
@@ -35,7 +35,7 @@ class NetworkSeller(Base):
 
 
 class NetworkOffer(Base):
-    """A null price says that the seller holds the card and asks no price for it."""
+    """A null price means that the seller has the card without a price."""
 
     __tablename__ = "network_offer"
     __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)

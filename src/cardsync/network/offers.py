@@ -1,8 +1,8 @@
 """Renews a seller's offers by product after a sync, and writes only the rows of `network_offer`
 that differ.
 
-Every seller's stock is kept, exposed or not: an answer must be able to say that somebody holds a
-card without saying who. Gone, custom, private and contributed rows make no offer.
+Every seller's stock is stored, exposed or not: an answer may report that some unnamed seller has a
+card. Gone, custom, private and contributed rows make no offer.
 """
 
 from __future__ import annotations

@@ -281,8 +281,8 @@ def solve(wish: Wish) -> Answer:
 
 
 def answers(wish: Wish) -> Iterator[Answer]:
-    """Yield a simple answer at once, and then better ones: the best split, and in what is left of
-    the time the prices of fewer parcels.
+    """Yield a simple answer first, and then better ones: the best split, and in the remaining time
+    the prices of fewer parcels.
     """
     until = clock.monotonic() + wish.seconds
     basket, cap = wish.basket, wish.max_sellers
@@ -341,7 +341,7 @@ def _fewest(basket: Basket, seconds: float, known: Split) -> Split:
 
 
 def _within(basket: Basket, seconds: float, cap: int, known: list[Split]) -> Split | None:
-    """Return the cheapest split with at most so many sellers that is found in the time."""
+    """Return the cheapest split with limited sellers that is found in the time."""
     allowed = [split for split in known if split.sellers <= cap]
     begin = min(allowed, key=lambda split: split.total, default=None)
     return optimal(basket, seconds, cap, begin.copies if begin else None) or begin

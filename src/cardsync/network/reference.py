@@ -22,7 +22,7 @@ Part = Annotated[str, msgspec.Meta(max_length=300)]
 _Cards = Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
 # Least length of a word that may be the beginning of another.
 _LONG_WORD = 4
-# A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
+# A number after the name counts as the reference's number if it has no other: "Snivy - 001/086".
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
@@ -34,10 +34,11 @@ _FACES = re.compile(
 
 
 class CardReference(NamedTuple):
-    """One reference in comparable form; what was not given is empty or None.
+    """One reference in comparable form; missing parts are empty or None.
 
-    `words` are those of the name; `full` is the name as one text; `sets`, `code` and `finish` are
-    folded; `finishes` are the marketplace's words for the given finish, and what they may mean.
+    `words` are the words of the name; `full` is the name as one text; `sets`, `code` and `finish`
+    are folded; `finishes` are the marketplace's words for the given finish, and their possible
+    meanings.
     """
 
     query: dict[str, Any]
@@ -60,8 +61,8 @@ class CardReference(NamedTuple):
         return " & ".join(self._groups()) or _quoted("\\")
 
     def probe_text(self) -> str:
-        """Return the part of it that the index is asked for: the beginnings of short words are
-        those of thousands, so the names that the long words leave are held against them.
+        """Return the words to look up in the index: short words are prefixes of thousands of names,
+        so they only filter the names that the long words find.
         """
         groups = self._groups()
         long = [at for at, word in enumerate(self.words) if len(word) >= _LONG_WORD]

@@ -1,5 +1,5 @@
-"""Finds the printings that references may mean, best first, how many there are, and whether one of
-them is meant.
+"""Finds the printings that references may mean, best first, their number, and the one that is
+certain.
 
 All references are looked up in one statement. A name is found by the beginnings of its words; names
 are few beside printings, so they are searched first. A provisional product is only found while an
@@ -29,7 +29,8 @@ _PRODUCT_WORDS = (
     "array_to_tsvector(array_remove(string_to_array("
     "concat_ws(' ', p.name_key, p.back_key, p.variant_key), ' '), ''))"
 )
-# A card with two faces is also called by the first one, and by the other where that is no card's.
+# A card with two faces is also known by the first face's name, and by the other's unless a card has
+# that name.
 _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
      OR (p.variant_key = '' AND p.name_key = a.full_name)

@@ -16,7 +16,7 @@ Steps = list[tuple[int, int]]
 
 
 class Offer(msgspec.Struct):
-    """`line` says which wish it serves; `stock` names what several wishes share."""
+    """`line` is the wish that it serves; `stock` names the stock that several wishes share."""
 
     line: int
     seller: int
@@ -125,7 +125,8 @@ def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int]
 
 
 def covering(basket: Basket) -> Split | None:
-    """Return a split with few parcels: the next seller is the one who serves most of what is left.
+    """Return a split with few parcels: the next seller is the one who serves most of the remaining
+    copies.
 
     None where that serves not everything.
     """

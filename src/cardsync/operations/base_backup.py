@@ -1,8 +1,8 @@
 """Copies the files of the embedded database: the whole once a week, and between those what changed
 since the backup before. For a database that is too large for a dump a day.
 
-A restore puts the copies together, runs them beside the present database, and dumps them there, so
-that it goes on as from any other backup.
+A restore combines the copies, runs them on a second server, and dumps them there, so that it
+continues as from any other backup.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def chain(backup: Backup) -> list[Backup]:
 
 
 def needed(kept: set[str], parents: Mapping[str, str | None]) -> set[str]:
-    """Return the names of the backups that those of the names `kept` build on."""
+    """Return the names of the backups on which the `kept` ones build."""
     needed: set[str] = set()
     for name in kept:
         while (parent := parents.get(name)) is not None:

@@ -23,7 +23,7 @@ _TRIAL: Final = (-1, -2, -3, -4)
 
 
 def faults(connection: Connection) -> Iterator[str]:
-    """Look for what keeps the cluster from taking the database."""
+    """Find the obstacles to moving the database into the cluster."""
     if not _value(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         yield "CARDSYNC_MIGRATION_DATABASE_URL must sign in as a superuser for this"
     if not is_on_citus(connection):

@@ -83,7 +83,7 @@ def _spread(
 ) -> list[Step]:
     taken = []
     for phase in _PHASES:
-        # Until then the rows lie in their former places, too.
+        # Until then the rows are in their former tables, too.
         if phase is _emptied and not dry_run:
             found = cluster_checks.spread_faults(connection, places.tenants, places.everywhere)
             _must_not(found)
@@ -130,7 +130,7 @@ def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
     ]
     if missing:
         sets = [f'ALTER DATABASE "{name}" SET {one}' for one in missing]
-        # The session that spreads has them at once, too.
+        # The session that spreads the tables has them immediately.
         sets += [f"SET {one}" for one in missing]
         yield Step(f"settings of the database: {', '.join(missing)}", sets)
     role = "SELECT rolcanlogin, rolconfig FROM pg_roles WHERE rolname = %s"
@@ -202,7 +202,7 @@ def _managed(connection: Connection, _: Places, __: int) -> Iterator[Step]:
 
 
 def _emptied(connection: Connection, places: Places, _: int) -> Iterator[Step]:
-    """The rows were copied to the nodes; what lies in their former places takes room for nothing."""
+    """The rows were copied to the nodes; the former tables only waste space."""
     asked = """
         SELECT c.oid::regclass::text FROM pg_class c
          WHERE c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace

@@ -191,7 +191,9 @@ def _newest_backup(settings: Settings) -> datetime | None:
 
 
 def _kept_databases(settings: Settings) -> Iterator[Line]:
-    """Name what restores and upgrades have kept: it takes room until a person drops it."""
+    """List the databases and folders that restores and upgrades left: they take space until a
+    person drops them.
+    """
     assert settings.database_url is not None
     with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
         kept = connection.execute(

@@ -68,7 +68,7 @@ class InstallationBackups:
                 found = self._pulled(self._bucket, wanted)
         found = found or backup_folder.find(self._folder, name)
         parent = found.manifest.parent
-        # Also where a copy was stopped between a backup and what it builds on.
+        # This also holds where copying stopped between a backup and its base.
         while self._bucket and parent is not None:
             if not self._is_here(parent):
                 self._pulled(self._bucket, parent)

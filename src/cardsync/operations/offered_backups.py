@@ -25,8 +25,8 @@ class OfferedBackup(NamedTuple):
 
 
 def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
-    """Return the newest backups with a shop, and why the bucket cannot be read ("": it can); none
-    where no `serve` would restore them. It reads files, and asks the bucket.
+    """Return the newest backups with a shop, and the reason why the bucket cannot be read ("": it
+    can); empty where no `serve` would restore them. It reads files, and asks the bucket.
     """
     if asked_restore.read(settings.data_dir) is None:
         return [], ""

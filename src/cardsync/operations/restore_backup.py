@@ -88,7 +88,7 @@ class Undone:
 
 
 def undone_by(target: Target, backup: Backup) -> Undone | None:
-    """Return what a restore would undo; None where there is no shop yet, and so nothing to lose."""
+    """Return the changes that a restore would undo; None for an installation without a shop."""
     with _reading(target.owner_url) as connection:
         counts = {}
         for table, moment, name in _SINCE:

@@ -1,5 +1,5 @@
 """Puts a new secret in the place of the installation's. Both are accepted meanwhile, so the service
-goes on; a rotation that is killed goes on with the next call.
+keeps running; the next call continues a killed rotation.
 
 The order matters: the database knows the new seal before any process has it, and forgets the old
 one when nothing is sealed with the old secret any more.
@@ -37,8 +37,8 @@ SealAnew = Callable[[Database, Settings], Awaitable[SealedAnew]]
 
 
 def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
-    """`settings` are those of a database that is there; `seal_anew` seals with the present secret
-    what was sealed with it or a former one. Raises CommandError.
+    """`settings` name an existing database; `seal_anew` seals secrets of the present or a former
+    seal with the present one. Raises CommandError.
     """
     owner = settings.migration_database_url or settings.database_url
     assert owner is not None

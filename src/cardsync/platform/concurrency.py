@@ -148,7 +148,7 @@ def every_in_thread(
 
 
 def _reason(failure: Exception) -> str:
-    """Return the first line of what went wrong, without the statement that a database error adds."""
+    """Return the first line of an error, without the statement that a database error adds."""
     lines = str(getattr(failure, "orig", failure)).splitlines()
     return lines[0] if lines else ""
 

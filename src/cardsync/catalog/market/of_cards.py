@@ -122,7 +122,7 @@ _FIGURES: Final = (
     "market_newest WHERE true",
 )
 
-# The columns of a card's product and cell, where the market is read: 0 where there is none.
+# The columns of a card's product and cell, where the market is read; 0 where the card has none.
 KEYS: Final = ("market_product", "market_cell")
 
 

@@ -2,9 +2,9 @@
 evidence that a run of each moment would have read.
 
 A product's newest look up to the moment counts: its newest snapshot of listings, and the sales that
-were there when its sales were last looked at. Each moment after the first reads what was observed
-since the one before, and sums the products that were looked at (`catalog/market/sums.py`). The past
-of the network is not kept, so it has no part.
+were there when its sales were last looked at. Each moment after the first reads the observations
+since the previous one, and sums the products that were looked at (`catalog/market/sums.py`). The
+past of the network is not kept, so it has no part.
 """
 
 from __future__ import annotations

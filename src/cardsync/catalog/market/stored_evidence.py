@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
 
-# The first row of a product has its clocks, and no sale where none is known.
+# The first row of a product has its clocks, and an empty sale where no sale is known.
 _LATEST: Final = """
     SELECT k.product_id, k.sales_at, s.sold_at, s.price, s.quantity,
            c.condition, c.printing, c.language
@@ -31,7 +31,7 @@ _LATEST: Final = """
 
 @dataclass
 class Sold:
-    """The latest sales of a product, whatever their condition, and when they were looked at."""
+    """The latest sales of a product in all conditions, and the time of the look."""
 
     fetched_at: datetime | None = None
     sales: list[Sale] = field(default_factory=list)

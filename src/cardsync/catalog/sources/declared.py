@@ -1,5 +1,4 @@
-"""Declares the sources of catalogs: who publishes them, under which licence, for which games, where
-they are downloaded, and what reads them.
+"""Declares the sources of catalogs: their publisher, licence, games, addresses and readers.
 
 The order counts: the first source of a game is the one that is installed where none is named.
 """
@@ -46,10 +45,11 @@ class Source(NamedTuple):
     """A project that publishes a catalog. `name` is that of its form, and of the catalogs that are
     loaded from it.
 
-    `games` are our names of its games, with the source's own. `lacks` says in a person's words what
-    its catalogs do not hold. `signs` are words that only this source writes, in the first bytes of
-    a file. Where `downloads` is missing, a person downloads the file as `by_hand` explains. With
-    `ids_alone` its files add ids to products that other sources describe, and create no products.
+    `games` are our names of its games, with the source's own. `lacks` describes for people the data
+    that its catalogs do not have. `signs` are words that only this source writes, in the first
+    bytes of a file. Where `downloads` is missing, a person downloads the file as `by_hand`
+    explains. With `ids_alone` its files add ids to products that other sources describe, and create
+    no products.
     """
 
     name: str

@@ -60,7 +60,7 @@ def read(path: Path, _: str | None) -> Found:
 
 
 def _files(path: Path) -> tuple[Path, Path]:
-    """Return the file of cards and that of sets, beside it or in the folder."""
+    """Return the file of cards and the file of sets, which is next to it or in the folder."""
     folder = path if path.is_dir() else path.parent
     cards = next(iter(sorted(folder.glob("**/card.json"))), None) if path.is_dir() else path
     sets = next(iter(sorted(folder.glob("**/set.json"))), None)

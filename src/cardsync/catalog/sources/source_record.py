@@ -69,7 +69,7 @@ def text_in(record: Record, field: str) -> str:
 
 
 def text_or_none(record: Record, field: str) -> str | None:
-    """Return a text or a number as text, or None where there is none. Raises Unfit."""
+    """Return a text or a number as text; None where it is missing. Raises Unfit."""
     value = record.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -81,7 +81,7 @@ def text_or_none(record: Record, field: str) -> str | None:
 
 
 def part(record: Record, field: str) -> Record:
-    """Return an object inside the record, empty where there is none."""
+    """Return an object inside the record; empty where it is missing."""
     value = record.get(field)
     return value if isinstance(value, dict) else {}
 
@@ -93,7 +93,7 @@ def id_or_none(value: object) -> int | None:
 
 
 def id_text(value: object) -> str | None:
-    """Return an id of another project as a text, or None where there is none."""
+    """Return an id of another project as a text; None where it is missing."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     fits = isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_ID

@@ -111,7 +111,7 @@ def _with(
     value: str | None,
     label: str,
 ) -> list[tuple[str, str]]:
-    """Return the options, and the address's own value where it is none of them."""
+    """Return the options, and the address's own value if it is not among them."""
     known = value is None or any(value == name for name, _ in options)
     return options if known else [*options, (str(value), label)]
 

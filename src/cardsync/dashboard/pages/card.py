@@ -277,8 +277,8 @@ async def _changed(
     card: CardWithHistory,
     changes: Mapping[str, str],
 ) -> tuple[WhatIf | None, str]:
-    """Return what the card would ask with the address's changes of its rule, or why that cannot be
-    said.
+    """Return the card's target with the address's changes of its rule, or the reason why it has
+    none.
     """
     if caller.role != "owner" or not any(changes.values()):
         return None, ""

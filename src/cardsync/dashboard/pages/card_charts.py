@@ -32,8 +32,8 @@ DAYS = ("30", "90", "365")
 
 
 class Source(NamedTuple):
-    """`since` is the time from which on the amount was seen; `unused` says why the rule passes the
-    source over.
+    """`since` is the time of the first observation of the amount; `unused` is the reason why the
+    rule skips the source.
     """
 
     name: str
@@ -89,7 +89,7 @@ def charts_of(card: CardWithHistory, days: str) -> dict[str, Any]:
 
 
 def days_of(asked: str, *, whole: bool) -> str:
-    """Return how many days the charts show: 90, if none of DAYS is asked for. Pure."""
+    """Return the days of the charts: 90, if the address names none of DAYS. Pure."""
     return "" if whole else asked if asked in DAYS else "90"
 
 

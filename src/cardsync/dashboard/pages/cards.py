@@ -222,7 +222,7 @@ async def _rules(request: PageRequest, caller: Caller) -> list[tuple[str, str]]:
 
 
 class Peek(NamedTuple):
-    """One card beside the table, with the steps to the price that a run would ask now."""
+    """One card next to the table, with the steps to its present target."""
 
     card: CardBody
     trend: Trend | None

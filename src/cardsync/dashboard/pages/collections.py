@@ -1,5 +1,5 @@
-"""The pages of collections: the files that customers brought, and one with its progress, the rows
-that wait for a choice, and what it brings.
+"""The pages of collections: the list of customers' files, and a collection with its progress, the
+rows that wait for a choice, and its value.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ async def _shown(
 
 
 class Brings(NamedTuple):
-    """A line as it counts now, and what all its copies bring in each way."""
+    """A line as it counts now, and the sums of its copies in cash and in credit."""
 
     line: OfferLine
     copies: int

@@ -1,4 +1,4 @@
-"""The pages of past syncs: what each brought, and its steps, durations, errors and screenshots."""
+"""The pages of past syncs: their results, steps, durations, errors and screenshots."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def cycle_page(
 
 @get("/sync/result", opt=BY_FORM)
 async def result_page(request: PageRequest, caller: Caller) -> Template:
-    """Show what a sync brought, by default the last one."""
+    """Show the result of a sync, by default the last one."""
     now = clock.now()
     cycle = read_id(request.query_params.get("cycle", ""))
     async with reading(request) as reads:

@@ -56,8 +56,8 @@ class Kind(NamedTuple):
 
 @get("/find", opt=BY_FORM)
 async def find_page(request: PageRequest, caller: Caller) -> Template:
-    """Show what the words find; `part` asks for one of PARTS alone, so that the palette shows each
-    as it arrives.
+    """Show the results for the words; `part` restricts them to one of PARTS, so that the palette
+    shows each as it arrives.
     """
     words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
     part = PARTS.get(request.query_params.get("part", ""))
@@ -77,7 +77,7 @@ async def palette_pages(request: PageRequest, caller: Caller) -> Template:
 
 
 def as_search(words: str) -> str:
-    """Return words as a search of cards: what its language cannot read is looked for as a text.
+    """Return words as a search of cards: parts that the language cannot parse are searched as text.
     Pure.
     """
     try:

@@ -28,7 +28,7 @@ async def lists_page(request: PageRequest, caller: Caller) -> Template:
 async def _shown(
     request: PageRequest, caller: Caller, name: str = "", problem: errors.Problem | None = None
 ) -> Template:
-    """Show the lists, and beside the name that was asked for why it cannot be made."""
+    """Show the lists, and the reason why a requested name cannot be used."""
     async with reading(request) as reads:
         found = await seller_lists.all_lists(reads, caller, {})
     return show(

@@ -98,8 +98,8 @@ def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]
 async def save_draft(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    """Keep all that the draft's form says: lines, added cards, customer and note. Its buttons
-    search for cards or customers behind that, so that nothing typed is lost.
+    """Store the draft's form: lines, added cards, customer and note. Its buttons search for cards
+    or customers behind that, so that nothing typed is lost.
     """
     await _keep(session, caller, form, offer_id)
     q, customer = form["q"], form["customer"]

@@ -105,8 +105,8 @@ async def settle_missing(
 
 @post_form("/orders/mark_shipped")
 async def mark_orders_shipped(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Mark the ticked orders as shipped, but for those of which a card is missing: the page that
-    follows asks about these.
+    """Mark the ticked orders as shipped, except orders with a missing card: the next page asks
+    about these.
     """
     ticked = ids_of(form.all("order"))
     sure = form[CONFIRM] == "true"

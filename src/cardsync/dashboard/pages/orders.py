@@ -42,8 +42,8 @@ _NO_FILTER: Final = frozenset({"done", "undo", "order", "sort", "direction", "pa
 
 
 def _wanted(request: PageRequest) -> OrderFilter:
-    """Return what the address asks for: without any filter, the orders to ship. Those are in the
-    order of their deadlines, unless another is asked for. Raises InvalidPayload.
+    """Return the address's filter; the orders to ship if it has none. The orders to ship are sorted
+    by deadline, unless the address names another order. Raises InvalidPayload.
     """
     given = request.query_params.dict()
     every = given.get("state") == ["all"]

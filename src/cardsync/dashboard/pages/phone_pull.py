@@ -104,7 +104,7 @@ async def _current(
 
 
 def _number(given: str) -> int:
-    """Read how many copies a form names; 0 where it names none. Raises InvalidPayload."""
+    """Read the number of copies in a form; 0 where it has none. Raises InvalidPayload."""
     plain = given.isdecimal() and len(given) < 10
     if given and not (plain and 1 <= int(given) <= 10_000):
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
@@ -170,8 +170,8 @@ def refused(
     request: Request[Any, Any, Any],
     problem: errors.Problem,
 ) -> Response[Any] | Template:
-    """Say in a page why the link opens nothing, without a sign-in. The page also shows what this
-    phone could no longer send.
+    """Say in a page why the link opens nothing, without a sign-in. The page also shows the marks
+    that this phone could no longer send.
     """
     if isinstance(problem, errors.PullLinkEnded):
         return Template(

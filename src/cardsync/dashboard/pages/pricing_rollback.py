@@ -66,7 +66,7 @@ async def rollback_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Show the diff of what the address names, and the earlier rollbacks.
+    """Show the diff of the rollback in the address, and the earlier rollbacks.
 
     The address has a scope and its value, or both in one as the picker has them: `run_id:12`.
     """

@@ -80,7 +80,7 @@ class Difference(NamedTuple):
 
 
 class ShownRule(NamedTuple):
-    """A rule as the workshop shows it: the stored one, and what the form says."""
+    """A rule as the workshop shows it: the stored rule, and the form's values."""
 
     rule_id: int | None
     stored: Mapping[str, Any]
@@ -97,7 +97,7 @@ def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
 
 
 def begun_with(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the address says of a new rule: the cards, and whether to mark them down. Pure."""
+    """Return the address's values for a new rule: the cards, and whether to mark them down. Pure."""
     begun: dict[str, Any] = {"query": str(asked["query"])} if asked.get("query") else {}
     return begun | MARKDOWN if asked.get("markdown") else begun
 
@@ -207,8 +207,8 @@ def effect_of(
     stored: Mapping[str, Any] | None,
     wanted: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what the part of the page that shows the effect has beside the draft; a new rule has
-    no stored one. Pure.
+    """Return the values, other than the draft's, of the part of the page that shows the effect; a
+    new rule has no stored one. Pure.
     """
     return {
         "meant": meant(str(wanted.get("query") or "")),
@@ -243,8 +243,7 @@ async def rule_page(
     heavy: HeavyWork,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
-    page is there at once, and the page asks for the effect later where a process has to start
-    first.
+    page loads fast, and the page requests the effect later where a process has to start first.
     """
     rule_id = request.path_params.get("rule_id")
     guard = "guard" in request.query_params

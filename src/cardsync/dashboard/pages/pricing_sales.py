@@ -163,7 +163,7 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
 
 
 def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
-    """Return what the button says: when the promotion starts. Pure."""
+    """Return the button's text, which names the promotion's start. Pure."""
     try:
         moment = moment_of(starts, "starts", zone) if starts else now
     except errors.InvalidRule:
@@ -180,8 +180,8 @@ def when_of(starts: str, zone: tzinfo, now: datetime) -> str:
 
 
 class Wait(NamedTuple):
-    """From now to the start to the end on one line, in percent of its width; a promotion that
-    starts at once has no other start.
+    """The positions of now, start and end on one line, in percent of its width; a promotion that
+    starts immediately has no separate start.
     """
 
     starts_at: datetime | None

@@ -43,7 +43,7 @@ PAPERS: Final = {"letter": "Letter", "roll46": "4 × 6 in roll"}
 
 
 class Label(NamedTuple):
-    """`about` is the address behind the QR code, `picture` that of the card's picture; each is
+    """`about` is the address in the QR code, `picture` the address of the card's picture; each is
     empty if the label has none.
     """
 
@@ -62,7 +62,7 @@ class Placed(NamedTuple):
 
 
 class LabelRequest(NamedTuple):
-    """An address asks for this, whatever kind of labels it names."""
+    """The request of an address, for every kind of labels."""
 
     kind: str
     sheet: Sheet

@@ -105,7 +105,7 @@ async def _shown(
     sent: int = 0,
     given: Mapping[str, str] | None = None,
 ) -> Template:
-    """Show the search, and the cart with what it brings as a whole."""
+    """Show the search, and the cart with its sums."""
     query = request.query_params
     typed = str(query.get("q", ""))[: limits.SEARCHED_CHARACTERS]
     game = str(query.get("game", ""))
@@ -154,8 +154,8 @@ async def _shown(
 
 
 def _at_first(wanted: Sequence[int], priced: Sequence[int], remove: Sequence[str]) -> list[str]:
-    """Return, for each priced line, how its cards leave the cart: said once for cards that bring
-    several prices, whose lines follow each other.
+    """Return the remove link of each priced line, once for cards with several prices, whose lines
+    follow each other.
     """
     said: list[str] = []
     left, of = 0, iter(zip(wanted, remove, strict=True))

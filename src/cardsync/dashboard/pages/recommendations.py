@@ -1,5 +1,5 @@
-"""The pages of suggestions: prices by what they may earn, stale stock and rules, each with its
-evidence; a member approves, dismisses or snoozes one or several. Another page shows outcomes.
+"""The pages of suggestions: prices by expected gain, stale stock and rules, each with its evidence;
+a member approves, dismisses or snoozes one or several. Another page shows outcomes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ async def old_address() -> Response[str]:
 async def decide_chosen(
     caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
-    """Decide each by itself: one whose evidence has changed keeps no other back."""
+    """Decide each separately: one with changed evidence does not block the others."""
     decision = read_decision(form, PER_PAGE)
     if not decision.asked:
         return see(PATH, done=message("none_chosen"))
@@ -113,7 +113,7 @@ async def approve_under(
 async def _decide(
     database: Database, caller: Caller, settings: Settings, decision: Decision, *more: str
 ) -> str:
-    """Decide, and return what to say of it. Raises OwnerRequired, and the reason if the one
+    """Decide, and return the message for the page. Raises OwnerRequired, and the reason if the one
     proposal that is asked for could not be decided.
     """
     caller.must_be_owner()
@@ -153,7 +153,7 @@ async def outcomes_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Show what applied prices brought."""
+    """Show the outcomes of applied prices."""
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         answer = await outcomes(session, caller, clock.now())
     return show(

@@ -72,8 +72,8 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
 
 @post_form("/returns")
 async def restock(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
-    """Put the copies of one line back, or those of all ticked lines, each into the location beside
-    it. Lines without a location stay.
+    """Restock the copies of one line or of all ticked lines, each at the location in its row. Lines
+    without a location stay.
     """
     back = {"state": form["state"]} if form["state"] in STATES else {}
     if form["gone"]:

@@ -1,6 +1,6 @@
-"""The first run: the page that makes the first seller, while there is none; then the owner's steps:
-a pricing export and its result, the presets on the shop's own cards, and the price file or the
-agent. Each step has an address of its own, so that the owner can leave and return.
+"""The first run: the page that creates the first seller; then the owner's steps: a pricing export
+and its result, the presets on the shop's own cards, and the price file or the agent. Each step has
+an address of its own, so that the owner can leave and return.
 
 Only the set-up link may create the first seller, also on this machine, because a request through a
 proxy may appear to be local.
@@ -71,8 +71,8 @@ _CHUNK: Final = 1 << 18
 
 
 class FirstLook(NamedTuple):
-    """The shop after its first import. `listed` has its copies and its market value, once they are
-    those of all its cards; `reasons` say why its price file changes nothing.
+    """The shop after its first import. `listed` has its copies and its market value once all cards
+    are counted; `reasons` explain why its price file changes nothing.
     """
 
     cards: int

@@ -1,8 +1,8 @@
 """The page Sync: the state of the sync, its request, cancel and skipped wait, the agent and its
 tasks, and the price file with its one-time approval.
 
-Other pages may use `steering` and `sync_steering.html`, too; `back` says which page a form of
-theirs leads back to.
+Other pages may use `steering` and `sync_steering.html`, too; `back` is the page to which their
+forms return.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ async def _changes(
     request: PageRequest, caller: Caller, session: AsyncSession, now: datetime
 ) -> dict[str, Any]:
     """Return what others did since the member's last visit, in words."""
-    # The page asks for itself every minute; only a person makes a visit.
+    # The page reloads itself every minute; only a person's request counts as a visit.
     by_person = "hx-request" not in request.headers
     since = await last_visits.look(session, caller, now, counts=by_person)
     feed = Feed([], 0)

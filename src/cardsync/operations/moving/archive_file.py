@@ -75,7 +75,7 @@ def table_entry(name: str) -> str:
 
 
 class ArchiveWriter:
-    """An archive that is being written; `add` returns what the manifest says of a file."""
+    """An archive that is being written; `add` returns a file's entry in the manifest."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file

@@ -58,8 +58,8 @@ _NO_NUMBER: Final = (
 class Judge:
     """Judges the tables of one archive, those that others refer to first. Raises CommandError.
 
-    `hash_is_ours` says whether a password's hash takes no more to check than those made here, and
-    `now` is the moment after which nothing has happened.
+    `hash_is_ours` returns whether a password's hash is no more expensive to check than our own, and
+    no time of the archive may be after `now`.
     """
 
     def __init__(

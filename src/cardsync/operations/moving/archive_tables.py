@@ -17,7 +17,7 @@ from cardsync.stock.cards.chosen_match import KIND
 
 
 class Holds(StrEnum):
-    """How much an archive holds of what lets somebody in."""
+    """The credentials that an archive may hold."""
 
     # All data, and nothing that lets anybody in: for the seller.
     DATA = "data"
@@ -124,8 +124,8 @@ ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
 NOT_TAKEN: Final[Mapping[str, str]] = {
     "credit_transaction": "Credits are granted by the operator of each installation",
 }
-# These are of one installation, so their ids are given out anew; the ids of all other tables are
-# a seller's own, and stay.
+# Ids of these tables are unique within an installation, so they are assigned anew; ids of all other
+# tables are a seller's own, and stay.
 COUNTED_ANEW: Final = ("member", "api_key", "access_token", "passkey")
 # The kinds of ids that a column, a text or a key of JSON names.
 MEMBERS: Final = frozenset({"member_id", "contributed_by"})

@@ -149,8 +149,8 @@ def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
 
 
 async def _tried(coming: _Coming, table: Table) -> None:
-    """Write the rows into a table that ends with the transaction and has the checks and the unique
-    keys of its own: the database judges them as it would where they belong.
+    """Write the rows into a temporary table with the checks and unique keys of the real one, so
+    that the database judges them as it would there.
     """
     session, name = coming.session, table.name
     like = "INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING INDEXES"

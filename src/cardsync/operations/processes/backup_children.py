@@ -24,17 +24,14 @@ from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.settings import PREFIX, Settings
 
-# A due backup is looked for this long after the start, and then as often; one that a page asks for
-# far sooner.
+# The interval of the check for due backups; requests of a page are checked far more often.
 _BACKUP_SECONDS: Final = 300
 _ASKED_SECONDS: Final = 2
 
 
 @contextmanager
 def daily_backups(ready: Settings) -> Iterator[None]:
-    """Make the backup of a day once it is due, and one that a page asks for, each in a process of
-    its own.
-    """
+    """Make the daily backup once it is due, and requested ones, each in its own process."""
     if not ready.daily_backups:
         asked_backup.forget(ready.data_dir)
         yield
@@ -85,8 +82,8 @@ def _backup_child(ready: Settings, command: str) -> Child:
 
 @contextmanager
 def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
-    """Yield the function that carries out the restore which the set-up page asks for, while there
-    is no shop.
+    """Yield the function that carries out a restore requested on the set-up page, while the
+    installation has no shop.
     """
     folder = ready.data_dir
     if not has_no_seller(ready):

@@ -21,7 +21,7 @@ _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 
 @dataclass
 class Child:
-    """One process of ours, started again when it dies by itself."""
+    """One child process, restarted when it dies."""
 
     name: str
     command: list[str]

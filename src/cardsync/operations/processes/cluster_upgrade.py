@@ -1,8 +1,8 @@
 """Brings a cluster of an older major version of PostgreSQL to the newest bundled one (pg_upgrade).
 
 The new cluster is made beside the old one, in `upgrade`, by copying; there its rows are counted.
-Only then do two renames put it in the place of the old one, which is kept as `before-MAJOR-TIME`.
-Whatever fails before leaves the old one in use. The caller holds the lock of the start.
+Only then two renames replace the old one, which stays as `before-MAJOR-TIME`. Whatever fails before
+leaves the old one in use. The caller holds the lock of the start.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _rows(connection: psycopg.Connection, table: str) -> int:
 
 
 def _options(home: Path, account: Account) -> list[str]:
-    """Return what initdb must be told, so that the new cluster has the old one's form."""
+    """Return the options of initdb with which the new cluster has the old one's settings."""
     with _connected(home, account, SUPERUSER) as connection:
         found = connection.execute("SHOW data_checksums").fetchone()
     return ["--data-checksums" if found == ("on",) else "--no-data-checksums"]

@@ -1,4 +1,4 @@
-"""Runs a copy of a database cluster beside the embedded one, for as long as it is looked at."""
+"""Runs a copy of a database cluster next to the embedded one, for the duration of a block."""
 
 from __future__ import annotations
 

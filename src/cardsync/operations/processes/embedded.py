@@ -48,7 +48,7 @@ DATABASE = "cardsync"
 class EmbeddedServer:
     """A server that is up.
 
-    `data_dir` is the cluster's own folder; `moved` says that it is not in the folder asked for.
+    `data_dir` is the cluster's own folder; `moved` is true if that is not in the requested folder.
     """
 
     data_dir: Path
@@ -140,8 +140,8 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
 
 
 def _leave(home: Path, users: int, say: Say) -> None:
-    """Stop the server if no other process uses it. Each user gives up its own share first, so that
-    of several who leave at once the last one gets the lock.
+    """Stop the server if no other process uses it. Each user first releases its own share, so that
+    the last of several that leave together gets the lock.
     """
     fcntl.flock(users, fcntl.LOCK_UN)
     try:

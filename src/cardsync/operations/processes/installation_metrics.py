@@ -1,5 +1,5 @@
-"""Metrics of the installation as a whole, read from the database and the disk whenever somebody
-asks for /metrics: what waits, backups, agents, room, and processes that died.
+"""Metrics of the whole installation, read from the database and the disk on each request of
+/metrics: waiting work, backups, agents, free space, and processes that died.
 
 They are read from tables that belong to no seller, as the role that is bound by row-level security.
 """
@@ -131,7 +131,7 @@ class InstallationMetrics(Collector):
 
 
 def _backups(reports: list[Any], now: datetime) -> Iterator[Metric]:
-    """`kind` is backup or rehearsal; a kind of which there is none yet has no line."""
+    """`kind` is backup or rehearsal; a kind without a report has no line."""
     good = [(kind, (now - at).total_seconds(), size) for kind, at, _, _, size in reports if at]
     yield _gauge("cardsync_backup_age_seconds", [((kind,), age) for kind, age, _ in good])
     yield _gauge("cardsync_backup_bytes", [((kind,), size or 0) for kind, _, size in good])

@@ -37,8 +37,8 @@ MOST_APART: Final = timedelta(minutes=10)
 
 
 async def has_right_time(work: Work) -> bool:
-    """Return whether this host and the database agree on the time. Where they do not, what is new
-    may look too old, and nothing that was deleted comes back.
+    """Return whether this host and the database agree on the time. With a wrong clock new rows may
+    look too old, and deleted rows cannot be recovered.
     """
     async with work.database.shared() as session:
         at: datetime = await session.scalar(text("SELECT clock_timestamp()"))

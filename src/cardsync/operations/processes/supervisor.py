@@ -38,7 +38,7 @@ from cardsync.platform.telemetry.exporting import exporting
 log = structlog.get_logger(__name__)
 
 WEB = "web"
-# A full disk keeps no service from starting: what needs room is refused until there is some.
+# A full disk does not prevent the start: requests that need space are refused until there is some.
 _NO_ROOM = {
     "object_store: unavailable": "the object store cannot be written: uploads are refused until it can",
     "role: the secret key cannot be written": "the secret key cannot be written: no member or key is made until it can",
@@ -213,7 +213,7 @@ def _serve(settings: Settings, say: Say, *, browser: bool) -> None:
         wait_until_ready(ready, children, say)
         say(f"cardsync serves {ready.origin}")
         if has_no_seller(ready):
-            # Only a first run needs this, and what it imports.
+            # Only a first run needs this module and its imports.
             from cardsync.shop.accounts import set_up_link
 
             try:

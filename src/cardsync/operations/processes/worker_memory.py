@@ -15,7 +15,8 @@ from pathlib import Path
 # Frames are large and short-lived: their memory goes back to the system within the second.
 FRUGAL = {
     "MALLOC_ARENA_MAX": "2",
-    # Fixed, because glibc raises both by itself and then keeps what large buffers leave behind.
+    # Fixed values, because glibc raises both by itself and then does not return the memory of large
+    # buffers.
     "MALLOC_MMAP_THRESHOLD_": "262144",
     "MALLOC_TRIM_THRESHOLD_": "262144",
     # Memory outside frames uses huge pages, where the system gives them: a third fewer page faults.

@@ -1,5 +1,5 @@
 """The backup that a person asks for on a page. `cardsync serve` makes it, since web processes may
-not read every table; a file in DATA_DIR says whether one is asked for or under way.
+not read every table; a file in DATA_DIR records a requested or running backup.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def write(folder: Path, state: State) -> None:
 
 
 def ask(folder: Path) -> bool:
-    """Ask for a backup; False where one is asked for or under way. Raises NotFound."""
+    """Request a backup; False where one is requested or running already. Raises NotFound."""
     match read(folder):
         case None:
             raise errors.NotFound("automatic backups are off on this server")

@@ -142,7 +142,7 @@ def _each(folder: Path) -> Iterator[Backup | str]:
 
 
 def newest(folder: Path) -> datetime | None:
-    """Return when the newest whole backup was made, without reading it; None where there is none."""
+    """Return the time of the newest whole backup, without reading it; None without any backup."""
     times = [moment_of(path.parent.name) for path in folder.glob(f"*/{MANIFEST}")]
     return max((at for at in times if at), default=None)
 
@@ -175,7 +175,7 @@ def digest(path: Path) -> FileLine:
 
 
 def object_lines(backup: Backup) -> dict[str, FileLine]:
-    """Return what `objects.json` says of each object, by its key."""
+    """Return the entries of `objects.json` by the objects' keys."""
     return msgspec.json.decode((backup.path / OBJECT_LIST).read_bytes(), type=dict[str, FileLine])
 
 

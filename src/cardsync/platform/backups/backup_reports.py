@@ -18,7 +18,7 @@ from cardsync.platform.database.urls import libpq_url
 
 
 class BackupReport(Base):
-    """`kind` is backup or rehearsal; `failure` says why one failed, null where it did not."""
+    """`kind` is backup or rehearsal; `failure` is the reason of a failure, null without one."""
 
     __tablename__ = "backup_report"
     __table_args__ = (Index("ix_backup_report_kind", "kind", "ended_at"),)
@@ -55,8 +55,8 @@ class StepState(msgspec.Struct):
 
 
 class BackupState(msgspec.Struct):
-    """`daily` says whether this installation makes backups by itself. `wrong` describes the problem
-    in one sentence; null where all is well.
+    """`daily` is true if this installation makes backups automatically. `wrong` describes the
+    problem in one sentence; null where all is well.
     """
 
     daily: bool

@@ -1,9 +1,9 @@
 """Migrates a database to the current schema, as the role that owns it, while others use it.
 
-Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
-left to do. Each migration is its own transaction and waits only briefly for a lock, because later
-statements on the table queue behind it; it is retried later. A start that finds nothing to do, as
-nearly every one, loads neither Alembic nor SQLAlchemy.
+Two processes may migrate at the same time: an advisory lock serializes them, and the second finds
+nothing left to do. Each migration is its own transaction and waits only briefly for a lock, because
+later statements on the table queue behind it; it is retried later. A start that finds nothing to
+do, as nearly every one, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _migrate_online(connection: Any, say: Say) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return one line about what failed, and what to do where others hold a table."""
+    """Return one line about the failure, with a remedy where other sessions lock a table."""
     cause = getattr(error, "orig", None)
     if cause is None:
         return _line(error)[:1000]
