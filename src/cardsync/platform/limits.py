@@ -117,7 +117,8 @@ class Limit:
     def __post_init__(self) -> None:
         emission = WINDOW / self.count
         object.__setattr__(self, "emission", emission)
-        # A millionth of a request for what floats lose: a burst must not be short of its last one.
+        # A millionth of a request as tolerance for floats, so that a burst is not short of its last
+        # one.
         object.__setattr__(self, "tolerance", (self.burst - 1 + 1e-6) * emission)
 
 

@@ -110,8 +110,8 @@ def read(
     *,
     strict: bool = True,
 ) -> Any:
-    """Read a decoded value, whose place in the body is `at`; where it is not strict, texts may
-    stand for numbers. Raises `refusal`.
+    """Read a decoded value, whose place in the body is `at`; unless strict, texts may replace
+    numbers. Raises `refusal`.
     """
     try:
         return msgspec.convert(given, shape, dec_hook=_by_type, strict=strict)
@@ -166,8 +166,8 @@ def given_fields(read: msgspec.Struct) -> dict[str, Any]:
 
 
 def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
-    """Return what an error of msgspec says of a value of this shape, as `field: reason`. A shape
-    of several structs needs the value.
+    """Return an error of msgspec about a value of this type, as `field: reason`. A shape of several
+    structs needs the value.
     """
     said = _ERROR.fullmatch(error)
     why, path = (said["why"], said["path"] or "") if said else (error, "")
@@ -291,8 +291,8 @@ def _words(kind: inspect.Type | None) -> list[str]:
 
 
 def _needed(kind: inspect.Type | None) -> str:
-    """Return what a value must be; nothing where that cannot be known. That a value may be null
-    is said of no field: whoever leaves it out says the same.
+    """Return the expected type of a value; empty where it is unknown. The messages omit that a
+    field may be null: a missing field means the same.
     """
     match kind:
         case inspect.Metadata(extra={"is": allowed}):

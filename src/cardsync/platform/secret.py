@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def secret_key(settings: Settings) -> bytes:
-    """Return SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes that
-    start at once agree.
+    """Return SECRET_KEY, else 32 random bytes that are created once and stored in DATA_DIR; two
+    processes that start together agree on them.
     """
     if settings.secret_key:
         return settings.secret_key.encode()

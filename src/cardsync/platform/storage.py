@@ -42,7 +42,7 @@ class ObjectMissing(Exception):
 
 
 class StoreAway(OSError):
-    """The disk is full, read-only or broken: what was asked may be tried again later."""
+    """The disk is full, read-only or broken: the operation may be tried again later."""
 
 
 _AWAY = {

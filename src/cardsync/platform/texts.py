@@ -33,7 +33,9 @@ def table(of: dict[int, int]) -> bytes:
 
 
 def words_table(kept: str = "") -> bytes:
-    """Letters in lower case, digits and what is `kept`; anything else of ASCII is a space."""
+    """Lower-case letters, digits and the `kept` characters; every other ASCII character becomes a
+    space.
+    """
     return table(
         {
             byte: ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in kept else 32

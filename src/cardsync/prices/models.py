@@ -1,6 +1,6 @@
 """Tables of pricing: `pricing_rule`, `promotion_card`, `price_run` (one pricing of a seller's
-cards), `price_change` (what a run asked for), `price_rollback` with its cards, and
-`repricing_event` (what agents report of prices that they imported).
+cards), `price_change` (a run's new targets), `price_rollback` with its cards, and `repricing_event`
+(agents' reports of imported prices).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RuleTest(Base):
 
 
 class AutomatedMove(Base):
-    """A sum of what writers without a member's click added to a card's price within five minutes,
+    """A sum of additions to a card's price within five minutes by writers without a member's click,
     today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`). A move with a
     `source` counts as long as its source holds (`loss/moves.py`).
     """

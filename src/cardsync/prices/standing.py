@@ -63,8 +63,8 @@ async def put(
     replaces: str | None = None,
     **values: Any,
 ) -> None:
-    """Write decisions of these cards; amounts are in ten-thousandths. One that a card has already
-    stays, unless the condition `replaces` of it, `d`, says that the new one takes its place.
+    """Write decisions of these cards; amounts are in ten-thousandths. A card's existing decision
+    stays, unless the condition `replaces` on it, `d`, lets the new one replace it.
     """
     values |= {
         "seller": seller_id,
@@ -140,7 +140,7 @@ async def decided_of(
     costed: bool = False,
 ) -> pl.DataFrame:
     """Return the cards with a `pin` or an `approved_price` that holds at this moment; accepted
-    prices are read where the run is `reviewed`, and what cards cost where it is `costed`.
+    prices are read where the run is `reviewed`, and the cards' cost where it is `costed`.
     """
     kinds = ["pin", "accepted"] if reviewed else ["pin"]
     values = {"seller": seller_id, "kinds": kinds, "now": now}

@@ -19,8 +19,8 @@ SETTLED_CARDS_SHOWN = 100
 PULL_STATUSES = 100
 
 # Phones that pull: links and marks of a session, marks of a request, open streams of a seller on a
-# process. A link has a share of each, so that a leaked one leaves room for the others: so many
-# marks, and more for each copy that it shows. The desk's pages have streams of their own.
+# process. Each link has its own share, so that a leaked one leaves room for the others: a base
+# number of marks, and more for each copy that it shows. The desk's pages have streams of their own.
 PULL_LINKS = 200
 PULL_MARKS = 50_000
 PULL_LINK_MARKS = 500

@@ -21,7 +21,7 @@ Image = Mapping[str, Any]
 # By the rows' ids; JSON makes texts of them.
 Images = Mapping[Any, Image | None]
 
-# The rows come back after all have gone: no two of them share what is unique at any moment.
+# All rows are deleted before any is inserted, so that no two share a unique value at any moment.
 _SWAP: Final = """
     WITH became AS MATERIALIZED (
         SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:became AS jsonb))

@@ -40,7 +40,7 @@ from cardsync.platform.database.watched_pools import WatchedConnectionPool, Watc
 
 # The name of the seal among what a session carries along.
 SEAL = "seal"
-# The name of what a session does last.
+# The name of a session's last statement.
 _LAST = "last"
 _HOT_WAIT_SECONDS = 10
 

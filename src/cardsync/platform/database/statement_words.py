@@ -15,7 +15,7 @@ _VALUE: Final = re.compile(
     r"'(?:[^']|'')*(?:'|\Z)|\$\$.*?(?:\$\$|\Z)|(?<![\w$.])\d+(?:\.\d+)?", re.S
 )
 _COMMENT: Final = re.compile(r"--[^\n]*")
-# The beginnings of transactions say nothing about what is read or written.
+# Statements that begin transactions; they name no table.
 _AHEAD: Final = re.compile(
     r"(?:(?:BEGIN|SET LOCAL|PREPARE|SELECT (?:pg_catalog\.)?set_config)\b[^;]*;\s*)+", re.I
 )

@@ -10,8 +10,8 @@ DROPPED_DAYS: Final = 7
 # A sale may be known to us this long before the card leaves the stock.
 SOLD_DAYS: Final = 14
 
-# A card left when its newest observation with copies was followed by another one, or by what the
-# card has now. Rows that files list with a quantity of zero for years left long ago. A seller
+# A card left when its newest observation with copies was followed by one without, or by the card's
+# present state. Rows that files list with a quantity of zero for years left long ago. A seller
 # without orders has no sales to compare with.
 DROPPED: Final = f"""
     WITH empty AS MATERIALIZED (

@@ -213,7 +213,7 @@ async def _give_up(
     code: str | None,
     why: str,
 ) -> None:
-    """The next mark begins anew; until then readers have what was kept before."""
+    """The next mark begins anew; until then readers have the previous figures."""
     async with work.database.tenant(due.seller_id) as session:
         await _end(session, due, fresh=True)
 

@@ -20,8 +20,8 @@ Sum = Numeric(20, 4)
 
 
 class ListedValue(Base):
-    """A row holds what a product line's stock asked for on a day of the account's zone, as it
-    was last on that day.
+    """A row holds the value of a product line's stock at the last moment of a day in the account's
+    zone.
     """
 
     __tablename__ = "listed_value"
@@ -42,7 +42,7 @@ class ShopFigures(Base):
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seen_at: Mapped[datetime] = mapped_column(Moment)
-    # Cards whose price is held, what they are listed for, and since when there are any.
+    # Cards whose price is held: their number, listed value, and the time of the first.
     held: Mapped[int]
     held_value: Mapped[Decimal] = mapped_column(Sum)
     held_since: Mapped[datetime | None] = mapped_column(Moment)
@@ -50,7 +50,7 @@ class ShopFigures(Base):
     dropped: Mapped[int]
     dropped_value: Mapped[Decimal] = mapped_column(Sum)
     dropped_since: Mapped[datetime | None] = mapped_column(Moment)
-    # Cards whose target differs from their price, and what the difference comes to.
+    # Cards whose target differs from their price, and the sum of the differences.
     asked: Mapped[int]
     asked_value: Mapped[Decimal] = mapped_column(Sum)
     asked_since: Mapped[datetime | None] = mapped_column(Moment)

@@ -2,10 +2,10 @@
 that reads the sums is here, too.
 
 A day is out of date from the transaction that changes its orders or items (`mark_changed`) until
-the transaction that keeps it again. A reader takes the kept rows of all other days, and counts the
-days that are out of date by itself, so its sums are exact at each moment.
-`sales/orders/sales_sums.py` declares who refreshes them. `ordered` is the date of the order, by
-which uploads find a day; `day` is the account's own, in the zone that the row names.
+the transaction that keeps it again. A reader takes the stored rows of current days, and counts
+stale days itself, so its sums are exact at each moment. `sales/orders/sales_sums.py` declares who
+refreshes them. `ordered` is the date of the order, by which uploads find a day; `day` is the
+account's own, in the zone that the row names.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ TOTAL: Final = """
                         WHERE x.seller_id = :seller AND x.order_id = orders.id), 0)
              + coalesce(orders.shipping_amt, 0))
 """
-# The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
-# copy, what the others leave of the order's products; where nothing is left, they are unknown. A
+# The line `i` of an order with a price counts with it. The lines without a price share the rest of
+# the order's products evenly, copy by copy; where nothing is left, their prices are unknown. A
 # query with this window reads all lines of its orders, and leaves lines out only around it.
 SHARED: Final = """
     CASE WHEN i.unit_price IS NULL THEN round(
@@ -61,7 +61,7 @@ _ITEMS: Final = f"""
       FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {SOLD} {{on}}
 """
-# The days of a span whose rows are kept, and those that a reader counts by itself.
+# The days of a span whose rows are stored, and the stale days that a reader counts itself.
 SPLIT: Final = """
     kept AS MATERIALIZED (
         SELECT k.ordered FROM sales_kept k

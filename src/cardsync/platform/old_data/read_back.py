@@ -40,8 +40,9 @@ async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[st
 async def rows_before(
     old: Old, kind: Kind, before: int | None, above: int, which: pl.Expr, most: int
 ) -> list[dict[str, Any]]:
-    """Return the rows with the greatest keys between two, greatest first. Keys of a month may lie
-    among those of another: a file is left out only if all of its keys are less than those found.
+    """Return the rows with the greatest keys between two, greatest first. Keys of a month may be
+    among those of another: a file is skipped only if all of its keys are smaller than the found
+    ones.
     """
     bound = 2**63 - 1 if before is None else before
     holds = (OldRows.first_key < bound) & (OldRows.last_key > above)

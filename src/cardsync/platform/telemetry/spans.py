@@ -74,9 +74,9 @@ def trace(
     always: bool = False,
     **attributes: Any,
 ) -> Iterator[Span | None]:
-    """Join the trace of `parent`, a traceparent, or the present one, or begin one. Some are left
-    out: those of a parent that is not recorded, and of the others all but the share that is wanted,
-    unless `always`.
+    """Join the trace of `parent`, a traceparent, or the present one, or begin one. Unsampled spans
+    are left out: those with an unrecorded parent and, unless `always`, those beyond the sampled
+    share.
     """
     tracer = TRACING.tracer
     if parent is None and is_traced():

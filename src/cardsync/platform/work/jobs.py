@@ -82,7 +82,7 @@ def work_of(context: procrastinate.JobContext) -> Work:
     return cast(Work, context.additional_context["work"])
 
 
-# The queue of what waits for other machines, a seller's receivers among them.
+# The queue of work that waits for other machines, such as a seller's receivers.
 SENDING = "sending"
 
 
@@ -95,7 +95,7 @@ def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
 
 
 async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
-    """Middleware of workers: what a job logs says which job it was."""
+    """Middleware of workers: each log line of a job names the job."""
     job = context.job
     with bound_contextvars(job=job.task_name, job_id=job.id):
         return await call_next()
@@ -109,8 +109,8 @@ _WAITING = text(
 async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
     """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
 
-    One turn does one piece of work and queues the next behind everybody else's: a seller who
-    uploads fifty files delays no other seller by fifty.
+    One turn does one piece of work and queues the next behind all others, so that a seller who
+    uploads fifty files does not delay other sellers by fifty.
     """
     nudge = nudging(task, seller_id)
     connection = await driver(session)

@@ -29,8 +29,8 @@ is above this one: a stream that needs it gives it as its `Holding`
 What was committed before stays in every case, and the stream goes on behind a piece that ended.
 
 A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It starts,
-rests and is given up by the same rules, and goes on when the seller cancels. Given up, the mark
-goes: readers have what was kept before until the next mark.
+rests and is given up by the same rules, and continues when the seller cancels a sync. A mark that
+is given up is removed: readers have the previous figures until the next mark.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ async def take_turn(
     context: procrastinate.JobContext,
     seller_id: int,
 ) -> None:
-    """Run one turn of a seller; the next one is queued behind those of all others."""
+    """Run one turn of a seller; the next one is queued behind all other sellers' turns."""
     work = work_of(context)
     if await work_off_one(stream, work, seller_id):
         async with work.database.tenant(seller_id) as session:
@@ -159,8 +159,7 @@ async def work_off_one(
     """Work off the oldest piece.
 
     True if there may be more to do at once. False if there is no piece, if another worker has it,
-    or if it has to wait: the sweep comes back. A start that is not `counted` may end without a
-    record.
+    or if it has to wait for the next sweep. A start that is not `counted` may end without a record.
     """
     taken = await _take_up(stream, work, seller_id, int(counted))
     if not isinstance(taken, _Taken):
@@ -171,8 +170,8 @@ async def work_off_one(
 
 @contextmanager
 def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
-    """Let the lines of a piece's log and its trace say whose it is, in the trace of the request
-    that asked for it. Marks are many: only some begin a trace of their own.
+    """Bind a piece's seller to its log lines and its trace, which continues the trace of the
+    request that caused it. Marks are many: only some begin a trace of their own.
     """
     ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
     if piece.request_id:

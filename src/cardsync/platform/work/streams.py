@@ -165,8 +165,8 @@ async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | 
 
 
 async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datetime | None:
-    """Return when a stream is due that has no piece but its mark, and keep others from changing the
-    mark until this transaction ends: what they add comes after this one has looked for it.
+    """Return the due time of a stream whose one piece is its mark, and lock the mark until this
+    transaction ends, so that later additions mark it again.
     """
     own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     return await session.scalar(select(WorkDue.due_at).where(own).with_for_update())
@@ -175,7 +175,7 @@ async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datet
 async def leave_mark(
     session: AsyncSession, seller_id: int, stream: str, until: datetime | None
 ) -> None:
-    """Leave a held mark at the time of the next work, or remove it where there is none."""
+    """Set a held mark to the time of the next work, or remove it where no work is left."""
     own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     if until is None:
         await session.execute(delete(WorkDue).where(own))

@@ -48,7 +48,7 @@ async def remember(
     leaping: pl.DataFrame,
     now: datetime,
 ) -> None:
-    """The seller said yes to these leaps; all of them are kept by one statement."""
+    """The leaps that the seller confirmed; one statement stores all of them."""
     await standing.end(session, seller_id, "confirmed", now)
     ids, prices = leaping["marketplace_id"].to_list(), leaping["price"].to_list()
     await confirm(session, seller_id, ids, prices, now)

@@ -1,8 +1,8 @@
 """Brings the reviews and the hold-outs up to date in a run's last transaction: prices that need
 review, ways back from sales and drawn cards.
 
-A review ends when no run asks its price any more, or when its card is gone; a price that the seller
-accepted before it is still remembered. A dismissed price stays dismissed while the proposed price
+A review ends when no run proposes its price any more, or when its card is gone; a price that the
+seller accepted before it stays accepted. A dismissed price stays dismissed while the proposed price
 stays within a tenth of it, for thirty days; a snoozed one waits until the figures change.
 """
 
@@ -113,7 +113,7 @@ _IN_DRAW: Final = """
       FROM price_decision
      WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
 """
-# A card that is in another part now than it was drawn for says nothing any more about the hold-out.
+# A card that has moved to another part is no evidence about the hold-out any more.
 _LEFT: Final = """
     DELETE FROM price_decision
      WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part

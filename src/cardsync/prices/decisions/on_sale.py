@@ -1,5 +1,5 @@
-"""Keeps which targets are a sale's price, so that the export leaves them out once the sale has
-ended; and keeps when a card had such a price, for what was sold in it.
+"""Records which targets are a sale's price, so that the export leaves them out once the sale has
+ended; and the times at which a card had such a price, to attribute its sales.
 
 They are noted before a run writes its first target, and cleared of earlier sales when it has
 written the last one. In between a card may be noted with two sales, and its target is served only
@@ -62,7 +62,7 @@ _ENTER = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
     ON CONFLICT DO NOTHING
 """
-# The sales that targets were worked out with; one that was deleted has no row of its own any more.
+# The sales by which targets were computed; a deleted sale has no row any more.
 _SALES = """
     (SELECT DISTINCT source_id AS sale_id FROM price_decision
       WHERE seller_id = :seller AND kind = 'sale') t

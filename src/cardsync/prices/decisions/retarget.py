@@ -1,5 +1,5 @@
-"""Gives cards at once the targets that their pins, or without one the live rules, ask, as the next
-run would: what a person typed is shown, exported and searched from the same moment on.
+"""Gives cards immediately the targets of their pins, or else of the live rules, as the next run
+would: a typed price is shown, exported and searched from the same moment on.
 """
 
 from __future__ import annotations

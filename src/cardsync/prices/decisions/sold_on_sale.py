@@ -58,9 +58,9 @@ _SOLD: Final = f"""
 
 class SoldOnSale(NamedTuple):
     """The copies of a sale's cards that were sold from `since` to `until`, null while it is on.
-    `value` is what buyers paid for those with a price, before refunds; `unpriced` have none.
-    `undated` copies are not among them: of orders without a time, on a day that the sale began or
-    ended.
+    `value` is the buyers' payment for copies with a price, before refunds; `unpriced` copies have
+    no price. `undated` copies are not among them: of orders without a time, on a day that the sale
+    began or ended.
     """
 
     since: datetime
@@ -74,7 +74,7 @@ class SoldOnSale(NamedTuple):
 async def sold_on_sale(
     session: AsyncSession, caller: Caller, sale_ids: Sequence[int], now: datetime
 ) -> dict[int, SoldOnSale]:
-    """Return what was sold in each of these sales; one that no card has ever been in has none."""
+    """Return the copies sold in each of these sales; a sale that never had a card has no entry."""
     named = {"seller": caller.seller_id, "sales": list(sale_ids), "now": now}
     rows = await session.execute(text(_SOLD), named)
     return {sale: SoldOnSale._make(sold) for sale, *sold in rows}

@@ -313,9 +313,9 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
 
 
 def limited(priced: pl.DataFrame) -> pl.DataFrame:
-    """Return `marketplace_id` of the cards that a cap limits, the rule or the guard whose cap it is
-    (`rule_id`), the price that the rule would ask without it (`asked`), and whether the rule holds
-    the price where it is (`held`).
+    """Return `marketplace_id` of the cards that a cap limits, the rule or guard with the cap
+    (`rule_id`), the rule's price without it (`asked`), and whether the rule leaves the price
+    unchanged (`held`).
     """
     return priced.filter(is_limited()).select(
         "marketplace_id", pl.coalesce("guard_cap_id", "rule_id").alias("rule_id"), "held",

@@ -1,4 +1,4 @@
-"""Warns about market evidence that a rule asks for while none was imported. Pure.
+"""Warns about market evidence that a rule needs and that was never imported. Pure.
 
 Without recent sales a sales anchor falls back, and without listings a gate never undercuts. A
 seller who writes, previews or follows such a rule gets a warning.

@@ -197,8 +197,8 @@ class Rule:
     holdout_bp: int | None = None
     # A guard prices no card: its floors and ceiling hold beside the rule that does.
     guard: bool = False
-    # This flag is not a field of the seller's: it says that the saved query can no longer be read.
-    # Such a rule takes every card that no earlier rule governs, and blocks it.
+    # Not a field of the seller's: true if the saved query can no longer be parsed. Such a rule
+    # takes every card that no earlier rule governs, and blocks it.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -352,7 +352,7 @@ class SellerPricing:
 
     @property
     def review(self) -> ReviewLimits:
-        """Return the limits of the cards whose rule has none of its own."""
+        """Return the limits of the cards whose rule has no own limits."""
         return ReviewLimits(self.review_up_bp, self.review_down_bp, self.review_first_price)
 
 

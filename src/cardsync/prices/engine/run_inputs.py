@@ -47,7 +47,7 @@ class Run:
     seller: SellerPricing
     now: datetime
     sales: Sequence[Sale] = ()
-    # Keys changed rules, promotions or settings: the run is compared with what was asked before.
+    # Keys changed rules, promotions or settings: the run is compared with the previous targets.
     watched: bool = False
 
     @cached_property
@@ -136,13 +136,13 @@ class Run:
 
     @property
     def costed(self) -> bool:
-        """Return whether some floor asks what a card cost."""
+        """Return whether some floor needs the cards' cost."""
         asking = (*self.live, *self.guards)
         return self.sale_costed or any(rule.floor_cost_bp is not None for rule in asking)
 
     @property
     def sale_costed(self) -> bool:
-        """Return whether the floor of some sale asks what a card cost."""
+        """Return whether the floor of some sale needs the cards' cost."""
         return any(sale.floor_cost_bp is not None for sale in self.active_sales)
 
     @property

@@ -42,9 +42,7 @@ def period_start(run: Run) -> list[pl.Expr]:
 
 
 def refusals(run: Run) -> list[pl.Expr]:
-    """Return the reason why each price that some rule asks for cannot be used; it is null where it
-    can.
-    """
+    """Return the reason why a price that some rule needs cannot be used; null where it can."""
     governed = pl.col("rule_id").is_not_null()
     return [
         where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources

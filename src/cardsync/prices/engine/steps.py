@@ -142,8 +142,8 @@ def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 7, beside the rule's own bounds
 def guards(run: Run, *, resolved: bool) -> list[pl.Expr]:
-    """Return the guards that hold each card, as bits. Those without a query hold every card; a
-    pinned card and one without a rule are not priced, so none holds them.
+    """Return the guards that hold each card, as bits. Guards without a query hold every card;
+    pinned cards and cards without a rule are not priced, so no guard holds them.
     """
     if not resolved and any(guard.query for guard in run.guards):
         raise ValueError("queries are resolved before the engine: the cards lack guards")
@@ -322,7 +322,7 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
     limit = pl.when(up).then("_cap_high").when(down).then("_cap_low")
     beyond = limit.is_not_null()
     if run.guard_capped:
-        # Only the rule's own limit holds a price where it is.
+        # Only the rule's own limit leaves a price unchanged.
         beyond = true(price > pl.col("_rule_high")) | true(price < pl.col("_rule_low"))
     held = beyond & pl.col("_cap_hold")
     stopped = [

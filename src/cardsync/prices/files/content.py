@@ -62,7 +62,7 @@ def csv_of(rows: bytes) -> bytes:
 
 
 def rollback_waits(caller: Caller, now: datetime) -> bool:
-    """Return whether a rollback is served in place of what the targets ask. Pure."""
+    """Return whether a rollback is served in place of the targets. Pure."""
     until = caller.state.rollback_until
     return until is not None and until > now
 

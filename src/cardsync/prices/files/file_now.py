@@ -19,7 +19,7 @@ from cardsync.web.made_files import Made, UnnamedFile, made, taken
 
 
 class PriceFile(NamedTuple):
-    """Holds the CSV, and what `price_updates.Export` says of it."""
+    """Holds the CSV, and its figures from `price_updates.Export`."""
 
     body: bytes | UnnamedFile
     empty_reason: str | None

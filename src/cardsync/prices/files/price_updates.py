@@ -43,8 +43,8 @@ _APPLIED_NOW = """
       AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
-# A run that came to its end since has priced the cards again, also an import's that was asked for
-# later or earlier.
+# A run that has ended since has priced the cards again, also the run of an import that was
+# requested earlier or later.
 _RUN_WAITS = """
     SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller
       AND state IN ('completed', 'awaiting_review')

@@ -72,7 +72,7 @@ _GAMES: Final = """
      WHERE EXISTS (SELECT FROM card c
             WHERE c.seller_id = :seller AND c.product_line = line AND {on_sale} AND ({any}))
 """
-# No id and no price is zero, so zero means that there is none.
+# No id and no price is zero, so zero means a missing one.
 _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 
@@ -94,9 +94,7 @@ class Stock:
 
 @dataclass(frozen=True)
 class Choices:
-    """A run whose queries were looked at, and the conditions that they come to, in the order of
-    priority.
-    """
+    """A run whose queries were compiled, and their conditions in the order of priority."""
 
     run: Run
     rules: list[tuple[int, Selection]]
@@ -124,8 +122,8 @@ async def read_stock(
     **values: Any,
 ) -> Stock:
     """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
-    or a range, only these, and only their past is read. The market's evidence is read where the run
-    looks at it, or if `evidence` asks for it; what the cards cost as well, by `costed`.
+    or a range, only these, and only their past is read. Market evidence is read where the run needs
+    it, or with `evidence`; the cards' cost likewise, with `costed`.
     """
     chosen = await choices(session, account.seller_id, run)
     market = NO_MARKET

@@ -39,9 +39,7 @@ _OBSERVED: Final = """
 
 
 async def observed_for(session: AsyncSession, rules: Iterable[Rule]) -> Observed:
-    """Return the kinds of evidence that there is of any card; without a rule that asks, no one
-    looks.
-    """
+    """Return the kinds of evidence that exist for any card; nothing is read unless a rule needs it."""
     if not any(asks(rule) for rule in rules):
         return Observed(sales=False, listings=False)
     return Observed(*(await session.execute(text(_OBSERVED))).one())

@@ -67,8 +67,8 @@ NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
-    """Return the rules in their order, all published, whatever they say. With `drafts`, each rule
-    has its declared state, and a rule without a state is published.
+    """Return the rules in their order, all published, whatever their state. With `drafts`, each
+    rule has its declared state, and a rule without a state is published.
     """
 
     def read(body: Mapping[str, Any], place: int) -> Rule:

@@ -170,7 +170,7 @@ class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
     """Prices that their rule never lowers stay as they are"""
 
 
-# A body that changes a rule is read where it is known which one.
+# A body that changes a rule is parsed once the rule is known.
 RuleBody = Annotated[dict[str, Any], Like(RuleFields)]
 SALE_NEEDS: Final = ("name", "adjust_bp", "starts_at", "ends_at")
 SaleBody = Annotated[dict[str, Any], Like(SaleFields, *SALE_NEEDS)]

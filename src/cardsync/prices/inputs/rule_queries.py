@@ -19,8 +19,8 @@ from cardsync.stock.search.tree import Tree
 
 
 class Selection(NamedTuple):
-    """A selection holds a condition over `card c`, none if the query cannot be read, and the
-    reasons why it may select less than it says.
+    """A selection holds a condition over `card c` (None if the query cannot be parsed) and the
+    reasons why it may select less than its text.
     """
 
     where: Where | None

@@ -1,9 +1,9 @@
 """Finds the rules, promotions and settings as they were before keys and tokens changed them,
-without a member's click since: what a run asks beyond them is due to those writers.
+without a member's click since: the difference of a run from them is due to those writers.
 
 It is read from the activity, whose entries hold what each change was made of. A change of the last
-day is compared by itself. An older one counts where the run moves a card far from what was asked
-last: whoever writes what selects nothing yet, and waits, moves the price all the same.
+day is compared by itself. An older change counts where the run moves a card far from its last
+target: a rule that selects nothing at first may move prices later.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Change(NamedTuple):
 async def before_keys(
     session: AsyncSession, seller_id: int, run: Run, span: timedelta
 ) -> Run | None:
-    """Return the run without what keys and tokens changed within the span; None where they changed
-    nothing.
+    """Return the run without the changes of keys and tokens within the span; None where they
+    changed nothing.
     """
     scripts = await session.scalars(text(_OWN_SCRIPTS), {"seller": seller_id})
     values = {"seller": seller_id, "since": run.now - span, "now": run.now}
@@ -138,7 +138,7 @@ def _of_seller(settings: Mapping[str, Any]) -> dict[str, Any]:
 def moved_by_keys(
     priced: pl.DataFrame, before: pl.DataFrame, last: pl.DataFrame | None = None
 ) -> bool:
-    """Return whether a card would be priced further from what was asked before than keys and tokens
+    """Return whether a card would be priced further from its previous target than keys and tokens
     may move it in a day; both are priced. With `last`, the price must also move far from the last
     target, and further than it would have. Pure.
     """
@@ -152,7 +152,7 @@ def moved_by_keys(
 
 
 def leaps(priced: pl.DataFrame, last: pl.DataFrame) -> bool:
-    """Return whether a card moves far from what was asked of it last. Pure."""
+    """Return whether a card moves far from its last target. Pure."""
     both = _asked(priced, "now").join(last, on="marketplace_id")
     return not both.filter(_far("last")).is_empty()
 

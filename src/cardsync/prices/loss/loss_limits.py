@@ -31,11 +31,11 @@ PAST: Final[dict[str, type[pl.DataType]]] = {
     "quantity": pl.Int64,
     **{f"{span}_{side}": pl.Int64 for span in ("hour", "day", "week") for side in SIDES},
 }
-"""Columns of what was added to the price of each card within each span."""
+"""Columns of the additions to each card's price within each span."""
 
 
 class Sums(msgspec.Struct, frozen=True):
-    """The sums of a write and of what was done before it without a click.
+    """The sums of a write and of the moves before it that no click confirmed.
 
     `hour_cards` and `day_cards` count the cards beyond their limit, with the first of each;
     `hour_fallen` is what the touched cards lost within an hour of their value `hour_before`;
@@ -87,7 +87,7 @@ def is_beyond(span: str, limit_bp: int) -> pl.Expr:
 
 
 def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
-    """Return the sums of the summed moves, beside all that was done within the week."""
+    """Return the sums of the summed moves, together with all moves of the week."""
     if frame.is_empty():
         return Sums()
     found: dict[str, int | None] = {}

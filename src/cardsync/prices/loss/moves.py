@@ -4,9 +4,9 @@ and week.
 Moves of the same five minutes share a row, so that a day has few rows a card however many writes it
 has. A span is counted to the beginning of the five minutes in which it began.
 
-A move counts while its source stands: that of a promotion until it ends or is switched off, that of
-a rollback or a new listing until it fails or the next run prices the card. The latter two bring
-targets that the rules do not ask, so they do not count beside moves of rules.
+A move counts as long as its source holds: a promotion until it ends or is switched off, a rollback
+or a new listing until it fails or the next run prices the card. The latter two set targets that the
+rules do not produce, so they do not add to the moves of rules.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ _DROP: Final = "DELETE FROM automated_move WHERE seller_id = :seller AND began_a
 async def past_moves(
     session: AsyncSession, seller_id: int, now: datetime, counted: Counted = "rules"
 ) -> pl.DataFrame:
-    """Return `limits.PAST` of every card that such writers moved within the week: what the rules
-    ask, or the targets of cards, too.
+    """Return `limits.PAST` of every card that such writers moved within the week: the rules'
+    prices, or also the cards' targets.
     """
     values = {"seller": seller_id, "now": now, "targets": counted == "targets"}
     spans = {span: now - lasts - _TOGETHER for span, lasts in _SPANS.items()}
@@ -120,8 +120,8 @@ async def past_moves(
 async def record(
     session: AsyncSession, seller_id: int, moved: pl.DataFrame, now: datetime, source: str = ""
 ) -> None:
-    """Keep what a write without a click did; `moved` is summed. It counts while the `source`
-    stands, or that of each card in its column `source`.
+    """Keep what a write without a click did; `moved` is summed. It counts as long as the `source`
+    holds, or each card's own in the column `source`.
     """
     if "source" not in moved.columns:
         moved = moved.with_columns(source=pl.lit(source))

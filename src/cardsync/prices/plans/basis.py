@@ -80,7 +80,7 @@ async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> 
     if not named:
         return {}
     account = await session.get_one(Account, seller_id)
-    # A setting that there is none of is refused when the plan is tried.
+    # An unknown setting is refused when the plan is tried.
     return plain_settings(account, [name for name in named if hasattr(account, name)])
 
 

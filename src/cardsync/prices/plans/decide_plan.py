@@ -1,8 +1,8 @@
 """Applies or declines a plan that waits, by a member's click. It is applied only if all that it
 builds on is as it was shown.
 
-A plan that drifted is kept as a new revision, which takes a new click. Two clicks at once apply a
-plan once: they go one after the other, under the lock of the seller's state row.
+A plan that drifted is kept as a new revision, which takes a new click. Two concurrent clicks apply
+a plan once: the lock of the seller's state row serializes them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ async def _look_again(
     plan: AgentPlan,
     now: datetime,
 ) -> Judged | None:
-    """Judge the plan again; where anything drifted, the plan says what, and keeps waiting: None."""
+    """Judge the plan again; where anything drifted, record the drift in the plan, which keeps
+    waiting, and return None.
+    """
     actions = kept_actions(plan.actions)
     was = msgspec.convert(plan.size, Size)
     try:

@@ -13,7 +13,7 @@ from cardsync.prices.plans.models import AgentPlan
 
 # Undoing a plan undoes the entries of its actions, the last one first (`shop/activity/undo.py`).
 UNDO: Final = "plan"
-# The actor of what time alone did.
+# The actor of changes by the passing of time.
 SWEEP: Final = "sweep"
 
 

@@ -71,7 +71,7 @@ async def cards_of(session: AsyncSession, seller_id: int, body: Mapping[str, Any
 async def carry_out(
     session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
 ) -> tuple[int | None, str]:
-    """Do what the action says; return the lot's id, if it is one, and a sentence. Raises what the
+    """Carry out the action; return the lot's id, if it is one lot, and a sentence. Raises what the
     operations raise.
     """
     match body["op"]:

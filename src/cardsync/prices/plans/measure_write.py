@@ -55,8 +55,8 @@ Do = Callable[[], Awaitable[T]]
 
 @dataclass(frozen=True)
 class Weighed(Generic[T]):
-    """`moved` holds the cards whose price differs, summed with what was done before; `by_rules`
-    says that the rules have moved them.
+    """`moved` holds the cards whose price differs, summed with earlier moves; `by_rules` is true if
+    the rules moved them.
     """
 
     result: T
@@ -226,8 +226,8 @@ async def _own_moves(
     seller_id: int,
     actions: Actions,
 ) -> pl.DataFrame | None:
-    """Return the moves of a write that no rule prices: a rollback goes back to earlier prices, and
-    a listing of more copies has a price of its own. None for every other write.
+    """Return the moves of a write that no rule prices: a rollback restores earlier prices, and a
+    listing of more copies has its own price. None for every other write.
     """
     for change in actions.own:
         moved = None

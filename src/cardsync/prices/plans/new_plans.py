@@ -157,7 +157,7 @@ async def propose(
     else:
         judged = await judge(session, caller, asked.actions, now, settings)
         free = caller.identity.own_script
-        # An own script is asked where the owner wants to see everything, whatever the risk.
+        # A plan of an own script waits where the owner wants to see everything, whatever the risk.
         risk: Risk = "low" if free else judged.risk
         permitted: Answer = (
             answer_of_all(modes, risk, changes=judged.size.changes) if modes else "apply"

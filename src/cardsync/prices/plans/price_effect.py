@@ -225,8 +225,8 @@ def _needs(run: Run) -> set[str]:
 
 
 async def priced(stock: Stock) -> pl.DataFrame:
-    """Return what the rules and pins ask of the cards: `today`, and `worst`, when caps and stale
-    cuts have run their course; `asked` is what was asked last.
+    """Return the cards' prices by rules and pins: `today`, and `worst` after all caps and stale
+    cuts have taken effect; `asked` is the last target.
     """
     return await asyncio.to_thread(_priced, stock)
 
@@ -300,7 +300,7 @@ def size_of(
     if moved is None:
         return Size(cap_bp=cap_bp, shop_value=shop.listed)
     if "asked" not in moved.columns:
-        # The move begins at what is asked.
+        # The move begins at the stored target.
         moved = moved.with_columns(asked="today")
     under = moved.filter(
         pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")

@@ -21,7 +21,7 @@ Limit = Literal[
     "price_of_market", "card_hour", "card_day", "hour_listed_value", "loss_budget", "permission"
 ]
 MARKET_PARTS: Final = 100
-# The cap of a seller whose rules have none: that of the default preset.
+# The cap of a seller whose rules have no cap: the default preset's.
 DEFAULT_CAP_BP: Final = 2_000
 # A tenth of the cards may move by more than the cap before a small change counts as high.
 _FEW_PARTS: Final = 10

@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
     id: int
     page: str
     reach: Reach = Reach(ON_SALE, {})
-    # It asks what the rules ask already, as a run does.
+    # It sets the prices of the present rules, as a run does.
     by_rules: bool = False
 
 
@@ -246,7 +246,7 @@ async def _kept_for_review(
 
 
 def records(action: Mapping[str, Any] | Waiting) -> bool:
-    """Return whether the write moves prices: a run asks only what the rules ask already."""
+    """Return whether the write moves prices: a run only sets the prices of the present rules."""
     if isinstance(action, Waiting):
         return not action.by_rules
     return bool(action["type"] != "pricing.reprice")

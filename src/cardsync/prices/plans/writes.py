@@ -238,7 +238,7 @@ def _seen(writer: Writer) -> Writer:
 
 
 async def reprice(writer: Writer) -> int:
-    """Start a run. It asks what the next sync asks anyway, so it is not weighed."""
+    """Start a run. It sets the prices that the next sync would set anyway, so it is not weighed."""
     do = partial(runs.request, writer.session, writer.caller, writer.now)
     action = {"type": "pricing.reprice", "op": "start"}
     return await write(_seen(writer), action, do, weighed=False)

@@ -1,5 +1,5 @@
-"""Previews one rule while it is written, beside the live rules: what it selects, moves and holds,
-and whether it can govern anything.
+"""Previews one rule while it is edited, among the live rules: the cards that it selects, moves and
+holds, and whether it can govern anything.
 
 Only the cards that the rule selects are read and priced, and those that it would no longer select.
 Nothing is written, and no lease is held, because somebody is typing.

@@ -1,8 +1,8 @@
 """Compares the presets on the seller's own cards: the preview of each, beside the seller's other
 rules.
 
-Nothing is written. The cards are read once, with all that some preset needs of them, and priced by
-each preset in turn, so the figures are those of the preview.
+Nothing is written. The cards are read once, with the columns that any preset needs, and priced by
+each preset in turn, so the figures equal the preview's.
 """
 
 from __future__ import annotations

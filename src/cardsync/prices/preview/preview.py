@@ -264,7 +264,7 @@ def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
 
 
 class KnownCard(NamedTuple):
-    """Nothing is known of a card that is not there any more."""
+    """A deleted card has no names."""
 
     card_id: int | None = None
     product_name: str | None = None
@@ -277,7 +277,7 @@ async def cards_of(
     seller_id: int,
     marketplace_ids: Sequence[int],
 ) -> Mapping[int, KnownCard]:
-    """Return ids, names, sets and conditions of cards by what the marketplace calls the cards."""
+    """Return ids, names, sets and conditions of cards by their marketplace ids."""
     found = await session.execute(
         text(
             "SELECT marketplace_id, id, product_name, set_name, condition_label FROM card"

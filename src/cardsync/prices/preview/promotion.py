@@ -134,8 +134,8 @@ class Judged(msgspec.Struct):
 def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
     """Return what the promotion does to cards that were priced while it is on. Pure.
 
-    A card gets the full discount if it asks no more than the cut leaves of its regular price, in
-    whole cents and up to its rule's ending.
+    A card gets the full discount if its price is at most the regular price less the cut, in whole
+    cents and up to its rule's ending.
     """
     endings = {rule.id: ENDING_CENTS[rule.rounding] for rule in run.live}
     keeps = [rule.id for rule in run.live if rule.never_lower]

@@ -72,7 +72,7 @@ async def keep(
 
 
 class Synced(NamedTuple):
-    """A run that a sync caused, and the key of its receipts; None where they were not kept."""
+    """A run that a sync caused, and the key of its receipts; None where they were not stored."""
 
     id: int
     key: str | None
@@ -86,7 +86,7 @@ async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
 
 
 async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptThen:
-    """Return the last sync's receipt of this card, or why there is none."""
+    """Return the last sync's receipt of this card, or the reason why it has none."""
     if latest is None:
         return _absent("never_synced")
     if latest.key is None:
@@ -110,7 +110,7 @@ async def breakdown_at(
     marketplace_id: int,
     at: datetime,
 ) -> ReceiptThen:
-    """Return the receipt that was in force at a moment, or why there is none.
+    """Return the receipt in force at a moment, or the reason why there is none.
 
     Raises NotFound for a card that is not the seller's.
     """

@@ -51,7 +51,7 @@ _CENT: Final = Decimal("0.01")
 
 
 class Move(NamedTuple):
-    """Words for a step, and the price that it came to; None if it left none."""
+    """Words for a step, and its resulting price; None if it left no price."""
 
     words: str
     price: str | None

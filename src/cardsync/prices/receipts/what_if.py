@@ -25,8 +25,8 @@ from cardsync.stock.cards.models import Card
 
 
 class WhatIf(msgspec.Struct):
-    """`asks` is what the live rules ask, `would_ask` what they would ask with the change; either is
-    null where something blocks a price.
+    """`asks` is the live rules' price, `would_ask` their price with the change; either is null
+    where something blocks a price.
     """
 
     rule_id: int

@@ -115,8 +115,8 @@ async def _revise(
     found: Mapping[str, Any] | None,
     now: datetime,
 ) -> str:
-    """Keep the review pending under a new revision; what is known now is what it shows. A review
-    that nothing supports any more stays as it was, for the next generation to end.
+    """Keep the review pending under a new revision with the present evidence. A review that nothing
+    supports any more stays as it was, for the next generation to end.
     """
     was = row.kind
     row.revision = now
@@ -157,9 +157,7 @@ async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | 
 
 
 async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
-    """Give the card the target that it had: what was taken back at once is no outcome. Raises
-    ChangedSince, MutexHeld.
-    """
+    """Restore the card's target: an immediate undo is no outcome. Raises ChangedSince, MutexHeld."""
     session, caller, state, now = deciding
     must_be_free(state, now)
     values = {

@@ -48,8 +48,8 @@ _LOOKED_AT: Final = """
     SELECT product_id, listings_at FROM market_look
      WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
 """
-# A review says more than the cap that it follows, a hold-out keeps what neither touches, and a
-# market gate leaves the price of the rule.
+# Precedence of badges: a review before the cap that caused it, then a hold-out, which excludes
+# both, then a market gate, which leaves the rule's price.
 _HELD: Final = """
     SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
            '' AS verdict, NULL AS period, false AS stays

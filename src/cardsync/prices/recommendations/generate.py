@@ -193,7 +193,7 @@ Read = tuple[Run, Candidates]
 
 
 async def _read(database: Database, seller_id: int, now: datetime) -> Read:
-    """Return what the run of now asks, and what is recommended."""
+    """Return the targets of a present run, and the recommendations."""
     async with database.tenant(seller_id, snapshot=True) as session:
         account = await session.get_one(Account, seller_id)
         asked = await run_of(session, account, now)
@@ -233,7 +233,7 @@ async def write_found(
     found: Candidates,
     now: datetime,
 ) -> None:
-    """Write what differs from the open recommendations; what is not found any more expires."""
+    """Write the differences from the open recommendations; those without new evidence expire."""
     types = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE found ({types}) ON COMMIT DROP"))
     data = await asyncio.to_thread(_encoded, found.rows)

@@ -121,7 +121,9 @@ def _worth_it(price: pl.Expr, base: pl.Expr) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Kind:
-    """`holds` says whether the evidence is fresh and sufficient, `wanted` what it supports."""
+    """`holds` is true if the evidence is fresh and sufficient, `wanted` is the price that it
+    supports.
+    """
 
     kind: str
     holds: pl.Expr
@@ -339,7 +341,7 @@ class AccountSignal:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """Return the figures with a sentence on what was seen and one on what to do."""
+        """Return the figures with a sentence on the evidence and one on the remedy."""
         said, ends = _ADVICE[self.kind]
         return self.figures | {
             "reason": said.format(**self.figures),
@@ -380,7 +382,7 @@ def account_signals(
     floor = run.seller.hard_floor
     for rule in run.live:
         cards, were = governed.get(rule.id, 0), before.get(rule.id)
-        # The default rule is there for what others leave, which may be nothing.
+        # The default rule governs the cards that other rules leave, which may be none.
         if cards == 0 and rule.priority != DEFAULT_PRIORITY:
             found.append(AccountSignal("never_matching_rule", rule.id, rule.name, {}))
         elif were is not None and _drifted(were, cards):

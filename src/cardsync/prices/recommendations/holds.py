@@ -137,7 +137,7 @@ def hold_of(
     bought_out_at: datetime | None = receipt["buy_out_detected_at"]
     bought_out = in_buy_out_window(bought_out_at, now)
     ages = [age_of(receipt[clock], now, within) for clock in _CLOCKS]
-    # A buy-out that was seen more than four hours ago holds nothing any more.
+    # A buy-out that was observed more than four hours ago holds no price any more.
     fresh = all(age == "fresh" for age in ages) and (bought_out or receipt["verdict"] != "buy_out")
     options = OptionsShown(
         dollars_or_none(receipt["formula_price"]),

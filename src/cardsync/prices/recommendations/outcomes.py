@@ -5,9 +5,8 @@ A matched card had a review of the same kind at about the same time and price, a
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
 and refunds and without cancelled orders. A younger decision waits, one that follows another of its
 card within thirty days is part of that one, and one that was rolled back meanwhile does not count.
-A rule with a hold-out is judged by it, too: chance drew the cards that kept their price and those
-that followed. Their sales are counted until the draw's thirty days end, because after that both
-follow.
+A rule with a hold-out is also judged by it: the kept and the following cards were drawn at random.
+Their sales are counted until the draw's thirty days end, because after that both follow.
 """
 
 from __future__ import annotations
@@ -230,7 +229,7 @@ def _effect_of(cards: dict[tuple[int, int, bool], NetOfCard]) -> Effect:
 
 @dataclass
 class _Review:
-    """`first` is one of its rows; `alone` has what each matched card brought, by its id."""
+    """`first` is one of its rows; `alone` has the net of each matched card by its id."""
 
     first: Any
     kind: str

@@ -2,8 +2,8 @@
 for each card, and counts the days without an upload.
 
 A price holds from its observation until the next one, but only a day with an upload shows it. For a
-day without one an imported daily price of the product is used. It is that of Near Mint and English,
-so other cards have none. A day without either is unknown.
+day without one an imported daily price of the product is used. It is the price of Near Mint in
+English, so other cards have none. A day without either is unknown.
 """
 
 from __future__ import annotations

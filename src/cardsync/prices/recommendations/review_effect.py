@@ -1,5 +1,6 @@
-"""Computes the effect of applied reviews: the difference between what each card and its matched
-cards brought within thirty days, with its interval, or that the sales do not suffice. Pure.
+"""Computes the effect of applied reviews: the difference between the net of each card and of its
+matched cards within thirty days, with its interval, or a finding that the sales do not suffice.
+Pure.
 
 A value is the net of a card's sales after fees, in ten-thousandths. The mean difference between a
 card and the mean of its matched cards has a 95 % interval (normal, from the spread of both groups).

@@ -20,7 +20,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "cap": "The change is bigger than its rule's cap allows, so the price stays the same.",
     "gate": "Waiting for market data, so the price stays the same. {why}",
 }
-# The same of a cap, where the price that the rule asks without it is known.
+# The same for a cap, where the rule's price without it is known.
 LIMITED: Final = "Its rule sets {price}. The {cap} limits how far the price moves at once."
 STUCK: Final = "Its rule sets {price}, which is beyond the {cap}, so the price stays the same."
 # A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing. A
@@ -41,9 +41,9 @@ GATES: Final[Mapping[str, str]] = {
 
 
 class Held(NamedTuple):
-    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out;
-    `verdict` is that of a market gate. `period` is the period of a cap; `stays` says that the cap
-    leaves the price unchanged.
+    """`price` is the withheld price, in ten-thousandths; `until` is the end of a hold-out;
+    `verdict` is a market gate's. `period` is the period of a cap; `stays` says that the cap leaves
+    the price unchanged.
     """
 
     reason: str

@@ -121,8 +121,8 @@ _UNASK = f"""
       FROM price_rollback_card r
      WHERE c.target_price IS NOT NULL
 {_OF_CARDS}"""
-# The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
-# would bring back what the seller took back since. A person's own pin stays.
+# The pin of an accepted recommendation, and a price accepted beyond the review limits, would
+# restore prices that the seller has rolled back since. A person's own pin stays.
 _UNDECIDE = f"""
     DELETE FROM price_decision d USING price_rollback_card r, card c
      WHERE d.seller_id = :seller AND d.marketplace_id = c.marketplace_id
@@ -217,8 +217,8 @@ async def _slab(
     given: str,
     then: Sequence[str] = (),
 ) -> None:
-    """One transaction, which begins with the seller's row, so that no worker takes the lease over
-    meanwhile: move the cards of the statement `given`, if any, and do what follows.
+    """Move the cards of the statement `given`, if any, and do what follows, in one transaction that
+    first locks the seller's row, so that no worker takes over the lease meanwhile.
     """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:

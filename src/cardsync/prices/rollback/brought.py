@@ -1,5 +1,4 @@
-"""Adds up what the prices of a file brought: raised and lowered by rule, and the largest moves.
-Pure.
+"""Adds up the effect of a file's prices: raised and lowered by rule, and the largest moves. Pure.
 
 An event keeps it as JSON while its prices are moved part by part: `rules` has [rule, raised, value,
 lowered, value], and `largest` has [card, price before, price, copies].
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-# The rule of a price is that of the newest of so many runs that changed it.
+# The number of runs among which the newest that changed a price names its rule.
 RUNS_LOOKED_AT: Final = 50
 LARGEST: Final = 10
 
@@ -21,7 +20,7 @@ def with_more(
     rules: Sequence[Sequence[Any]] | None,
     largest: Sequence[Sequence[Any]] | None,
 ) -> dict[str, Any]:
-    """Return what was kept with one more part."""
+    """Return the stored sums with one more part."""
     before = kept or {"rules": [], "largest": []}
     return {
         "rules": added([*before["rules"], *(rules or ())]),

@@ -1,8 +1,8 @@
 """Records an agent's report of a price file, imported or failed, as one event however often it is
 reported, and begins the work that follows.
 
-The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import as
-soon as the prices are moved.
+The SHA-256 of the file identifies a rollback's file: a failure ends the rollback immediately, an
+import as soon as the prices are moved.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ async def _end_its_work(
     event: RepricingEvent,
     now: datetime,
 ) -> str:
-    """End what waited for the file, and say what the file was."""
+    """End the work that waited for the file, and return the kind of file."""
     seller_id, error = event.seller_id, report.error or {}
     if rollback is not None:
         if report.outcome == "failed" and rollback.state in OPEN:

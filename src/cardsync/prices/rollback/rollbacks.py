@@ -184,8 +184,9 @@ async def end(
     now: datetime,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked.
-    Nothing but the row changes: what was not applied can be asked for again."""
+    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. Only
+    the row changes: a rollback that was not applied can be requested again.
+    """
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None
     rollback.state = ending

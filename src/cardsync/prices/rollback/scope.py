@@ -49,7 +49,7 @@ _BEFORE: Final = {
          WHERE others = 0 ORDER BY card_id, run_id
     """,
 }
-# The price may be on the marketplace already that a card is asked for: it is brought back then too.
+# A card's target may already be on the marketplace: it is restored in that case, too.
 _REACHED: Final = f"""
     SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.condition_label,
            c.price AS current_price, c.target_price, p.price
@@ -147,8 +147,8 @@ _NEWEST: Final = """
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
-    """Return whether the scope names a list that was deleted since it was asked for: its cards are
-    not known any more.
+    """Return whether the scope names a list that was deleted since the request: its cards are no
+    longer known.
     """
     if "list" not in scope:
         return False
@@ -209,8 +209,8 @@ async def diff_of(
 
 
 async def moves_of(session: AsyncSession, seller_id: int, scope: Scope) -> pl.DataFrame:
-    """Return what the rollback does to prices: `id`, `marketplace_id`, `quantity`, `market`, and
-    `today`, from the price that is asked, to `today_after`, in ten-thousandths.
+    """Return the rollback's effect on prices: `id`, `marketplace_id`, `quantity`, `market`, and the
+    targets before (`today`) and after (`today_after`), in ten-thousandths.
     """
     values = await values_of(session, seller_id, scope)
     data = await copy_chunks(session, await with_values(session, statement(_MOVES, scope), values))

@@ -1,7 +1,7 @@
 """Serves the rollback that is ready: the marketplace's pricing CSV with the prices to go back to.
 
-The file is made of the cards as they are now, those sold since left out; the SHA-256 of every file
-served is kept, since an agent names by it what it imported.
+The file has the cards as they are now, without those sold since; the SHA-256 of every served file
+is stored, since an agent names its import by it.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ async def _note_served(
     body: bytes | UnnamedFile,
     now: datetime,
 ) -> bool:
-    """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left
-    to bring back.
+    """False if it was cancelled meanwhile, or if all of its cards are gone, so that nothing is left
+    to restore.
     """
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)

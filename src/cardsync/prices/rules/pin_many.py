@@ -172,7 +172,7 @@ async def undo_pins(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring the pins back to what they were. Raises ChangedSince unless all are as they became."""
+    """Restore the pins. Raises ChangedSince unless all are as they became."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     values = {

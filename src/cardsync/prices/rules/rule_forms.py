@@ -287,7 +287,7 @@ def _floor_cost(texts: Mapping[str, str]) -> int | None:
 
 
 def _adjusted(texts: Mapping[str, str]) -> int:
-    """Return the basis points; a number without a side, or with a sign, says the side itself."""
+    """Return the basis points; a number without a side, or with a sign, determines the side."""
     points = read_percent(texts.get("percent") or "0", "percent")
     return -points if texts.get("side") == "under" and points > 0 else points
 

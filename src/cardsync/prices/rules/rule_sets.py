@@ -37,7 +37,7 @@ _STEP = 10
 
 
 class Saved(NamedTuple):
-    """A saved rule, and what the rule tests say of the rules with it."""
+    """A saved rule, and the results of the rule tests with it."""
 
     row: PricingRule
     verdicts: list[RuleTestVerdict]
@@ -61,8 +61,8 @@ async def read_judged(
     rule_id: int,
     now: datetime,
 ) -> Saved:
-    """Return a rule and what the rule tests say of the rules with it, as after a save that changed
-    nothing. Raises NotFound.
+    """Return a rule and the results of the rule tests with it, as after a save without changes.
+    Raises NotFound.
     """
     row = await read_one(session, caller, rule_id)
     was = governing(await all_rows(session, PricingRule, caller.seller_id))

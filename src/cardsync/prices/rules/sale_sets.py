@@ -80,7 +80,7 @@ class _OfPin(TypedDict):
 
 
 PIN: Final = "pricing.pin"
-# Nobody asks what was sold in a sale that was deleted long ago.
+# The sales in a promotion that was deleted long ago are no longer needed.
 _FORGET: Final = """
     DELETE FROM promotion_card p
      WHERE p.seller_id = :seller AND p.until < CAST(:now AS timestamptz) - interval '90 days'
@@ -323,8 +323,8 @@ async def undo_pin(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a card's pin back to what it was; one that would have ended by now, or whose acceptance
-    was undone, stays away. Raises ChangedSince unless it is as it became.
+    """Restore a card's pin; a pin that would have ended by now, or whose acceptance was undone, is
+    not restored. Raises ChangedSince unless it is as it became.
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)

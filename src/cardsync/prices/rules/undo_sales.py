@@ -1,4 +1,4 @@
-"""Undoes a change of a sale or of the pricing settings: it brings back what was before, if nothing
+"""Undoes a change of a sale or of the pricing settings: it restores the former values if nothing
 has changed since.
 """
 
@@ -63,7 +63,7 @@ async def undo_sale(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a sale back to what it was. Raises ChangedSince if it changed meanwhile."""
+    """Restore a sale. Raises ChangedSince if it changed meanwhile."""
     id, was, became = (undo[name] for name in ("sale", "was", "became"))
     state = await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}

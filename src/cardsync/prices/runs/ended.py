@@ -30,7 +30,7 @@ class Ended:
     fingerprint: str
     # Every target is set, and no further run over the same cards follows at once.
     completed: bool
-    # The export asks for prices for which no agent has a task, or for nothing any more.
+    # The export has prices for which no agent has a task, or no prices any more.
     pushes: bool = False
     withdraws: bool = False
     # The agent's cycle that brought the cards.

@@ -90,7 +90,7 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     full = account.entitlements(run.started_at).sync_mode == "full"
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
     stops = confirmed is None and await _must_stop(work, lease, run, priced)
-    # A key may have confirmed the run: that lifts no limit of what keys wrote.
+    # A key may have confirmed the run: that does not lift the limits on keys' changes.
     if full and (stops or await _moved_by_keys(work, account, stock, priced)):
         await _end(work, lease, run, "awaiting_review", counts)
         return
@@ -138,7 +138,7 @@ async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFra
 
 
 async def _moved_by_keys(work: Work, account: Account, stock: Stock, priced: pl.DataFrame) -> bool:
-    """Return whether the run waits for a look, because of what keys and tokens wrote."""
+    """Return whether the run waits for a review, because of changes by keys and tokens."""
     if not work.settings.price_write_limits:
         return False
     before = await _before_keys(work, account, stock.run, DAY)
@@ -178,9 +178,7 @@ def _keeps(run: PriceRun, account: Account) -> bool:
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose target is another than before, by id; `asked` where it asks for a price that
-    the card does not have.
-    """
+    """The rows whose target changed, by id; `asked` where the target differs from the card's price."""
     rows = priced.select(
         cards["id"],
         cards["my_store_priced"],
@@ -209,8 +207,8 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
 
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
-    """The fingerprint of what the export holds once every target is written: under the lease
-    nothing else changes it.
+    """The fingerprint of the export once every target is written: under the lease nothing else
+    changes it.
     """
     active = cards.select(
         "marketplace_id",

@@ -1,7 +1,8 @@
 """Stores each order's fees from the payments report, and compares them with the expected fees: by
 month, and order by order where they differ by more than two cents.
 
-Orders that were refunded in part are left out: the report does not say which fees came back.
+Orders that were refunded in part are left out: the report does not name the fees that were
+returned.
 """
 
 from __future__ import annotations

@@ -124,9 +124,8 @@ def expected_fees(
     shipping: Decimal,
     refunded: Decimal,
 ) -> Expected:
-    """Return the fees of an order of `lines` (amount and copies); what was refunded bears none, and
-    an order that was refunded in full has none. The SQL of
-    `line_profit.py` agrees with it.
+    """Return the fees of an order of `lines` (amount and copies); refunded amounts have no fees,
+    nor has an order that was refunded in full. The SQL of `line_profit.py` agrees with it.
     """
     schedule = schedule_on(ordered)
     products = sum((amount for amount, _ in lines), Decimal(0))

@@ -1,14 +1,15 @@
-"""The SQL that finds the profit of each line of some orders: its share of what the buyer paid, less
-refund, fees, postage and supplies, less what its copies cost. Pure: constants and their formatting.
+"""The SQL for the profit of each line of some orders: its share of the buyer's payment, less
+refund, fees, postage and supplies, less the cost of its copies. Pure: constants and their
+formatting.
 
 A line's share is that of its price in its order. Prices from the history may add up to another
 amount than the buyer paid: then all lines of the order are scaled to it. Shares are whole cents,
-and those of an order's lines add up to the order's. Fees are those of the payments report; else the
-share of the sales that the month's report says; else those that the schedule expects
-(`fee_schedule.expected_fees`), which are estimated. A line counts with as many of its copies as
-have a known cost; one without a price counts with none, and so does an order whose items are not
-known, which is one line without an item. Copies that are back in stock are none of its copies; a
-line whose order was refunded in full has none, and cost its postage.
+and those of an order's lines add up to the order's. Fees are taken from the payments report; else
+by the month's share of fees in its report; else from the schedule (`fee_schedule.expected_fees`) as
+an estimate. A line counts with as many of its copies as have a known cost; one without a price
+counts with none, and so does an order whose items are not known, which is one line without an item.
+Copies that are back in stock are none of its copies; a line whose order was refunded in full has
+none, and cost its postage.
 """
 
 from __future__ import annotations

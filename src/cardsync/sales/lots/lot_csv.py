@@ -47,7 +47,7 @@ class RejectedLotRow(msgspec.Struct):
 
 
 class LotRows(NamedTuple):
-    """`read_as` says how the file is written, where that is not the usual way."""
+    """`read_as` is the file's form, where it is not the usual one."""
 
     lots: list[NewLot]
     rejected: list[RejectedLotRow]

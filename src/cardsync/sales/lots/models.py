@@ -95,8 +95,8 @@ class LotUse(Base):
 
 
 class CardCost(Base):
-    """Kept for each card with copies in lots: how many, for how many of them the cost is known,
-    what one of those cost on average, and since when the oldest lot is there.
+    """Figures of each card with copies in lots: the copies, those with a known cost, their average
+    cost, and the date of the oldest lot.
     """
 
     __tablename__ = "card_cost"

@@ -49,7 +49,7 @@ class Paid(NamedTuple):
 
 
 class Payments(NamedTuple):
-    """`read_as` says how the file is written, where that is not the usual way."""
+    """`read_as` is the file's form, where it is not the usual one."""
 
     paid: list[Paid]
     rejected: list[RejectedLotRow]

@@ -1,5 +1,5 @@
-"""Reads the profit of what was sold: over some days by period, game or rule, of an order, of
-a card and of a customer's orders.
+"""Reads the profit of sales: over some days by period, game or rule, of an order, of a card and of
+a customer's orders.
 """
 
 from __future__ import annotations

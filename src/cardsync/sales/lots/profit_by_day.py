@@ -1,6 +1,5 @@
-"""Keeps sums of profit for each day of orders, game and pricing rule, beside the sums of sales
-(`platform/derived/sales_by_day.py`): the same days are out of date, and a reader counts those by
-itself.
+"""Keeps sums of profit by day of orders, game and pricing rule, together with the sums of sales
+(`platform/derived/sales_by_day.py`): the same days are stale, and a reader counts these itself.
 """
 
 from __future__ import annotations

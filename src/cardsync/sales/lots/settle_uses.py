@@ -37,7 +37,7 @@ WANTED: Final = """
          ELSE greatest(0, coalesce(i.quantity, 1) - i.restocked) END
 """
 SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
-# The items of these cards: what each wants, what it has, and the day on which it was sold.
+# The items of these cards: the copies that each needs and has, and the day on which it was sold.
 _ITEMS: Final = f"""
     CREATE TEMP TABLE settling_item ON COMMIT DROP AS
     SELECT i.id, i.sku_id AS card, {SOLD_ON} AS day, {WANTED} AS wanted,

@@ -25,7 +25,7 @@ from cardsync.sales.orders.ingest import drain_orders
 from cardsync.web import bodies
 from cardsync.web.fair_turns import FairTurns
 
-# One body is inflated at a time, so ten that come together need no more memory than one.
+# Bodies are inflated one at a time, so ten concurrent ones need no more memory than one.
 _checking = FairTurns(1)
 
 

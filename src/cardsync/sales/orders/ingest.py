@@ -139,7 +139,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The upload is given up: the stream goes on behind it."""
+    """The upload is given up, and the stream continues with the next one."""
     async with work.database.tenant(upload.seller_id) as session:
         mine = await _mine(session, upload)
         if mine is None:

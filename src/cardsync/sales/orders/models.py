@@ -280,8 +280,8 @@ class SalesReport(Base):
 
 
 class CustomerOrder(Base):
-    """The customer of an order, by a hash of the name, and what the order earned: `costed` of its
-    `pieces` have a known cost, and the profit is theirs.
+    """The customer of an order, by a hash of the name, and the order's profit: `costed` of its
+    `pieces` have a known cost, and the profit covers these.
     """
 
     __tablename__ = "customer_order"

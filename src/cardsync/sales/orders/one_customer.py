@@ -1,7 +1,7 @@
 """Reads one customer: orders, refunds and the seller's note; and writes the note.
 
-A customer's key is part of addresses, so it is a hash and never the name. A note is kept by a hash
-of the name of its own, which no other version of the database can change.
+A customer's key is part of addresses, so it is a hash and never the name. A note has its own hash
+of the name, which no other version of the database can change.
 """
 
 from __future__ import annotations
