@@ -29,7 +29,7 @@ class CardSoldBody(msgspec.Struct):
     order_date: date | None
     order_placed_at: str | None
     status: str
-    """The date as the marketplace writes it"""
+    """As the marketplace writes it"""
     refund_amt: str | None
     quantity: int | None
     unit_price: str | None
