@@ -11,6 +11,7 @@ import pytest
 
 from cardsync.operations.distribute import Places, _grants
 from cardsync.operations.spread_triggers import replaced_functions
+from cardsync.platform.database.room_sql import named_in
 from cardsync.platform.database.spread import for_nodes
 from cardsync.platform.database.urls import APP_ROLE, libpq_url
 from cardsync.tables import (
@@ -164,7 +165,18 @@ def test_rows_inserted_from_a_read_return_something(statement, added):
 
 
 def sources():
-    return [(path, path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
+    modules = [(path, path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
+    return modules + [(path, as_a_module(path)) for path in sorted(SOURCE.rglob("*.sql"))]
+
+
+def as_a_module(path):
+    """A file of statements as the source of a module that has each as a text."""
+    return "".join(f'"""{sql}"""\n' for sql in named_in(path.read_text()).values())
+
+
+def test_statements_of_files_are_among_the_sources():
+    found = {path.name: list(texts(source)) for path, source in sources() if path.suffix == ".sql"}
+    assert any("ON CONFLICT" in text for text in found["queries.sql"])
 
 
 SET = r"\bUPDATE \w+(?: AS)?(?: \w+)?\s+SET\b(?:(?!\bWHERE\b|\bFROM\b|\"\"\").)*?"

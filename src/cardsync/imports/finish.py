@@ -20,6 +20,7 @@ from cardsync.agents.sync import cancel as sync_cancel
 from cardsync.imports.judge_upload import Verdict
 from cardsync.imports.outcome import Outcome
 from cardsync.platform import clock
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.metrics import UPLOAD_SECONDS, UPLOADS
@@ -193,22 +194,7 @@ async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
         "id": upload.id,
     }
     await session.execute(
-        text("""
-            WITH older AS (
-                SELECT id, state FROM upload
-                 WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
-                   AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
-            ), counted AS (
-                UPDATE sync_state SET uploads_open = greatest(
-                    uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
-                 WHERE seller_id = :seller
-            ), runs AS (
-                UPDATE price_run SET state = 'discarded', finished_at = :now
-                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
-            )
-            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller
-                AND id IN (SELECT id FROM older)
-        """),
+        text(queries_of(__package__)["discard_older"]),
         ids,
     )
 

@@ -17,6 +17,7 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.catalog import products
 from cardsync.catalog.condition import condition_columns
 from cardsync.imports import diff
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 
 
@@ -96,19 +97,7 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
     starts again finds them.
     """
     await session.execute(
-        text("""
-            INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
-            SELECT :seller, listing_id, title,
-                -(counted.base + row_number() OVER (ORDER BY listing_id, title))
-              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[]))
-                   AS new (listing_id, title),
-                   (SELECT count(*) AS base FROM custom_listing
-                       WHERE seller_id = :seller) AS counted
-             WHERE NOT EXISTS (
-                   SELECT FROM custom_listing c
-                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id
-                        AND md5(c.title) = md5(new.title))
-        """),
+        text(queries_of(__package__)["number_custom_listings"]),
         {
             "seller": seller_id,
             "ids": custom["listing_id"].to_list(),

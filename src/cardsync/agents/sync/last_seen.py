@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.sync.models import AgentSeen
 from cardsync.agents.sync.persons_turn import Turn, read_turn
 from cardsync.platform.concurrency import every
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 
 log = structlog.get_logger(__name__)
@@ -27,27 +28,7 @@ OFFLINE: Final = timedelta(minutes=2)
 
 # A report that leaves a text out keeps the one before; an empty one ends it. A turn begins when its
 # kind changes.
-FLUSH_SQL = text("""
-    INSERT INTO agent_seen (seller_id, last_seen_at, version, platform,
-           your_turn, your_turn_host, your_turn_since)
-    SELECT noted.*, noted.last_seen_at
-      FROM unnest(CAST(:sellers AS bigint[]), CAST(:moments AS timestamptz[]),
-                  CAST(:versions AS text[]), CAST(:platforms AS text[]),
-                  CAST(:turns AS text[]), CAST(:hosts AS text[]))
-           AS noted (seller_id, last_seen_at, version, platform, your_turn, your_turn_host)
-      JOIN seller ON seller.id = noted.seller_id  -- one that was erased meanwhile does not come back
-     ORDER BY noted.seller_id
-    ON CONFLICT (seller_id) DO UPDATE
-       SET last_seen_at = excluded.last_seen_at,
-           version = coalesce(excluded.version, agent_seen.version),
-           platform = coalesce(excluded.platform, agent_seen.platform),
-           your_turn = coalesce(excluded.your_turn, agent_seen.your_turn),
-           your_turn_host = coalesce(excluded.your_turn_host, agent_seen.your_turn_host),
-           your_turn_since = CASE
-               WHEN excluded.your_turn IS NULL OR excluded.your_turn = agent_seen.your_turn
-               THEN agent_seen.your_turn_since ELSE excluded.your_turn_since END
-     WHERE agent_seen.last_seen_at < excluded.last_seen_at
-""")
+FLUSH_SQL = text(queries_of(__package__)["flush_last_seen"])
 
 
 def is_offline(seen_at: datetime | None, now: datetime) -> bool:

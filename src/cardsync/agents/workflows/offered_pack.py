@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 
 
 class OfferedPack(msgspec.Struct):
@@ -29,20 +30,7 @@ class OfferedPack(msgspec.Struct):
 
 
 # The pack itself is read only for an agent that has an older one.
-_OFFERED = text("""
-    WITH killed AS (
-        SELECT version FROM workflow_pack_kill
-         WHERE marketplace = :marketplace AND locale = :locale
-    ), newest AS (
-        SELECT version, pack, signature FROM workflow_pack
-         WHERE marketplace = :marketplace AND locale = :locale
-           AND version NOT IN (SELECT version FROM killed)
-         ORDER BY version DESC LIMIT 1
-    )
-    SELECT newest.version, CASE WHEN newest.version > :have THEN newest.pack END AS pack,
-           newest.signature, ARRAY(SELECT version FROM killed ORDER BY version) AS killed
-      FROM (VALUES (1)) AS one LEFT JOIN newest ON true
-""")
+_OFFERED = text(queries_of(__package__)["offered_pack"])
 
 
 async def offered_pack(

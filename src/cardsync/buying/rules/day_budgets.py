@@ -18,22 +18,11 @@ from cardsync.buying.engine.value_lines import NOTHING_SPENT, left_of
 from cardsync.buying.engine.wanted_lines import Spent
 from cardsync.buying.rules.value_offer import buy_rules_of
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars, to_units
 
 # A split and an open offer count in both, so that no later choice can exceed a budget.
-_PROMISED: Final = """
-    SELECT l.rule_id,
-           (coalesce(sum(l.copies * l.cash_each)
-                      FILTER (WHERE o.way IS DISTINCT FROM 'credit'), 0) * 10000)::bigint AS cash,
-           (coalesce(sum(l.copies * l.credit_each)
-                      FILTER (WHERE o.way IS DISTINCT FROM 'cash'), 0) * 10000)::bigint AS credit
-      FROM buying_offer o JOIN buying_offer_line l
-        ON l.seller_id = :seller AND l.offer_id = o.id AND l.accepted IS NOT FALSE
-           AND l.rule_id IS NOT NULL
-     WHERE o.seller_id = :seller AND o.offered_at >= :since
-       AND o.state IN ('offered', 'accepted', 'received', 'paid', 'in_stock')
-     GROUP BY l.rule_id
-"""
+_PROMISED: Final = queries_of(__package__)["promised"]
 
 
 class Promise(NamedTuple):

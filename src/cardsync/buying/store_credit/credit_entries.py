@@ -22,6 +22,7 @@ from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.schemas import CreditEntry, CreditSheet
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 
@@ -32,19 +33,7 @@ _LOCKED: Final = """
     SELECT credit_balance FROM buying_customer
      WHERE seller_id = :seller AND id = :customer FOR UPDATE
 """
-_APPEND: Final = """
-    WITH moved AS (
-        UPDATE buying_customer SET credit_balance = credit_balance + :amount
-         WHERE seller_id = :seller AND id = :customer RETURNING credit_balance
-    )
-    INSERT INTO store_credit_entry
-           (seller_id, customer_id, kind, amount, balance_after, offer_id, takes_back, reason,
-            idempotency_key, created_by, created_at)
-    SELECT :seller, :customer, :kind, :amount, credit_balance, :offer, :takes_back, :reason, :key,
-           :by, :now
-      FROM moved
-    RETURNING id
-"""
+_APPEND: Final = queries_of(__package__)["append_entry"]
 
 
 async def enter(

@@ -22,6 +22,7 @@ from cardsync.catalog.printings import PRINTINGS
 from cardsync.platform.clock import microseconds
 from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
@@ -35,20 +36,7 @@ _CELLS: Final = """
     EXCEPT SELECT condition, printing, language FROM market_cell
     ON CONFLICT DO NOTHING
 """
-_CARDS: Final = """
-    CREATE TEMP TABLE own_card ON COMMIT DROP AS
-    SELECT c.marketplace_id, k.id AS cell,
-           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
-           CASE WHEN NOT c.gone AND c.quantity > 0 AND c.price > 0
-                THEN (c.price * 10000)::bigint END AS price
-      FROM card c
-      JOIN product p ON p.id = c.product_id
-      LEFT JOIN product q ON q.id = p.adopted_by
-      JOIN market_cell k ON k.condition = c.condition AND k.printing = c.printing
-                        AND k.language = c.language
-     WHERE c.seller_id = :seller AND NOT c.custom AND c.contribution IS NULL
-       AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
-"""
+_CARDS: Final = queries_of(__package__)["network_cells"]
 _SOLD: Final = f"""
     (SELECT c.product_id, sold.at, c.cell, sold.price
        FROM (SELECT i.sku_id, (i.unit_price * 10000)::bigint AS price, {PLACED_AT} AS at

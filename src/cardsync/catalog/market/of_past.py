@@ -30,6 +30,7 @@ from cardsync.catalog.market.of_cards import (
     the_market,
 )
 from cardsync.catalog.market.verdicts import SALES_WINDOW, SUPPLY_SINCE
+from cardsync.platform.database.room_sql import queries_of
 
 _PRODUCTS: Final = """
     CREATE TEMP TABLE past_product ON COMMIT DROP AS
@@ -37,19 +38,7 @@ _PRODUCTS: Final = """
       FROM (SELECT {columns} FROM card c {joins} WHERE c.seller_id = :seller) keys
      WHERE market_product <> 0
 """
-_LOOKS: Final = """
-    SELECT p.product_id, s.at AS sales_at, l.at AS listings_at
-      FROM past_product p
-      LEFT JOIN LATERAL (
-           SELECT looked_at AS at FROM market_sales_look
-            WHERE product_id = p.product_id AND looked_at <= :at
-            ORDER BY looked_at DESC LIMIT 1) s ON true
-      LEFT JOIN LATERAL (
-           SELECT observed_at AS at FROM market_listing
-            WHERE product_id = p.product_id AND observed_at <= :at
-            ORDER BY observed_at DESC LIMIT 1) l ON true
-     WHERE s.at IS NOT NULL OR l.at IS NOT NULL
-"""
+_LOOKS: Final = queries_of(__package__)["looks_of_past"]
 
 
 @dataclass(frozen=True)

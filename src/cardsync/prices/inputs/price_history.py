@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.copy import copy_chunks, frame_of
 from cardsync.platform.database.marketplace_time import PLACED_AT
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.rules import CapPeriod
@@ -41,20 +42,7 @@ _STARTS: Final = """
          AND o.card_id = c.id)
 """
 # Since the first observation after it was last sold out, by the time that it was observed.
-_LISTED: Final = """
-    SELECT card_id,
-      min(observed_at) FILTER (WHERE observed_at > coalesce(sold_out, '-infinity')) AS since,
-      max(observed_at) FILTER (
-               WHERE market > 0 AND before > 0 AND abs(market - before) * 20 >= before) AS moved
-      FROM (SELECT card_id, observed_at, market, max(observed_at)
-        FILTER (WHERE quantity = 0) OVER w AS sold_out,
-                   lag(market) OVER (w ORDER BY observed_at) AS before
-              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation
-                WHERE seller_id = {seller_id} AND {observed}
-                     UNION ALL SELECT id, observed_at, market, quantity FROM card c
-                       WHERE seller_id = {seller_id} AND {newest}) seen
-            WINDOW w AS (PARTITION BY card_id)) seen
-     GROUP BY card_id"""
+_LISTED: Final = queries_of(__package__)["listed_before"]
 _SOLD: Final = """
     SELECT i.sku_id, max({placed_at}) AS at
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id

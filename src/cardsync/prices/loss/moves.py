@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.each_seller import all_sellers
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.prices.loss.loss_limits import PAST, SIDES
 
@@ -81,21 +82,7 @@ _ANY: Final = """
     SELECT EXISTS (SELECT FROM automated_move WHERE seller_id = :seller AND began_at > :week)
 """
 # A member's opposite change cancels as much of each move of the card.
-_TAKE_BACK: Final = """
-    WITH net AS (
-        SELECT w.id, w.today, w.worst, sum(m.today_moved) AS all_today,
-               sum(m.worst_moved) AS all_worst
-          FROM unnest(CAST(:ids AS bigint[]), CAST(:today AS bigint[]), CAST(:worst AS bigint[]))
-               AS w (id, today, worst)
-          JOIN automated_move m ON m.seller_id = :seller AND m.card_id = w.id
-         GROUP BY w.id, w.today, w.worst
-    ), rest AS (
-        SELECT id, {today} AS today, {worst} AS worst FROM net
-    )
-    UPDATE automated_move m SET today_moved = trunc(m.today_moved * r.today),
-           worst_moved = trunc(m.worst_moved * r.worst)
-      FROM rest r WHERE m.seller_id = :seller AND m.card_id = r.id
-""".format(
+_TAKE_BACK: Final = queries_of(__package__)["take_back"].format(
     **{
         side: f"CASE WHEN {side} * all_{side} < 0"
         f" THEN 1 - least(1, abs({side}::numeric / all_{side})) ELSE 1 END"

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock, errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.described import Like
 from cardsync.platform.read_json import ReadBy
@@ -172,20 +173,7 @@ def _refusal(kind: Kind, one: SeenProposal, row: Proposal | None) -> errors.Prob
 
 
 # Where a newer proposal of the same thing is open already, that one waits.
-_OPEN_AGAIN: Final = """
-    UPDATE proposal r
-       SET state = CASE WHEN newer.slot IS NULL THEN 'pending' ELSE 'expired' END,
-           settled_at = CASE WHEN newer.slot IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END,
-           settled_by = NULL
-      FROM unnest(CAST(:keys AS bigint[])) AS w (key)
-      JOIN proposal p ON p.seller_id = :seller AND p.{key} = w.key
-      LEFT JOIN proposal newer
-             ON newer.seller_id = :seller AND newer.slot = p.slot AND newer.id <> p.id
-            AND newer.state IN ('pending', 'snoozed', 'dismissed')
-     WHERE r.seller_id = :seller AND r.id = p.id AND r.family = ANY (CAST(:families AS text[]))
-       AND r.state = :answer
-       AND (CAST(:at AS timestamptz) IS NULL OR r.settled_at = :at)
-"""
+_OPEN_AGAIN: Final = queries_of(__package__)["open_again"]
 
 
 async def undo_decisions(

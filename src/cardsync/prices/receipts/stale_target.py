@@ -9,26 +9,13 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.receipts.schemas import StaleReason, StaleTarget
 from cardsync.stock.cards.models import Card
 
 # A deleted rule, a setting and a pin that was taken away leave only their entries of the feed.
-_SINCE: Final = """
-    WITH last AS (
-        SELECT coalesce(max(started_at), '-infinity') AS at FROM price_run
-         WHERE seller_id = :seller AND state = 'completed'
-           AND trigger NOT IN ('recommendation', 'review'))
-    SELECT EXISTS (SELECT FROM pricing_rule WHERE seller_id = :seller AND updated_at > last.at)
-        OR EXISTS (SELECT FROM pricing_sale WHERE seller_id = :seller AND updated_at > last.at)
-        OR EXISTS (SELECT FROM activity
-                    WHERE seller_id = :seller AND created_at > last.at
-                      AND action ~ '^pricing[.](rule|sale|settings|preset|default|unpinned)')
-           AS rule_changed,
-           EXISTS (SELECT FROM card WHERE seller_id = :seller AND id = :card
-                      AND observed_at > last.at) AS new_prices
-      FROM last
-"""
+_SINCE: Final = queries_of(__package__)["stale_since"]
 _SAYS: Final[dict[StaleReason, str]] = {
     "pin_waits": "The pin waits until the card is back in stock; until then {stored}.",
     "rule_changed": "Rules, pins, promotions or settings changed since the last run; {now}.",

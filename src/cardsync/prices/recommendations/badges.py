@@ -23,58 +23,21 @@ from cardsync.catalog.market.verdicts import (
     buy_out,
 )
 from cardsync.platform import errors, limits
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.money import dollars_or_none
 from cardsync.prices.engine.holdout_draw import begin_of, window
 from cardsync.prices.recommendations.schemas import CardBadges, HeldShown
 from cardsync.prices.recommendations.why_held import Held
 
 # A provisional product that a catalog's product took over is that product's.
-_CARDS: Final = """
-    SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
-           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
-           EXISTS (SELECT FROM price_decision n
-                    WHERE n.seller_id = :seller AND n.kind = 'pin'
-                      AND n.marketplace_id = c.marketplace_id
-                      AND (n.until IS NULL OR n.until > :now)) AS pinned
-      FROM card c
-      LEFT JOIN product p ON p.id = c.product_id
-      LEFT JOIN product q ON q.id = p.adopted_by
-     WHERE c.seller_id = :seller AND c.contribution IS NULL AND NOT c.gone
-       AND (c.marketplace_id = ANY (CAST(:marketplace_ids AS bigint[]))
-            OR c.id = ANY (CAST(:card_ids AS bigint[])))
-     ORDER BY c.id
-"""
+_CARDS: Final = queries_of(__package__)["badges_of_cards"]
 _LOOKED_AT: Final = """
     SELECT product_id, listings_at FROM market_look
      WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
 """
 # Precedence of badges: a review before the cap that caused it, then a hold-out, which excludes
 # both, then a market gate, which leaves the rule's price.
-_HELD: Final = """
-    SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
-           '' AS verdict, NULL AS period, false AS stays
-      FROM proposal
-     WHERE seller_id = :seller AND family = 'review'
-       AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND state = 'pending' AND expires_at > :now
-     UNION ALL
-    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '', NULL, false
-      FROM price_decision h
-      JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
-     WHERE h.seller_id = :seller AND h.kind = 'held_out' AND h.part = :part
-       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
-     UNION ALL
-    SELECT h.marketplace_id, 'cap', (h.asked * 10000)::bigint, '',
-           r.settings -> 'cap' ->> 'period', h.part = 1
-      FROM price_decision h
-      LEFT JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
-     WHERE h.seller_id = :seller AND h.kind = 'cap'
-       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
-     UNION ALL
-    SELECT marketplace_id, 'gate', NULL, verdict, NULL, false FROM gate_hold
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-"""
+_HELD: Final = queries_of(__package__)["held_badges"]
 
 
 async def badges_of(

@@ -27,6 +27,7 @@ from cardsync.agents.seller_state.state import lease_is_live, locked
 from cardsync.platform import clock
 from cardsync.platform.database.columns import Base, Moment
 from cardsync.platform.database.copy import copy_in, encode
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database, run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 from cardsync.platform.money import to_units
@@ -149,19 +150,7 @@ _NEW: Final = f"""
      ORDER BY f.worth DESC, f.slot
     ON CONFLICT DO NOTHING
 """
-_OVER: Final = """
-    WITH over AS (
-        UPDATE proposal r SET state = 'expired', settled_at = :now
-         WHERE r.seller_id = :seller AND r.id IN (
-               SELECT o.id FROM proposal o LEFT JOIN found f ON f.slot = o.slot
-                WHERE o.seller_id = :seller AND o.family <> 'review' AND f.slot IS NULL
-                  AND (o.state = 'pending'
-                       OR o.state IN ('snoozed', 'dismissed') AND o.settled_at <= :forgotten))
-     RETURNING r.id, r.revision)
-    INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
-    SELECT :seller, id, revision, 'expired', :now, :actor FROM over
-    ON CONFLICT DO NOTHING
-"""
+_OVER: Final = queries_of(__package__)["generation_over"]
 # Outcomes compare with expired reviews of a year. A later generation deletes what one leaves.
 _FORGET: Final = """
     WITH old AS (

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
@@ -30,19 +31,7 @@ from cardsync.sales.lots.schemas import FeeAudit, FeeDifference, FeeMonth, Payme
 
 AUDIT_DAYS: Final = 366
 TOLERANCE: Final = Decimal("0.02")
-_KEEP: Final = """
-    INSERT INTO order_payment AS kept
-           (seller_id, order_number, paid_on, amount, fees, received_at)
-    SELECT CAST(:seller AS bigint), given.number, given.paid_on, given.amount, given.fees, :now
-      FROM unnest(CAST(:numbers AS text[]), CAST(:days AS date[]), CAST(:amounts AS numeric[]),
-                  CAST(:fees AS numeric[])) AS given (number, paid_on, amount, fees)
-    ON CONFLICT (seller_id, order_number) DO UPDATE
-       SET paid_on = excluded.paid_on, amount = excluded.amount, fees = excluded.fees,
-           received_at = excluded.received_at
-     WHERE (kept.paid_on, kept.amount, kept.fees)
-           IS DISTINCT FROM (excluded.paid_on, excluded.amount, excluded.fees)
-    RETURNING kept.order_number
-"""
+_KEEP: Final = queries_of(__package__)["keep_fees"]
 _DAYS: Final = """
     SELECT DISTINCT order_date FROM orders
      WHERE seller_id = :seller AND order_number = ANY (CAST(:changed AS text[]))

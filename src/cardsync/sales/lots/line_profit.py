@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, get_args
 
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.derived.sales_by_day import DAY, PIECES, SOLD
 from cardsync.platform.money import UNITS_PER_DOLLAR
 from cardsync.sales.lots.fee_schedule import SCHEDULES, WHOLE_BP, FeeLevel, FeeSchedule
@@ -78,23 +79,7 @@ _LINES: Final = f"""
       FROM orders LEFT JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {SOLD} {{on}}
 """
-_WHOLES: Final = """
-    SELECT w.*, sum(weight) OVER (PARTITION BY order_id ORDER BY item_id) AS reached,
-           sum(weight) OVER (PARTITION BY order_id) AS whole
-      FROM (SELECT v.*, CASE WHEN products > 0 THEN value WHEN copies > 0 THEN pieces ELSE 1 END
-                   AS weight
-              FROM (SELECT l.*, sum(value) OVER of_order AS products,
-                           sum(pieces) OVER of_order AS copies,
-                           sum(least(value * commission, most * pieces)) OVER of_order AS kept
-                      FROM (SELECT p.*, coalesce(gross * CASE
-                                   WHEN count(*) FILTER (WHERE gross IS NULL) OVER of_order = 0
-                                   THEN paid / nullif(sum(gross) OVER of_order, 0) END, gross, 0)
-                                   AS value
-                              FROM ({lines}) p WINDOW of_order AS (PARTITION BY order_id)
-                           ) l WINDOW of_order AS (PARTITION BY order_id)
-                   ) v
-           ) w
-"""
+_WHOLES: Final = queries_of(__package__)["wholes"]
 # An order that was refunded in full bears no fees.
 EXPECTED: Final = """
     CASE WHEN returned OR products + shipping <= 0 THEN 0 ELSE round(

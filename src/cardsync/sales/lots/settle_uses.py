@@ -16,6 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import applied_in_sets, planned_each_time
 from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh, mark
@@ -55,26 +56,7 @@ _CHANGED: Final = """
     CREATE TEMP TABLE settled (item_id bigint, lot_id bigint, copies integer) ON COMMIT DROP
 """
 # An item that wants less keeps the copies of the lots that it took first.
-_GIVE_BACK: Final = """
-    WITH kept AS (
-        SELECT u.item_id, u.lot_id, u.taken - u.given_back AS has,
-               greatest(0, least(u.taken - u.given_back,
-                   i.wanted - coalesce(sum(u.taken - u.given_back) OVER (
-                       PARTITION BY u.item_id ORDER BY l.bought_on, l.id
-                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))) AS keeps
-          FROM settling_item i
-          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
-          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
-         WHERE i.has > i.wanted
-    ), back AS (
-        UPDATE lot_use u SET given_back = u.taken - k.keeps
-          FROM kept k
-         WHERE u.seller_id = :seller AND u.item_id = k.item_id AND u.lot_id = k.lot_id
-           AND k.keeps <> k.has
-        RETURNING u.item_id, u.lot_id, k.keeps - k.has AS copies
-    )
-    INSERT INTO settled SELECT item_id, lot_id, copies FROM back
-"""
+_GIVE_BACK: Final = queries_of(__package__)["give_back_uses"]
 # Only the lots of cards whose sales wait for copies.
 STOCK: Final = """
     SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost, l.remaining AS copies
@@ -140,21 +122,7 @@ _ON_AVERAGE: Final = """
          WHERE k.seller_id = :seller AND k.marketplace_id = i.card
            AND k.bought_on <= i.day AND k.cost IS NOT NULL) END
 """
-_COST: Final = """
-    WITH own AS (
-        SELECT u.item_id, u.lot_id, {cost} AS cost
-          FROM settling_item i
-          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
-          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
-         WHERE {which}
-    ), priced AS (
-        UPDATE lot_use u SET cost = own.cost FROM own
-         WHERE u.seller_id = :seller AND u.item_id = own.item_id AND u.lot_id = own.lot_id
-           AND u.cost IS DISTINCT FROM own.cost
-        RETURNING u.item_id, u.lot_id
-    )
-    INSERT INTO settled SELECT item_id, lot_id, 0 FROM priced
-"""
+_COST: Final = queries_of(__package__)["cost_of_uses"]
 _REMAINING: Final = """
     UPDATE lot SET remaining = lot.remaining - moved.copies
       FROM (SELECT lot_id, sum(copies) AS copies FROM settled GROUP BY 1) moved
@@ -168,22 +136,7 @@ _GONE: Final = """
                         WHERE l.seller_id = :seller AND l.marketplace_id = c.marketplace_id
                           AND l.remaining > 0)
 """
-_KEEP: Final = """
-    INSERT INTO card_cost AS kept (seller_id, marketplace_id, copies, known, cost, oldest)
-    SELECT CAST(:seller AS bigint), l.marketplace_id, sum(l.remaining),
-           coalesce(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0),
-           round(sum(l.cost * l.remaining)
-                 / nullif(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0), 4),
-           min(l.bought_on)
-      FROM settling s
-      JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
-     WHERE l.remaining > 0 GROUP BY l.marketplace_id
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
-       SET copies = excluded.copies, known = excluded.known, cost = excluded.cost,
-           oldest = excluded.oldest
-     WHERE (kept.copies, kept.known, kept.cost, kept.oldest)
-           IS DISTINCT FROM (excluded.copies, excluded.known, excluded.cost, excluded.oldest)
-"""
+_KEEP: Final = queries_of(__package__)["keep_uses"]
 _DATES: Final = """
     SELECT DISTINCT o.order_date FROM (SELECT DISTINCT item_id FROM settled) s
       JOIN order_item i ON i.seller_id = :seller AND i.id = s.item_id

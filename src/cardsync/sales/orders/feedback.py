@@ -16,6 +16,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.platform.read_json import not_json
@@ -116,16 +117,4 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
     )
 
 
-UPDATE_SQL = """
-    UPDATE orders o
-       SET feedback_rating = g.rating,
-           feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
-           updated_at = :now
-      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]),
-                  CAST(:comments AS text[]), CAST(:carried AS boolean[]))
-           AS g (order_number, rating, comment, carried)
-     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[]))
-       AND o.order_number = g.order_number
-       AND (o.feedback_rating, o.feedback_comment) IS DISTINCT FROM
-           (g.rating, CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END)
-"""
+UPDATE_SQL = queries_of(__package__)["update_feedback"]

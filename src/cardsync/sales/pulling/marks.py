@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
 from cardsync.sales.limits import (
@@ -33,19 +34,7 @@ from cardsync.sales.pulling.queue import OF_LINK, PhoneLink, Queue, read_queue
 
 CLAIM_SECONDS: Final = 60
 
-_STORE = """
-INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
-       quantity, undoes, device, sequence, person, received_at)
-SELECT :seller, :session, m.id, :link, m.item_id, i.order_id, i.sku_id, m.kind, m.quantity,
-       m.undoes, m.device, m.sequence, m.person, :now
-  FROM unnest(CAST(:ids AS text[]), CAST(:items AS bigint[]), CAST(:kinds AS text[]),
-              CAST(:quantities AS int[]), CAST(:undoes AS text[]), CAST(:devices AS text[]),
-              CAST(:sequences AS bigint[]), CAST(:people AS text[]))
-       WITH ORDINALITY AS m(id, item_id, kind, quantity, undoes, device, sequence, person, turn)
-       LEFT JOIN pull_session_item i ON i.seller_id = :seller AND i.session_id = :session
-                                    AND i.item_id = m.item_id
- ORDER BY m.turn ON CONFLICT DO NOTHING RETURNING id
-"""
+_STORE = queries_of(__package__)["store_marks"]
 # An undo may have come before its mark: both ways round the mark is taken back.
 _TAKE_BACK = """
 UPDATE pull_mark SET undone = true

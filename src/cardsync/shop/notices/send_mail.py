@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import as_owner
 from cardsync.access.models import Account, Member, Seller
 from cardsync.platform import clock
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.plurals import counted
 from cardsync.platform.settings import Settings
@@ -51,19 +52,7 @@ _NEXT: Final = """
      ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
 """
 # A letter that was tried keeps its notices; a new one takes all that are due.
-_CLAIM: Final = """
-    UPDATE notice_mail
-       SET due_at = :until, tries = tries + 1, letter = :letter,
-           first_try_at = coalesce(first_try_at, :now)
-     WHERE seller_id = :seller AND id IN (
-           SELECT id FROM notice_mail
-            WHERE seller_id = :seller AND member_id = :member AND state = 'waiting'
-              AND due_at <= :now
-              AND letter IS NOT DISTINCT FROM CAST(:tried AS text)
-              AND sent_to IS NOT DISTINCT FROM CAST(:to AS text)
-            ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED)
-    RETURNING id, notice_id, tries, first_try_at
-"""
+_CLAIM: Final = queries_of(__package__)["claim_mails"]
 _SETTLE: Final = """
     UPDATE notice_mail SET state = :state, settled_at = :now
      WHERE seller_id = :seller AND id = ANY(:ids) AND state = 'waiting' AND letter = :letter

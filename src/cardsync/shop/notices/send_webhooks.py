@@ -20,6 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform import clock
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 from cardsync.platform.work import runner
@@ -38,21 +39,7 @@ log = structlog.get_logger(__name__)
 ROUNDS_A_TURN: Final = 20
 _CLAIMED_FOR: Final = timedelta(minutes=1)
 _GONE: Final = 410
-_CLAIM: Final = """
-    UPDATE webhook_delivery d
-       SET next_at = :until, tries = tries + 1, first_try_at = coalesce(first_try_at, :now)
-      FROM webhook w
-     WHERE d.seller_id = :seller AND w.seller_id = :seller AND w.id = d.webhook_id
-       AND d.id IN (SELECT first.id FROM webhook own CROSS JOIN LATERAL (
-                    SELECT id FROM webhook_delivery
-                     WHERE seller_id = :seller AND webhook_id = own.id AND state = 'waiting'
-                       AND next_at <= :now
-                     ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED) first
-                     WHERE own.seller_id = :seller
-                       AND (own.rests_until IS NULL OR own.rests_until <= :now))
-    RETURNING d.id, d.webhook_id, d.message_id, d.body, d.tries, d.first_try_at, w.url, w.secret,
-              CASE WHEN w.former_until > :now THEN w.former_secret END
-"""
+_CLAIM: Final = queries_of(__package__)["claim_webhooks"]
 # A worker that was slower than its claim changes nothing.
 _OWN: Final = "seller_id = :seller AND id = :id AND state = 'waiting' AND tries = :tries"
 _SENT: Final = f"""

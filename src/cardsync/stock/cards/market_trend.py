@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 
 DAYS: Final = 30
@@ -20,20 +21,7 @@ WIDTH: Final = 84
 HEIGHT: Final = 20
 _EDGE: Final = 2
 # The newest prices are on the card itself.
-_OBSERVED: Final = """
-    SELECT DISTINCT ON (card_id, day) card_id, day, market FROM (
-        SELECT card_id, observed_at, market,
-               CAST(floor(extract(epoch FROM CAST(:now AS timestamptz) - observed_at) / 86400)
-                    AS int) AS day
-          FROM (SELECT card_id, observed_at, market FROM price_observation
-                 WHERE seller_id = :seller AND card_id = ANY (CAST(:ids AS bigint[]))
-                   AND observed_at > :since
-                 UNION ALL
-                SELECT id, observed_at, market FROM card
-                 WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))) AS known
-    ) AS aged
-     ORDER BY card_id, day DESC, observed_at DESC
-"""
+_OBSERVED: Final = queries_of(__package__)["observed_prices"]
 
 
 class Trend(NamedTuple):

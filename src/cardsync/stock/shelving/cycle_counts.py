@@ -19,6 +19,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
 from cardsync.platform.shelf_place import Box, Place
 from cardsync.stock.cards.visible import VISIBLE
@@ -155,21 +156,7 @@ _MISSING: Final = """
     UPDATE shelf_count_line SET seen = 0
      WHERE seller_id = :seller AND count_id = :count AND seen IS NULL
 """
-_JUDGE: Final = """
-    WITH standing AS (
-        SELECT l.card_id, l.slot, l.expected, l.seen, coalesce(p.quantity, 0) AS lying
-          FROM shelf_count_line l
-          LEFT JOIN card_location p ON p.seller_id = :seller AND p.card_id = l.card_id
-               AND p.box = :box AND p.slot = l.slot
-         WHERE l.seller_id = :seller AND l.count_id = :count
-    )
-    UPDATE shelf_count_line l SET outcome = CASE
-           WHEN s.seen IS NULL THEN 'unseen' WHEN s.lying <> s.expected THEN 'moved'
-           WHEN s.seen = s.expected THEN 'correct' ELSE 'wrong' END
-      FROM standing s
-     WHERE l.seller_id = :seller AND l.count_id = :count AND l.card_id = s.card_id
-       AND l.slot = s.slot
-"""
+_JUDGE: Final = queries_of(__package__)["judge_counts"]
 _EMPTY: Final = """
     DELETE FROM card_location p USING shelf_count_line l
      WHERE p.seller_id = :seller AND l.seller_id = :seller AND l.count_id = :count

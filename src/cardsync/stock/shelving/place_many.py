@@ -16,6 +16,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.database.locks import Lock, locked
+from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.plurals import counted
 from cardsync.platform.shelf_place import Place
 from cardsync.stock.cards.bulk_selection import Selection, run_picked
@@ -41,43 +42,7 @@ class PutCards(msgspec.Struct):
     """The last slot, as box-slot"""
 
 
-_PUT = """
-    WITH picked AS MATERIALIZED ({picked}),
-    lying AS (
-        SELECT card_id, sum(quantity) AS quantity
-          FROM card_location WHERE seller_id = :seller GROUP BY card_id
-    ),
-    waiting AS (
-        SELECT p.id, p.place, c.quantity - coalesce(l.quantity, 0) AS quantity
-          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
-               LEFT JOIN lying l ON l.card_id = c.id
-    ),
-    ranged AS (
-        SELECT id, quantity, CAST(sum(quantity) OVER (ORDER BY place, id) AS bigint) AS upto
-          FROM waiting WHERE quantity > 0
-    ),
-    fitting AS (
-        SELECT id, upto - quantity AS begins, upto AS ends FROM ranged WHERE upto <= :most
-    ),
-    split AS (
-        SELECT id, :start + turn AS slot,
-               least(ends, (turn + 1) * :per_slot) - greatest(begins, turn * :per_slot) AS quantity
-          FROM fitting, generate_series(begins / :per_slot, (ends - 1) / :per_slot) AS turn
-    ),
-    put AS (
-        INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
-        SELECT :seller, id, :box, slot, quantity FROM split
-        ON CONFLICT (seller_id, card_id, box, slot)
-           DO UPDATE SET quantity = l.quantity + excluded.quantity
-        RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting),
-           (SELECT count(*) FROM picked),
-           (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting),
-           min(slot), max(slot), (SELECT count(*) FROM put), array_agg(id), array_agg(slot),
-           array_agg(quantity)
-      FROM split
-"""
+_PUT = queries_of(__package__)["put_many"]
 
 
 async def put_many(

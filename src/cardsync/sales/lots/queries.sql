@@ -1,0 +1,80 @@
+-- name: keep_fees
+INSERT INTO order_payment AS kept
+       (seller_id, order_number, paid_on, amount, fees, received_at)
+SELECT CAST(:seller AS bigint), given.number, given.paid_on, given.amount, given.fees, :now
+  FROM unnest(CAST(:numbers AS text[]), CAST(:days AS date[]), CAST(:amounts AS numeric[]),
+              CAST(:fees AS numeric[])) AS given (number, paid_on, amount, fees)
+ON CONFLICT (seller_id, order_number) DO UPDATE
+   SET paid_on = excluded.paid_on, amount = excluded.amount, fees = excluded.fees,
+       received_at = excluded.received_at
+ WHERE (kept.paid_on, kept.amount, kept.fees)
+       IS DISTINCT FROM (excluded.paid_on, excluded.amount, excluded.fees)
+RETURNING kept.order_number
+
+-- name: wholes
+SELECT w.*, sum(weight) OVER (PARTITION BY order_id ORDER BY item_id) AS reached,
+       sum(weight) OVER (PARTITION BY order_id) AS whole
+  FROM (SELECT v.*, CASE WHEN products > 0 THEN value WHEN copies > 0 THEN pieces ELSE 1 END
+               AS weight
+          FROM (SELECT l.*, sum(value) OVER of_order AS products,
+                       sum(pieces) OVER of_order AS copies,
+                       sum(least(value * commission, most * pieces)) OVER of_order AS kept
+                  FROM (SELECT p.*, coalesce(gross * CASE
+                               WHEN count(*) FILTER (WHERE gross IS NULL) OVER of_order = 0
+                               THEN paid / nullif(sum(gross) OVER of_order, 0) END, gross, 0)
+                               AS value
+                          FROM ({lines}) p WINDOW of_order AS (PARTITION BY order_id)
+                       ) l WINDOW of_order AS (PARTITION BY order_id)
+               ) v
+       ) w
+
+-- name: keep_uses
+INSERT INTO card_cost AS kept (seller_id, marketplace_id, copies, known, cost, oldest)
+SELECT CAST(:seller AS bigint), l.marketplace_id, sum(l.remaining),
+       coalesce(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0),
+       round(sum(l.cost * l.remaining)
+             / nullif(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0), 4),
+       min(l.bought_on)
+  FROM settling s
+  JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
+ WHERE l.remaining > 0 GROUP BY l.marketplace_id
+ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+   SET copies = excluded.copies, known = excluded.known, cost = excluded.cost,
+       oldest = excluded.oldest
+ WHERE (kept.copies, kept.known, kept.cost, kept.oldest)
+       IS DISTINCT FROM (excluded.copies, excluded.known, excluded.cost, excluded.oldest)
+
+-- name: cost_of_uses
+WITH own AS (
+    SELECT u.item_id, u.lot_id, {cost} AS cost
+      FROM settling_item i
+      JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+      JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+     WHERE {which}
+), priced AS (
+    UPDATE lot_use u SET cost = own.cost FROM own
+     WHERE u.seller_id = :seller AND u.item_id = own.item_id AND u.lot_id = own.lot_id
+       AND u.cost IS DISTINCT FROM own.cost
+    RETURNING u.item_id, u.lot_id
+)
+INSERT INTO settled SELECT item_id, lot_id, 0 FROM priced
+
+-- name: give_back_uses
+WITH kept AS (
+    SELECT u.item_id, u.lot_id, u.taken - u.given_back AS has,
+           greatest(0, least(u.taken - u.given_back,
+               i.wanted - coalesce(sum(u.taken - u.given_back) OVER (
+                   PARTITION BY u.item_id ORDER BY l.bought_on, l.id
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))) AS keeps
+      FROM settling_item i
+      JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+      JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+     WHERE i.has > i.wanted
+), back AS (
+    UPDATE lot_use u SET given_back = u.taken - k.keeps
+      FROM kept k
+     WHERE u.seller_id = :seller AND u.item_id = k.item_id AND u.lot_id = k.lot_id
+       AND k.keeps <> k.has
+    RETURNING u.item_id, u.lot_id, k.keeps - k.has AS copies
+)
+INSERT INTO settled SELECT item_id, lot_id, copies FROM back
