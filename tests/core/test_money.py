@@ -85,7 +85,7 @@ def test_the_modules_that_handle_prices_hold_no_float():
     rooms = (package / "prices").iterdir()
     priced = [room for room in rooms if room.name not in ("plans", "recommendations")]
     files = [package / "platform" / "money.py"]
-    files += [path for room in priced for path in (room.rglob("*.py") if room.is_dir() else [room])]
+    files += [path for room in priced for path in [room, *room.rglob("*")] if path.suffix == ".py"]
     assert len(files) > 5
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):

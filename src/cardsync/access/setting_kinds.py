@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy import Boolean, Integer, Text
 
 from cardsync.platform.database.columns import Moment, Money
+from cardsync.platform.kit import typed_numbers
 from cardsync.platform.money import read_amount
 
 PRODUCT: Final = "{marketplace_product_id}"
@@ -107,10 +108,10 @@ def short(most: int) -> Kind:
 
 def whole(least: int, most: int, takes: str) -> Kind:
     def read(value: str) -> int:
-        plain = value.isascii() and value.isdigit() and len(value) < 10
-        if not (plain and least <= int(value) <= most):
+        number = typed_numbers.whole(value, most, least)
+        if number is None:
             raise ValueError(takes)
-        return int(value)
+        return number
 
     return Kind(Integer, read, Annotated[int, msgspec.Meta(ge=least, le=most)], int)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.platform import clock, errors
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.prices.decisions.schemas import PriceReviewShown
 from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
 from cardsync.prices.recommendations.schemas import RecommendationShown
@@ -115,12 +116,10 @@ def _answer(given: str) -> Answer:
 
 def _asked(key: str) -> SeenProposal:
     number, _, revision = key.partition("@")
-    moment = clock.read_moment(revision)
-    # The id of a custom listing is below zero.
-    digits = number.removeprefix("-")
-    if moment is None or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+    id, moment = read_id(number), clock.read_moment(revision)
+    if id is None or moment is None:
         raise errors.InvalidPayload("take: must be a price and its revision")
-    return SeenProposal(int(number), moment)
+    return SeenProposal(id, moment)
 
 
 def said_of(

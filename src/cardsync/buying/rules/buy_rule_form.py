@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
 from cardsync.platform import errors
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent, read_percent
 from cardsync.platform.table_text import typed_number
 
@@ -156,10 +157,10 @@ def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _whole(texts: Row, field: str) -> int | None:
-    digits = texts[field]
-    if digits and not (digits.isascii() and digits.isdecimal() and len(digits) < 8):
+    number = whole(texts[field])
+    if texts[field] and number is None:
         raise errors.InvalidRule(f"{NAMES[field]}: enter a whole number, like 12")
-    return int(digits) if digits else None
+    return number
 
 
 def _rows(
@@ -214,9 +215,10 @@ def _bulk(row: Row) -> dict[str, Any]:
 
 
 def _step(row: Row) -> dict[str, Any]:
-    if not (row["from"].isascii() and row["from"].isdecimal() and len(row["from"]) < 8):
+    start = whole(row["from"])
+    if start is None:
         raise ValueError("enter a whole number, like 4")
-    return {"from": int(row["from"]), "less_bp": _percent("less", row["less"] or "0")}
+    return {"from": start, "less_bp": _percent("less", row["less"] or "0")}
 
 
 def _listed(row: Row, lists: Mapping[str, int]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated
 from litestar.params import QueryParameter
 
 from cardsync.platform import errors
+from cardsync.platform.kit.typed_numbers import read_id
 
 MarketplaceIds = Annotated[
     list[str] | None, QueryParameter(description="Cards by the marketplace's id; repeatable")
@@ -21,8 +22,7 @@ def read_ids(name: str, given: list[str] | None) -> list[int]:
         digits = said.strip()
         if not digits:
             continue
-        plain = digits.removeprefix("-")
-        if not (plain.isascii() and plain.isdigit() and len(plain) < 19):
+        if (id := read_id(digits)) is None:
             raise errors.InvalidPayload(f"{name} must be an integer, not {digits[:40]!r}")
-        found.append(int(digits))
+        found.append(id)
     return list(dict.fromkeys(found))

@@ -20,6 +20,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
@@ -139,9 +140,8 @@ async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[s
     done = message("undone")
     if form["back"]:
         return back_to(form["back"], done)
-    try:
-        page = max(1, int(form["page"] or 1))
-    except ValueError as e:
-        raise errors.BadRequest("page must be a number") from e
+    page = whole(form["page"] or "1")
+    if page is None:
+        raise errors.BadRequest("page must be a number")
     back = form.some("actor", "action", "outcome", "risk", "since")
     return see("/activity", done, **back, page=page if page > 1 else None)

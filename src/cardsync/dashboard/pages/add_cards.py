@@ -22,10 +22,10 @@ from cardsync.dashboard.shell import PageRequest, games_of, paging_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.shelf_place import Place, read_place
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Wanted
 from cardsync.stock.quick_add.schemas import QuickAddEntry

@@ -34,7 +34,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
-from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.stock.lists.models import CardList
 from cardsync.web.forms import sentence
 
@@ -245,8 +245,8 @@ def _drop(form: RuleForm, action: str) -> None:
     """Take away the row that a button like `drop:bands:1` names, if it is there."""
     _, _, row = action.partition(":")
     table, _, place = row.partition(":")
-    at = int(place) if place.isdecimal() and len(place) < 4 else -1
-    if 0 <= at < len(form.rows.get(table, [])):
+    at = whole(place, len(form.rows.get(table, [])) - 1)
+    if at is not None:
         del form.rows[table][at]
 
 

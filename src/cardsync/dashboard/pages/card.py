@@ -27,6 +27,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.concurrency import at_once
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import read_place
@@ -44,7 +45,6 @@ from cardsync.sales.lots import profit, read_lots
 from cardsync.sales.orders.of_card import orders_of_card
 from cardsync.shop.activity.entry_words import summary_words
 from cardsync.shop.activity.feed import names_in
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.chosen_match import settle_match
 from cardsync.stock.cards.matches import MatchBody, read_match
 from cardsync.stock.cards.queries import read_card, read_whole_card, search_cards

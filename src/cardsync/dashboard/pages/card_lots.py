@@ -13,29 +13,26 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import see
 from cardsync.platform import clock, errors, limits
-from cardsync.platform.money import read_amount
-from cardsync.platform.table_text import typed_number
+from cardsync.platform.kit.typed_numbers import amount, read_id, whole
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
-from cardsync.stock.cards.bulk_selection import read_id
 
 
 def fields_of(form: Form) -> dict[str, Any]:
     """Read what a lot's form holds; an empty cost is unknown. Raises InvalidPayload."""
-    quantity = form["quantity"]
-    if not (quantity.isascii() and quantity.isdigit() and int(quantity[:8]) >= 1):
+    quantity = whole(form["quantity"], limits.LARGEST_ID, least=1)
+    if quantity is None:
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
-    if int(quantity[:19]) > limits.SHELVED_QUANTITY:
+    if quantity > limits.SHELVED_QUANTITY:
         raise errors.InvalidPayload("quantity: is too large")
-    try:
-        cost = read_amount(typed_number(form["cost"])) if form["cost"] else None
-    except ValueError as e:
-        raise errors.InvalidPayload("cost: must be an amount like 1.50") from e
+    cost = amount(form["cost"])
+    if cost is None and form["cost"]:
+        raise errors.InvalidPayload("cost: must be an amount like 1.50")
     try:
         day = date.fromisoformat(form["bought_on"]) if form["bought_on"] else None
     except ValueError as e:
         raise errors.InvalidPayload("bought_on: must be a day like 2026-07-31") from e
-    return {"quantity": int(quantity), "cost": cost, "bought_on": day}
+    return {"quantity": quantity, "cost": cost, "bought_on": day}
 
 
 @post_form("/cards/{card_id:int}/lots")

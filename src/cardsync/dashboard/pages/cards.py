@@ -32,6 +32,7 @@ from cardsync.dashboard.pages.card_filters import (
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.snapshot_reads import Reading
+from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.prices.inputs.governing import governing_rules
 from cardsync.prices.receipts.explain import pin_of
 from cardsync.prices.receipts.in_short import Receipt, receipt_of
@@ -42,7 +43,6 @@ from cardsync.prices.recommendations.schemas import CardBadges
 from cardsync.prices.rules import rule_sets
 from cardsync.shop.activity.feed import names_in
 from cardsync.stock.cards import saved_searches
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.stock.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
 from cardsync.stock.cards.columns_beside import COLUMNS as BESIDE
@@ -407,8 +407,8 @@ async def change_search(
     if action == "delete":
         await saved_searches.delete_search(bounded, caller, search_id, now)
         notice = message("search_deleted")
-    elif action.isascii() and action.isdigit():
-        place = {"position": int(action[:9])}
+    elif (position := whole(action)) is not None:
+        place = {"position": position}
         await saved_searches.change_search(bounded, caller, search_id, place, now)
         notice = message("search_moved")
     else:

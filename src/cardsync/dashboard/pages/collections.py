@@ -24,8 +24,8 @@ from cardsync.dashboard.pages.uploads import MENDED_BYTES
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.forms import sentence
 
 # Our columns as a seller says them.

@@ -20,11 +20,11 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import checked_box
 from cardsync.shop.activity.entry_words import actor_words
 from cardsync.shop.activity.feed import names_in
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
@@ -143,9 +143,8 @@ def _id(text: str) -> int:
 
 
 def _quantity(form: Form, name: str) -> int:
-    text = form[name]
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-    if not 0 <= number <= limits.SHELVED_QUANTITY:
+    number = whole(form[name], limits.SHELVED_QUANTITY)
+    if number is None:
         raise errors.InvalidPayload(f"quantity: a number from 0 to {limits.SHELVED_QUANTITY:,}")
     return number
 

@@ -22,8 +22,8 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offer_list import CHIPS
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
-from cardsync.stock.cards.bulk_selection import read_id
 
 
 @get("/buying/customers", opt=BY_FORM)

@@ -25,10 +25,8 @@ from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
-from cardsync.platform.money import read_amount
+from cardsync.platform.kit.typed_numbers import amount, read_id
 from cardsync.platform.storage import Store
-from cardsync.platform.table_text import typed_number
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import sentence
@@ -137,10 +135,9 @@ def chosen_of(form: Form) -> tuple[list[int], list[int]]:
 
 
 def _amount(text: str) -> Decimal:
-    try:
-        return read_amount(typed_number(text))
-    except ValueError as e:
-        raise errors.InvalidPayload("cash_part: an amount like 12.50") from e
+    if (part := amount(text)) is None:
+        raise errors.InvalidPayload("cash_part: an amount like 12.50")
+    return part
 
 
 async def _shown(

@@ -14,8 +14,8 @@ from cardsync.agents.sync import past_cycles
 from cardsync.agents.sync.cycles_schemas import cycle_body
 from cardsync.dashboard.shell import PageRequest, paging_of, show
 from cardsync.platform import clock, limits
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.shop.today import sync_result
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
 

@@ -30,8 +30,8 @@ from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, wo
 from cardsync.dashboard.pages.printing import code_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.forms import sentence
 
 LINES_SHOWN: Final = 200

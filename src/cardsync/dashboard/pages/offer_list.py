@@ -21,7 +21,7 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
-from cardsync.stock.cards.bulk_selection import read_id
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.stock.quick_add.type_ahead import products_like
 
 STATES: Final = get_args(State)

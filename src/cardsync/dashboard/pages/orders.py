@@ -20,6 +20,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import profit
 from cardsync.sales.orders.one_order import read_order
 from cardsync.sales.orders.order_filter import OrderFilter, read_filter
@@ -27,7 +28,6 @@ from cardsync.sales.orders.pullable import to_ship
 from cardsync.sales.orders.queries import find_orders, state_counts
 from cardsync.sales.orders.schemas import OrderInFull, OrderRow, order_body, order_in_full
 from cardsync.shop.today.conditions import ship_by
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
 # The number of items that an order's row names.

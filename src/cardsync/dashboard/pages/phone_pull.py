@@ -19,8 +19,9 @@ from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
-from cardsync.platform import clock, errors
+from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling import marks
 from cardsync.sales.pulling.phone import link_of
@@ -31,7 +32,6 @@ from cardsync.web.forms import sentence
 from cardsync.web.pages import page
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
-_MOST_ITEMS = 18
 OPEN = ("waiting", "deferred")
 PHONE_HEADERS = HEADERS | {
     "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; worker-src 'self'",
@@ -105,10 +105,10 @@ async def _current(
 
 def _number(given: str) -> int:
     """Read the number of copies in a form; 0 where it has none. Raises InvalidPayload."""
-    plain = given.isdecimal() and len(given) < 10
-    if given and not (plain and 1 <= int(given) <= 10_000):
+    number = whole(given or "1", 10_000, least=1)
+    if number is None:
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
-    return int(given or 0)
+    return number if given else 0
 
 
 def _device(given: str) -> str:
@@ -121,8 +121,9 @@ async def mark_by_form(
 ) -> Response[str]:
     """Send one mark. The form has no token of its own, because no cookie authorizes it."""
     form = await unchecked(request)
-    kind, item, mark_id = (form[name] for name in ("kind", "item_id", "id"))
-    if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
+    kind, mark_id = form["kind"], form["id"]
+    item = whole(form["item_id"], limits.LARGEST_ID)
+    if kind not in get_args(Kind) or item is None:
         raise errors.InvalidPayload("kind: this form is incomplete; reload the page")
     if not _ID.fullmatch(mark_id):
         raise errors.InvalidPayload("id: this form is incomplete; reload the page")
@@ -135,11 +136,11 @@ async def mark_by_form(
         raise errors.InvalidPayload("reason: this form is incomplete; reload the page")
     device, person = _device(form["device"]), form["person"][:100]
     said, why = cast(Kind, kind), cast(MissingReason, reason)
-    mark = Mark(mark_id, said, int(item), device, person, quantity, undoes[:64], why)
+    mark = Mark(mark_id, said, item, device, person, quantity, undoes[:64], why)
     made = [(mark, 0)]
     if kind == "missing" and (found := _number(form["found"])):
         # A part of the copies was found.
-        there = Mark(f"{mark_id[:58]}-found", "pulled", int(item), device, person, found)
+        there = Mark(f"{mark_id[:58]}-found", "pulled", item, device, person, found)
         made.insert(0, (there, 0))
     link = link_of(request.scope)
     async with database.tenant(caller.seller_id) as session:

@@ -19,6 +19,7 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import wholes
 from cardsync.platform.limits import RULE_NAME_CHARACTERS
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.rules import PRESETS, Rule
@@ -193,10 +194,10 @@ async def move_rule(form: Form, writer: Writer) -> Response[str]:
 
 def read_ids(text: str) -> list[int]:
     """Read ids with commas between them. Pure. Raises InvalidRule."""
-    parts = text.split(",") if text else []
-    if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+    ids = wholes(text.split(","))
+    if text and not ids:
         raise errors.InvalidRule("ids: must list every rule once")
-    return [int(part) for part in parts]
+    return ids
 
 
 @post_form("/pricing/rules/{rule_id:int}/{what:str}", exception_handlers=TESTED)

@@ -20,6 +20,7 @@ from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see
 from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_rollback import ask_for
@@ -28,7 +29,6 @@ from cardsync.prices.rollback.schemas import diff_body, rollback_body
 from cardsync.prices.rules import rule_sets
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import PriceRunShown, run_body
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.lists import seller_lists
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading

@@ -19,6 +19,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.money import UNITS_PER_CENT
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
@@ -29,7 +30,6 @@ from cardsync.prices.rules.shown_changes import (
     settings_texts,
 )
 from cardsync.prices.rules.undo_sales import plain_settings
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
@@ -151,8 +151,8 @@ def value_of(each: Input, text: str) -> Any:
         return text or None
     if each.kind == "bp":
         return read_percent(text, each.name) if text else None
-    whole = each.name == "max_age_hours" and text.isascii() and text.isdigit() and len(text) < 9
-    return int(text) if whole else text
+    hours = whole(text) if each.name == "max_age_hours" else None
+    return text if hours is None else hours
 
 
 @post_form("/pricing/settings")

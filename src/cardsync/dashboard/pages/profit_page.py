@@ -23,6 +23,7 @@ from cardsync.dashboard.pages.sales import day_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.sales.lots.hand_lot import span_of, today_of
 from cardsync.sales.lots.lot_csv import RejectedLotRow
@@ -31,7 +32,6 @@ from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.lots.schemas import ProfitBy
 from cardsync.sales.orders import sales_summary
 from cardsync.shop.today.conditions import same_days_before
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.named_cards import named_cards
 from cardsync.web.forms import sentence
 from cardsync.web.request import reading

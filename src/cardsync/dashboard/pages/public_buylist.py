@@ -27,8 +27,8 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
 from cardsync.web.forms import sentence

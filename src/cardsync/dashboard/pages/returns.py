@@ -18,9 +18,9 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.typed_numbers import read_id, wholes
 from cardsync.platform.shelf_place import Place, checked_box, read_place
 from cardsync.sales.orders import one_customer, returned_copies
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.web.request import reading
 
 STATES: Final = {
@@ -109,11 +109,9 @@ def _numbers(line: str) -> list[int]:
     """Read an order, an item, a card and how many copies of it, like 7.12.5.2. Pure. Raises
     InvalidPayload.
     """
-    parts = line.split(".")
-    if len(parts) == 4 and all(
-        part.isascii() and part.isdigit() and len(part) < 19 for part in parts
-    ):
-        return [int(part) for part in parts]
+    numbers = wholes(line.split("."))
+    if len(numbers) == 4:
+        return numbers
     raise errors.InvalidPayload("line: this form is incomplete; reload the page")
 
 
@@ -139,9 +137,9 @@ async def restock_order(
 
 def _copies(text: str) -> tuple[int, int]:
     """Read a card's id and how many copies of it, like 12x3. Pure. Raises InvalidPayload."""
-    card, _, quantity = text.partition("x")
-    if all(part.isascii() and part.isdigit() and len(part) < 19 for part in (card, quantity)):
-        return int(card), int(quantity)
+    match wholes(text.split("x")):
+        case [card, quantity]:
+            return card, quantity
     raise errors.InvalidPayload("copies: must be a card and a quantity")
 
 

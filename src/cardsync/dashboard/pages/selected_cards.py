@@ -18,13 +18,14 @@ from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.search_of_ids import TICKED_MOST, search_of_ids
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import Place, checked_box
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.prices.rules.pin_many import Pinned
 from cardsync.stock.cards import as_csv
-from cardsync.stock.cards.bulk_selection import Selection, read_id
+from cardsync.stock.cards.bulk_selection import Selection
 from cardsync.stock.cards.card_filter import read_filter
 from cardsync.stock.contributions.add import publish_picked
 from cardsync.stock.lists import entries
@@ -97,9 +98,8 @@ async def shelve_selected(
 
 
 def number_of(form: Form, name: str) -> int:
-    text = form[name]
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    if not 1 <= number <= limits.SHELF_NUMBER:
+    number = whole(form[name], limits.SHELF_NUMBER, least=1)
+    if number is None:
         raise errors.InvalidPayload(f"{name}: a number from 1 to {limits.SHELF_NUMBER:,}")
     return number
 

@@ -17,9 +17,9 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, box_page, paging_of, see, show
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import Place, checked_box, read_place
-from cardsync.stock.cards.bulk_selection import read_id
 from cardsync.stock.cards.card_filter import read_filter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body

@@ -18,7 +18,7 @@ from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, sales_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.plans.actions import Actions
-from cardsync.prices.plans.risk import Size, signed
+from cardsync.prices.plans.risk import Size
 from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.prices.standing import pins_of
 from cardsync.stock.search.known_names import name_key
@@ -180,8 +180,8 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     moved = abs((now.after - now.before) - (was.after - was.before))
     if moved * _SAME_PARTS > max(was.before, now.before):
         found.append(
-            f"The listed value would change by {signed(now.after - now.before)} now, instead of"
-            f" {signed(was.after - was.before)}."
+            f"The listed value would change by {dollars(now.after - now.before)} now, instead of"
+            f" {dollars(was.after - was.before)}."
         )
     if now.under_market > was.under_market:
         found.append(

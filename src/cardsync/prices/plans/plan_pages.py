@@ -23,6 +23,7 @@ from cardsync.access.admission import (
 from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import decide_plan, reads
 from cardsync.prices.plans.models import AgentPlan, Outcome
@@ -100,13 +101,12 @@ async def decide_on_plan(
     caller = await sessions.caller_with(database, ring, token, settings)
     if caller.account.suspended:
         raise errors.AccountSuspended
-    word, revision = form.get("word"), form.get("revision", "")
-    if word not in ("confirm", "decline") or not (revision.isascii() and revision.isdecimal()):
+    word, seen = form.get("word"), whole(form.get("revision", ""))
+    if word not in ("confirm", "decline") or seen is None:
         raise errors.BadRequest("the form is not complete; go back and reload the page")
     now = clock.now()
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if word == "confirm":
-            seen = int(revision[:9])
             await decide_plan.confirm(session, caller, settings, plan_id, seen, now)
         else:
             await decide_plan.decline(session, caller, plan_id, now)

@@ -167,10 +167,6 @@ def needs_confirmation(size: Size) -> bool:
     )
 
 
-def signed(units: int) -> str:
-    return f"-{dollars(-units)}" if units < 0 else dollars(units)
-
-
 def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
     """Return the refusal that asks a member to confirm, with the figures."""
     fall = max(size.falls, key=lambda fall: (fall.by * WHOLE_BP // (fall.whole or 1), fall.by))
@@ -182,6 +178,6 @@ def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
         f" {dollars(fall.by)} of {dollars(fall.whole)}: confirm this change if you mean it",
         cards_affected=size.cards,
         # A promotion that begins later changes nothing today.
-        listed_value_change=signed(-fall.by if size.promotes else size.after - size.before),
+        listed_value_change=dollars(-fall.by if size.promotes else size.after - size.before),
         deepest_fall_bp=size.deepest_bp,
     )

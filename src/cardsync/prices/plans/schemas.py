@@ -8,11 +8,12 @@ from typing import Any, cast
 import msgspec
 
 from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.money import dollars
 from cardsync.prices.limits import PLAN_CARDS_LISTED
 from cardsync.prices.plans.actions import ActionType, OwnType
 from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.modes import Mode
-from cardsync.prices.plans.risk import Risk, Size, signed
+from cardsync.prices.plans.risk import Risk, Size
 
 _MADE = ("applied", "previewed", "pending_review")
 _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
@@ -145,9 +146,9 @@ def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
         expected_status=plan.expected_status,
         risk=cast(Risk, plan.risk) if plan.risk else None,
         cards_affected=size.cards,
-        listed_value_before=signed(size.before),
-        listed_value_after=signed(size.after),
-        listed_value_change=signed(size.after - size.before),
+        listed_value_before=dollars(size.before),
+        listed_value_after=dollars(size.after),
+        listed_value_change=dollars(size.after - size.before),
         results=msgspec.convert(plan.results, list[PlanResult]),
         cards=msgspec.convert(plan.cards, list[CardMove]),
         drift=plan.drift,

@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
+from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import ON_SALE
@@ -39,7 +40,6 @@ from cardsync.prices.plans.risk import (
     confirmation_of,
     needs_confirmation,
     risk_of,
-    signed,
 )
 
 T = TypeVar("T")
@@ -241,7 +241,7 @@ async def _kept_for_review(
         risk=risk_of(size),
         limit=broken.limit,
         cards_affected=size.cards,
-        listed_value_change=signed(size.after - size.before),
+        listed_value_change=dollars(size.after - size.before),
     )
 
 

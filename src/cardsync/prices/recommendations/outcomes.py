@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import clock
-from cardsync.platform.money import dollars, to_units
+from cardsync.platform.money import dollars, dollars_or_none, to_units
 from cardsync.prices.engine.rules import WHOLE_BP
 from cardsync.prices.inputs.rule_rows import seller_pricing
 from cardsync.prices.recommendations.review_effect import (
@@ -38,7 +38,6 @@ from cardsync.prices.recommendations.schemas import (
     HoldoutShown,
     OutcomeShown,
     OutcomesShown,
-    signed,
 )
 from cardsync.sales.lots.fee_schedule import net, schedule_at
 
@@ -258,8 +257,8 @@ class _Review:
             dollars(to_units(row.current_price)),
             dollars(to_units(row.proposed_price)),
             self.sold,
-            signed(self.brought),
-            signed(round(Decimal(sum(self.alone.values())) / count) if count else None),
+            dollars_or_none(self.brought),
+            dollars_or_none(round(Decimal(sum(self.alone.values())) / count) if count else None),
             count,
         )
 
@@ -307,10 +306,10 @@ def _figures(effect: Effect) -> tuple[Any, ...]:
         effect.cards_sold,
         effect.control_cards,
         effect.control_sold,
-        signed(effect.net),
-        signed(effect.control),
-        signed(effect.difference),
-        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
+        dollars_or_none(effect.net),
+        dollars_or_none(effect.control),
+        dollars_or_none(effect.difference),
+        [dollars_or_none(effect.low) or "", dollars_or_none(effect.high) or ""] if known else None,
         effect.verdict,
         effect.reason,
     )

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from cardsync.platform.described import Like
-from cardsync.platform.money import dollars
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.proposals.models import State
 from cardsync.prices.recommendations.generation import AdviceKind, ReviewKind
@@ -215,13 +214,6 @@ class CardBadges(msgspec.Struct):
 class BadgesShown(msgspec.Struct):
     cards: list[CardBadges]
     """The cards that were asked for"""
-
-
-def signed(units: int | None) -> str | None:
-    """Write an amount that may be below zero."""
-    if units is None:
-        return None
-    return dollars(units) if units >= 0 else f"-{dollars(-units)}"
 
 
 class OptionsShown(msgspec.Struct):

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from cardsync.platform import errors, money
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.platform.money import percent
 
 RuleJson = Mapping[str, Any]
@@ -261,7 +262,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         return {
             "guard": True,
             **{name: body[name] for name in ("name", "query", "never_lower", *_AMOUNTS)},
-            "floor_cost_bp": _floor_cost(texts),
+            "floor_cost_bp": _percent(texts, "floor_cost"),
             "cap": _cap({name: texts.get(name, "") for name in ("cap_up", "cap_down")}, None),
         }
     listed = texts.get("fallback_sources", "").replace(",", " ").split()
@@ -271,19 +272,13 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         "fallback_sources": listed,
         "adjust_bp": _adjusted(texts),
         "adjust_amount": texts.get("adjust_amount") or "0",
-        "undercut_up_bp": (
-            read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
-        ),
-        "floor_cost_bp": _floor_cost(texts),
+        "undercut_up_bp": _percent(texts, "undercut_up"),
+        "floor_cost_bp": _percent(texts, "floor_cost"),
         "review": _review(texts),
-        "holdout_bp": read_percent(texts["holdout"], "holdout") if texts.get("holdout") else None,
+        "holdout_bp": _percent(texts, "holdout"),
         "cap": _cap(texts, was.get("cap")),
         "stale": _stale(texts),
     }
-
-
-def _floor_cost(texts: Mapping[str, str]) -> int | None:
-    return read_percent(texts["floor_cost"], "floor_cost") if texts.get("floor_cost") else None
 
 
 def _adjusted(texts: Mapping[str, str]) -> int:
@@ -296,18 +291,12 @@ def _review(texts: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the rule's own review limits, None if the seller-wide ones are in force."""
     if texts.get("review_own") != "true":
         return None
-    up, down = (
-        read_percent(texts[name], name) if texts.get(name) else None
-        for name in ("review_up", "review_down")
-    )
+    up, down = _percent(texts, "review_up"), _percent(texts, "review_down")
     return {"up_bp": up, "down_bp": down, "first_price": texts.get("review_first") == "true"}
 
 
 def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | None:
-    up, down = (
-        read_percent(texts[name], name) if texts.get(name) else None
-        for name in ("cap_up", "cap_down")
-    )
+    up, down = _percent(texts, "cap_up"), _percent(texts, "cap_down")
     small = _small(texts) if "small_below" in texts else was.get("small") if was else None
     if up is None and down is None and small is None:
         return None
@@ -322,10 +311,7 @@ def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | Non
 
 def _small(texts: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the limits of cheap cards, None if they have none of their own."""
-    up, down = (
-        read_percent(texts[name], name) if texts.get(name) else None
-        for name in ("small_up", "small_down")
-    )
+    up, down = _percent(texts, "small_up"), _percent(texts, "small_down")
     if not texts["small_below"]:
         if up is None and down is None:
             return None
@@ -348,6 +334,10 @@ def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
+def _percent(texts: Mapping[str, str], field: str) -> int | None:
+    return read_percent(texts[field], field) if texts.get(field) else None
+
+
 def read_percent(text: str, field: str) -> int:
     """Return basis points. Raises InvalidRule."""
     try:
@@ -357,9 +347,10 @@ def read_percent(text: str, field: str) -> int:
 
 
 def _whole(text: str, field: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
+    number = whole(text)
+    if number is None:
         raise errors.InvalidRule(f"{field}: must be a whole number")
-    return int(text)
+    return number
 
 
 def _percent_or_none(bp: int | None) -> str:

@@ -15,12 +15,11 @@ from cardsync.catalog.app_files import app_of
 from cardsync.platform import errors, limits
 from cardsync.platform.file_kinds import kind_of
 from cardsync.platform.kit.csv_columns import CsvColumns
-from cardsync.platform.money import read_amount
+from cardsync.platform.kit.typed_numbers import amount
 from cardsync.platform.table_text import (
     NotATable,
     Table,
     typed_day,
-    typed_number,
     typed_whole,
 )
 from cardsync.sales.limits import LOT_ROWS
@@ -127,18 +126,10 @@ def _whole(field: str, given: Mapping[str, str], most: int, decimal: str) -> int
 def _cost(given: str, decimal: str) -> Decimal | None:
     if not given:
         return None
-    cost = amount_of(given, decimal)
+    cost = amount(given, decimal)
     if cost is None or not 0 <= cost <= COST_MOST:
         raise _Unreadable("cost", f"{given[:40]!r} is not an amount like 1.50")
     return cost
-
-
-def amount_of(given: str, decimal: str = ".") -> Decimal | None:
-    """Read an amount like $1,234.50, 1.234,50 or (1.50), which is below zero; None if it is none."""
-    try:
-        return read_amount(typed_number(given, decimal))
-    except ValueError:
-        return None
 
 
 def _day(given: str, today: date) -> date:

@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 
 from cardsync.platform import errors
 from cardsync.platform.kit.csv_columns import CsvColumns
+from cardsync.platform.kit.typed_numbers import amount as read_amount
 from cardsync.platform.table_text import column_name, typed_day
 from cardsync.sales.limits import LOT_ROWS, ORDER_NUMBER_CHARACTERS
-from cardsync.sales.lots.lot_csv import RejectedLotRow, amount_of, as_read, table_of
+from cardsync.sales.lots.lot_csv import RejectedLotRow, as_read, table_of
 
 _FEES: Final = (
     "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
@@ -77,14 +78,14 @@ def read_payments(body: bytes) -> Payments:
             rejected.append(RejectedLotRow(line, "row", fault))
             continue
         number = _cell(cells, order)[:ORDER_NUMBER_CHARACTERS]
-        taken = [amount_of(_cell(cells, at) or "0", decimal) for at in fees]
+        taken = [read_amount(_cell(cells, at) or "0", decimal) for at in fees]
         if not number:
             rejected.append(RejectedLotRow(line, "order_number", "it is missing"))
         elif None in taken:
             rejected.append(RejectedLotRow(line, "fees", "is not an amount like 1.50"))
         else:
             total = sum((one for one in taken if one is not None), Decimal(0))
-            whole = amount_of(_cell(cells, amount), decimal)
+            whole = read_amount(_cell(cells, amount), decimal)
             paid = Paid(number, typed_day(_cell(cells, day)), whole, total)
             found[number] = _joined(found.get(number), paid)
     paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]

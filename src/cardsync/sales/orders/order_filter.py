@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.platform import errors, limits
 from cardsync.platform.kit.row_pages import Paging, read_paging
-from cardsync.platform.kit.typed_numbers import clamped
+from cardsync.platform.kit.typed_numbers import clamped, whole
 from cardsync.sales.limits import ITEMS_PER_ORDER, ITEMS_PER_ORDER_MOST, ORDERS_PER_PAGE_MOST
 
 T = TypeVar("T")
@@ -31,7 +31,6 @@ PullWord = Literal["active", "none", "dismissed", "pulled", "missing"]
 Given = Mapping[str, Sequence[str]]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_ID = re.compile(r"\d{1,18}", re.ASCII)
 _SWITCH = {
     "true": True,
     "1": True,
@@ -201,8 +200,8 @@ def _product_line(value: str) -> str:
 
 def _pull_session(given: Given) -> int | PullWord | None:
     def read(value: str) -> int | PullWord | None:
-        if _ID.fullmatch(value):
-            return int(value)
+        if (number := whole(value, limits.LARGEST_ID)) is not None:
+            return number
         word = value.lower()
         return cast(PullWord, word) if word in get_args(PullWord) else None
 

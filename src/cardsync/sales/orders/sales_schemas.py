@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from cardsync.platform import clock
 from cardsync.sales.orders import sales_reports
 from cardsync.sales.orders.models import SalesReport
+from cardsync.sales.orders.schemas import money
 
 
 class ReportStored(msgspec.Struct, omit_defaults=True):
@@ -62,15 +62,6 @@ class Gaps(msgspec.Struct):
     gaps: list[date]
 
 
-def _dollars(amount: Decimal | None) -> str | None:
-    """At least two decimals; what came with more keeps them."""
-    if amount is None:
-        return None
-    exponent = amount.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return f"{amount:.{max(2, -exponent)}f}"
-
-
 def report_stored(report: sales_reports.Report) -> ReportStored:
     return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
 
@@ -80,7 +71,7 @@ def month_reports(rows: list[SalesReport]) -> MonthReports:
 
 
 def _month_report(row: SalesReport) -> MonthReport:
-    amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
+    amounts: dict[str, Any] = {name: money(getattr(row, name)) for name in sales_reports.AMOUNTS}
     fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
     return MonthReport(
         f"{row.month:%Y-%m}",

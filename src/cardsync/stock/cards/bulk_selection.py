@@ -7,7 +7,6 @@ the seller's select no card and are skipped.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
@@ -21,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.described import Like
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.stock.cards.card_filter import CardFilter, ids_of, line_of, read_filter, selected_ids
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.selection import select_cards
@@ -33,7 +33,6 @@ Ids = Annotated[list[Annotated[Any, Like(int)]], msgspec.Meta(max_length=SELECTE
 """
 Filter = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
 SelectedIds = Annotated[str, msgspec.Meta(max_length=SELECTED_CHARACTERS)]
-_ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _TEXTS = ("search", "game", "product_line", "status")
 _FORMS = ("marketplace_ids", "card_ids")
 
@@ -109,11 +108,6 @@ def _integers(name: str, texts: Sequence[str]) -> list[int]:
     if len(ids) < len(parts):
         raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of IDs")
     return ids
-
-
-def read_id(text: str) -> int | None:
-    """Read an id; custom listings have negative ones."""
-    return int(text) if _ID.fullmatch(text) else None
 
 
 def both(body: Selection | None, query: Selection) -> Selection:

@@ -6,13 +6,13 @@ empty or holds anything else selects nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
 from cardsync.platform import errors, limits
 from cardsync.platform.kit.row_pages import OF_CARDS, Paging, read_paging
+from cardsync.platform.kit.typed_numbers import whole
 from cardsync.stock.search.fields import LINE_NAMES
 from cardsync.stock.search.folding import folded
 
@@ -21,8 +21,6 @@ Sort = Literal["name", "set", "number", "price", "target", "quantity", "updated"
 Direction = Literal["asc", "desc"]
 
 Given = Mapping[str, Sequence[str]]
-
-_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def ids_of(given: Any) -> tuple[int, ...]:
 
 def _id(part: Any) -> int | None:
     if isinstance(part, str):
-        return int(part) if _ID.fullmatch(part.strip()) else None
+        return whole(part.strip(), limits.LARGEST_ID)
     return (
         part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part < 2**63 else None
     )

@@ -18,11 +18,12 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
+from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING
 from cardsync.prices.plans.writer import Writer
-from cardsync.stock.cards.bulk_selection import Selection, both, of_query, read_id
+from cardsync.stock.cards.bulk_selection import Selection, both, of_query
 from cardsync.stock.lists import seller_lists
 from cardsync.stock.lists.as_csv import lists_as_csv
 from cardsync.stock.lists.schemas import CardListBody, CardsAdded, CardsRemoved, Lists
