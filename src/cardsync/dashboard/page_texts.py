@@ -20,10 +20,18 @@ TEMPLATES: Final = tuple(sorted(SOURCE.glob("**/templates")))
 # The texts of these rooms and modules are for a terminal or a program, not for a page, or are words
 # that people type.
 NOT_PAGES: Final = (
-    "operations/processes/", "assistant/", "catalog/", "cli.py", "platform/setting_groups/", "web/openapi",
-    "dashboard/goals.py", "operations/distribute.py", "operations/cluster_checks.py",
-    "agents/repairs/label_words.py", "agents/repairs/lost_element.py",
-)  # fmt: skip
+    "operations/processes/",
+    "assistant/",
+    "catalog/",
+    "cli.py",
+    "platform/setting_groups/",
+    "web/openapi",
+    "dashboard/goals.py",
+    "operations/distribute.py",
+    "operations/cluster_checks.py",
+    "agents/repairs/label_words.py",
+    "agents/repairs/lost_element.py",
+)
 NOT_PAGE_FILES: Final = ("commands.py", "routes.py")
 VALUE: Final = "…"
 _SHOWN: Final = ("title", "aria-label", "placeholder", "alt", "data-command", "label")

@@ -24,10 +24,17 @@ FILTERS = (
 )
 # The fields of the form of more filters: each that is filled becomes a term of the search.
 MORE_FILTERS = {
-    "in_set": 'set:"{}"', "in_cond": "cond:{}", "in_rule": 'rule:"{}"', "price_from": "price>={}",
-    "price_to": "price<={}", "cost_from": "cost>={}", "cost_to": "cost<={}",
-    "margin_under": "margin<{}", "age_over": "age>{}", "unsold_over": "unsold>{}",
-}  # fmt: skip
+    "in_set": 'set:"{}"',
+    "in_cond": "cond:{}",
+    "in_rule": 'rule:"{}"',
+    "price_from": "price>={}",
+    "price_to": "price<={}",
+    "cost_from": "cost>={}",
+    "cost_to": "cost<={}",
+    "margin_under": "margin<{}",
+    "age_over": "age>{}",
+    "unsold_over": "unsold>{}",
+}
 # The views that every shop has, before its own.
 VIEWS = (
     ("", "All"),

@@ -22,8 +22,13 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
 SALES_SUMS = KeptFigure[None](
     Figure.SALES_SUMS,
     tables=(
-        "sales_kept", "sales_sum", "sales_game", "sales_pace",
-        "customer_order", "customer_sum", "customer_count",
+        "sales_kept",
+        "sales_sum",
+        "sales_game",
+        "sales_pace",
+        "customer_order",
+        "customer_sum",
+        "customer_count",
         "profit_sum",
     ),
     source="orders, their items and what those cost, sales reports, the days on which cards were first"
@@ -34,4 +39,4 @@ SALES_SUMS = KeptFigure[None](
     meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders; their"
     " profit is that of the last refresh",
     refresh=_refresh,
-)  # fmt: skip
+)

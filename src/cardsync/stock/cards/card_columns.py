@@ -18,10 +18,31 @@ from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 
 COLUMNS: Final = (
-    "set", "number", "rarity", "condition", "printing", "language", "quantity", "price", "target",
-    "change", "trend", "market", "low", "low_with_shipping", "direct_low", "location", "lists", "game",
-    "marketplace_id", "updated", "cost", "margin", "rule", "last_sold",
-)  # fmt: skip
+    "set",
+    "number",
+    "rarity",
+    "condition",
+    "printing",
+    "language",
+    "quantity",
+    "price",
+    "target",
+    "change",
+    "trend",
+    "market",
+    "low",
+    "low_with_shipping",
+    "direct_low",
+    "location",
+    "lists",
+    "game",
+    "marketplace_id",
+    "updated",
+    "cost",
+    "margin",
+    "rule",
+    "last_sold",
+)
 DEFAULT: Final = (
     "condition",
     "quantity",

@@ -12,9 +12,16 @@ AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
 
 
 IDENTITY = (
-    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity",
-    "condition_label", "photo_url",
-)  # fmt: skip
+    "product_line",
+    "product_line_label",
+    "set_name",
+    "product_name",
+    "title",
+    "number",
+    "rarity",
+    "condition_label",
+    "photo_url",
+)
 
 
 @dataclass(frozen=True)
