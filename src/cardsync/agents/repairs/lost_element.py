@@ -68,9 +68,21 @@ _VERBS = frozenset(
 # What one reads, by its tag and by its role.
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _SHOWING = HEADINGS | {
-    "p", "dd", "dt", "td", "th", "output", "strong", "em", "b", "small", "caption", "legend",
-    "address", "time",
-}  # fmt: skip
+    "p",
+    "dd",
+    "dt",
+    "td",
+    "th",
+    "output",
+    "strong",
+    "em",
+    "b",
+    "small",
+    "caption",
+    "legend",
+    "address",
+    "time",
+}
 _SHOWING_ROLES = frozenset({"heading", "status", "alert", "definition", "figure", "cell", "note"})
 # Attributes whose few values the HTML standard defines: they name an element's purpose.
 STANDARD = ("autocomplete", "rel")

@@ -114,9 +114,16 @@ _WITH_CODE: Final = r"^([A-Za-z0-9]+)-([0-9]+[A-Za-z*]?)(?:-.*)?$"
 
 
 _SAYING: Final = (
-    "name", "sku", "listing_id", "scryfall_id", "cardmarket_id", "cardtrader_id", "mtgjson_id",
-    "set_code", "number",
-)  # fmt: skip
+    "name",
+    "sku",
+    "listing_id",
+    "scryfall_id",
+    "cardmarket_id",
+    "cardtrader_id",
+    "mtgjson_id",
+    "set_code",
+    "number",
+)
 
 
 class _Unreadable(Exception):

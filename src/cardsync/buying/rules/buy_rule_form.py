@@ -18,9 +18,17 @@ from cardsync.platform.table_text import typed_number
 
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 TEXTS: Final = (
-    "name", "query", "base", "state", "priority", "enabled", "bulk_below", "most_copies",
-    *BUDGET, *(f"grade_{grade}" for grade in GRADES),
-)  # fmt: skip
+    "name",
+    "query",
+    "base",
+    "state",
+    "priority",
+    "enabled",
+    "bulk_below",
+    "most_copies",
+    *BUDGET,
+    *(f"grade_{grade}" for grade in GRADES),
+)
 # The cells of each table's rows. A row whose `_TYPED` cells are all empty is no row.
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bands": ("from", "cash", "credit"),

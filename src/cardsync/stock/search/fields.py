@@ -69,11 +69,29 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 _GUESSED_CHARACTERS = 40
 CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
 FLAGS = (
-    "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced",
-    "underpriced", "overpriced",
-    "pinned", "held", "capped", "stuck", "sealed", "foil", "moved", "review", "confirmed", "in-flux",
-    "audit", "dropped",
-)  # fmt: skip
+    "gone",
+    "active",
+    "unshelved",
+    "location-drift",
+    "custom",
+    "stamped",
+    "priced",
+    "unpriced",
+    "underpriced",
+    "overpriced",
+    "pinned",
+    "held",
+    "capped",
+    "stuck",
+    "sealed",
+    "foil",
+    "moved",
+    "review",
+    "confirmed",
+    "in-flux",
+    "audit",
+    "dropped",
+)
 THINGS = ("photo", "list", "rule", "receipt", "location", "cost")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO

@@ -22,12 +22,24 @@ SELECTORS = {
     "no rarity": "No Rarity",
     "1999-2000": "1999-2000",
     "4th print": "1999-2000",
-    **{name.lower(): name for name in (
-        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball",
-        "Friend Ball Pattern", "Love Ball Pattern", "Quick Ball Pattern", "Dusk Ball Pattern",
-        "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
-    )},
-}  # fmt: skip
+    **{
+        name.lower(): name
+        for name in (
+            "Master Ball Pattern",
+            "Master Ball",
+            "Poke Ball Pattern",
+            "Poke Ball",
+            "Friend Ball Pattern",
+            "Love Ball Pattern",
+            "Quick Ball Pattern",
+            "Dusk Ball Pattern",
+            "Energy Symbol Pattern",
+            "Team Rocket Pattern",
+            "Cosmos Holo",
+            "Cracked Ice",
+        )
+    },
+}
 # These are the beginnings of selectors that have a space, each up to one of its spaces.
 SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
