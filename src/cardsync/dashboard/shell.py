@@ -4,7 +4,8 @@ language and zone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -77,6 +78,7 @@ def show(
         "reader": reader,
         "asset": asset_url,
         "url": url,
+        "pages_of": pages_of,
         "box_page": box_page,
         "path": path,
         "here": _here(request),
@@ -136,6 +138,11 @@ def url(path: str, /, **query: Any) -> str:
     """Return an address with the parameters that are not empty."""
     given = {name: value for name, value in query.items() if value not in (None, "", [])}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def pages_of(path: str, /, **query: Any) -> Callable[..., str]:
+    """Return what makes the addresses of a list's pages: `pages_of("/customers")(page=2)`."""
+    return partial(url, path, **query)
 
 
 # Pages with these names are beside the boxes.
