@@ -35,10 +35,6 @@ async def a_customer(seller, name="Mia Moss"):
     return (await seller.post("/api/buying/customers", json={"name": name})).json()
 
 
-def refusal(answer):
-    return answer.status_code, answer.json()["code"]
-
-
 async def buys(seller):
     """The shop buys by the standard preset."""
     assert (await seller.post("/api/buying/presets/standard")).status_code == 200

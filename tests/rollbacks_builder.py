@@ -4,7 +4,8 @@ agents report.
 
 from __future__ import annotations
 
-from builders import a_csv, a_row, read_csv
+from builders import a_csv, a_row
+from world import exported
 
 ROLLBACKS = "/api/pricing/rollbacks"
 RULES = "/api/pricing/rules"
@@ -52,22 +53,6 @@ async def read(seller, id):
 
 async def cancel(seller, id):
     return await seller.post(f"{ROLLBACKS}/{id}/cancel")
-
-
-async def exported(seller):
-    """marketplace id → price, of the file that the agent gets now."""
-    answer = await seller.export()
-    assert answer.status_code == 200
-    return {
-        int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)
-    }
-
-
-async def targets(seller):
-    return {
-        card["marketplace_id"]: card["target_price"] and str(card["target_price"])
-        for card in await seller.cards()
-    }
 
 
 async def tasks(seller):

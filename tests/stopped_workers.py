@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import text
 
 from builders import Seller
+from world import state_of
 
 WAITING = """
     SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -20,14 +21,6 @@ WAITING = """
 """
 if "CARDSYNC_TEST_CITUS_URL" in os.environ:
     WAITING = "SELECT DISTINCT waiting_gpid FROM citus_lock_waits"
-
-
-async def state_of(seller: Seller) -> dict[str, Any]:
-    return (
-        await seller.service.sql(
-            seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id
-        )
-    )[0]
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from buying_builder import (
     PICTURE,
     a_catalog,
@@ -44,7 +44,6 @@ async def products(service, tmp_path):
 @pytest.fixture
 async def shop(a_seller, products):
     """A shop that has a Jaguar for 12 dollars, market price 10."""
-    seller = await a_seller(lines=["magic"])
     row = a_row(
         77,
         name="Alacrian Jaguar",
@@ -55,8 +54,7 @@ async def shop(a_seller, products):
         price="12.00",
         quantity=3,
     )
-    await seller.import_csv(a_csv(row))
-    return seller
+    return await a_shop(a_seller, row, lines=["magic"])
 
 
 def a_file(products, *more):

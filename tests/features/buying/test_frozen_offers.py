@@ -7,8 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from builders import a_csv, a_row
-from offers_builder import a_customer, buys, done, drafted, step, want
+from offers_builder import a_customer, done, drafted, step, want
 
 STEPS = 25
 OFFERED = """
@@ -17,15 +16,6 @@ OFFERED = """
            - 'received_credit_each' AS said
       FROM buying_offer_line l WHERE seller_id = :id AND offer_id = :offer ORDER BY l.id
 """
-
-
-@pytest.fixture
-async def seller(a_seller):
-    seller = await a_seller()
-    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
-    await seller.import_csv(a_csv(*rows))
-    await buys(seller)
-    return seller
 
 
 async def anything(seller, offer, dice):

@@ -8,19 +8,10 @@ import pytest
 from markupsafe import escape
 
 from browsers import joined
-from builders import a_csv, a_row
 from cardsync.dashboard.pages import customer_offer
 from cardsync.platform import clock
-from offers_builder import a_customer, buys, done, drafted, refusal, step, want
-
-
-@pytest.fixture
-async def seller(a_seller):
-    seller = await a_seller()
-    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
-    await seller.import_csv(a_csv(*rows))
-    await buys(seller)
-    return seller
+from offers_builder import a_customer, done, drafted, step, want
+from world import refusal
 
 
 async def with_link(seller, *lines):

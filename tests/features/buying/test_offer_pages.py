@@ -4,22 +4,10 @@ the public buylist's settings.
 
 import re
 
-import pytest
-
 from browsers import signed_in
-from builders import a_csv, a_row
 from cards_builder import a_place
 from cardsync.dashboard.pages import offer_desk
-from offers_builder import a_customer, buys, done, drafted, step, want
-
-
-@pytest.fixture
-async def seller(a_seller):
-    seller = await a_seller()
-    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
-    await seller.import_csv(a_csv(*rows))
-    await buys(seller)
-    return seller
+from offers_builder import a_customer, done, drafted, step, want
 
 
 async def form(owner, path, **fields):

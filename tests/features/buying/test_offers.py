@@ -7,20 +7,12 @@ from decimal import Decimal
 import pytest
 
 from browsers import joined
-from builders import a_csv, a_row, undo_newest
+from builders import undo_newest
 from buying_builder import a_catalog
 from cardsync.buying.offers import expired_offers, into_stock
 from cardsync.platform import clock
-from offers_builder import a_customer, buys, done, drafted, refusal, step, want
-
-
-@pytest.fixture
-async def seller(a_seller):
-    seller = await a_seller()
-    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
-    await seller.import_csv(a_csv(*rows))
-    await buys(seller)
-    return seller
+from offers_builder import a_customer, done, drafted, step, want
+from world import refusal
 
 
 @pytest.mark.soak

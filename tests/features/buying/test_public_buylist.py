@@ -11,13 +11,14 @@ import psycopg
 import pytest
 
 from browsers import joined
-from builders import a_csv, a_row, undo_newest
+from builders import a_csv, a_row, a_shop, undo_newest
 from buying_builder import a_catalog
 from cardsync.buying.limits import BUYLIST_DRAFT_DAYS
 from cardsync.buying.offers import expired_offers
 from cardsync.platform import clock
 from cardsync.platform.database.urls import libpq_url
-from offers_builder import buys, done, refusal
+from offers_builder import buys, done
+from world import refusal
 
 
 @pytest.fixture
@@ -28,9 +29,8 @@ async def word():
 @pytest.fixture
 async def seller(a_seller, owner_url, word):
     """A shop whose two cards are in the catalog, under a word that no other card has."""
-    seller = await a_seller()
     rows = [a_row(id, name=f"{word} Bolt {id}", market=f"{id}.00") for id in (10, 20)]
-    await seller.import_csv(a_csv(*rows))
+    seller = await a_shop(a_seller, *rows)
     await buys(seller)
     with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as connection:
         connection.execute(

@@ -9,6 +9,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import undo_newest
+from world import refusal
 
 
 async def a_customer(seller, name="Mia Moss", contact="mia@example.invalid"):
@@ -35,10 +36,6 @@ async def sheet(seller, customer):
     kept = (await seller.get(f"/api/buying/customers/{customer['id']}")).json()
     assert kept["credit"] == told["balance"]
     return told
-
-
-def refusal(answer):
-    return answer.status_code, answer.json()["code"]
 
 
 async def test_credit_is_added_spent_and_taken_back(a_seller):

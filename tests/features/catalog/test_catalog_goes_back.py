@@ -24,17 +24,13 @@ from cardsync.operations.doctor import examine
 from cardsync.platform import clock
 from cardsync.platform.database.urls import libpq_url
 from catalog_site import a_card, forget_the_day, some_cards
+from world import printed
 
 MAGIC = source_for("magic")
 
 
 async def no_mail(url):
     """Sign in nowhere."""
-
-
-def done(result):
-    assert result.exit_code == 0, result.output
-    return result.stdout.strip()
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def bring(run, site, here):
     def bring(cards):
         site.has_magic(cards)
         forget_the_day(here)
-        return done(run("install", "magic"))
+        return printed(run("install", "magic"))
 
     return bring
 
@@ -88,7 +84,7 @@ def test_the_version_before_is_loaded_again_and_said(run, site, here, a_set, bri
     bring(newer)
     assert query(rows, a_set) != before
     assert len(objects()) == 2
-    told = done(run("back", "Magic"))
+    told = printed(run("back", "Magic"))
     assert f"Magic is as it was loaded on {clock.now():%Y-%m-%d}: 10 products" in told
     assert "no longer named, kept and marked" in told
     assert sorted(names()) == named(old)
@@ -96,7 +92,7 @@ def test_the_version_before_is_loaded_again_and_said(run, site, here, a_set, bri
     gone = "SELECT vanished_at IS NOT NULL FROM product WHERE set_name = %s"
     assert query(gone, f"{a_set} X") == [(True,)]
     assert len(objects()) == 1
-    listed = done(run("list"))
+    listed = printed(run("list"))
     assert "Scryfall, 10 printings" in listed
     assert "gone back" in listed
     assert "went back from the version of" in listed
@@ -112,7 +108,7 @@ async def test_a_renewal_takes_a_newer_version_and_never_the_refused_one(
     work = replace(service.work, settings=here)
     await asyncio.to_thread(bring, old)
     await asyncio.to_thread(bring, newer)
-    await asyncio.to_thread(lambda: done(run("back", "magic")))
+    await asyncio.to_thread(lambda: printed(run("back", "magic")))
     # Nothing looks for another one at once.
     query("UPDATE catalog_install SET checked_at = now() - interval '8 days'")
     assert await renew_due(work) == 0
@@ -132,10 +128,10 @@ async def test_a_renewal_takes_a_newer_version_and_never_the_refused_one(
     due()
     assert await renew_due(work) == 1
     assert "Newest" in names()
-    assert "gone back" not in await asyncio.to_thread(lambda: done(run("list")))
+    assert "gone back" not in await asyncio.to_thread(lambda: printed(run("list")))
     assert len(objects()) == 2
     # The way back leads to what was in use before.
-    await asyncio.to_thread(lambda: done(run("back", "magic")))
+    await asyncio.to_thread(lambda: printed(run("back", "magic")))
     assert sorted(names()) == named(old)
 
 
@@ -144,10 +140,10 @@ def test_a_person_takes_the_refused_version_by_asking_for_it(
 ):
     bring(old)
     bring(newer)
-    done(run("back", "magic"))
-    assert "10 products in Scryfall" in done(run("install", "magic"))
+    printed(run("back", "magic"))
+    assert "10 products in Scryfall" in printed(run("install", "magic"))
     assert "Wrong" in names()
-    assert "gone back" not in done(run("list"))
+    assert "gone back" not in printed(run("list"))
     assert len(objects()) == 2
 
 
@@ -156,7 +152,7 @@ def test_files_that_hold_the_same_cards_are_no_new_version(run, here, bring, nam
     bring(newer)
     for price in "123":
         bring([card | {"prices": {"usd": price}} for card in newer])
-    done(run("back", "magic"))
+    printed(run("back", "magic"))
     assert sorted(names()) == named(old)
 
 
@@ -198,9 +194,9 @@ def test_a_store_that_is_away_costs_the_way_back_and_not_the_catalog(
     store.unlink()
     elsewhere.rename(store)
     # The newer one was not kept, and is refused all the same.
-    done(run("back", "magic"))
+    printed(run("back", "magic"))
     assert sorted(names()) == named(old)
-    assert "gone back" in done(run("list"))
+    assert "gone back" in printed(run("list"))
 
 
 async def test_of_two_that_go_back_one_does_it(service, here, run, bring, names, old, newer, query):

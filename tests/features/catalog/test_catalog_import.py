@@ -2,8 +2,6 @@
 says to files that are none.
 """
 
-import uuid
-
 import polars as pl
 import psycopg
 import pytest
@@ -12,6 +10,7 @@ from click.testing import CliRunner
 from cardsync.cli import program
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.logs import setup_logging
+from world import refused
 
 
 @pytest.fixture
@@ -22,11 +21,6 @@ def run(in_the_environment):
     )
     # The command wrote its log to a stream that is closed by now.
     setup_logging("warning", "json")
-
-
-@pytest.fixture
-def a_set():
-    return f"Set {uuid.uuid4().hex}"
 
 
 @pytest.fixture
@@ -56,14 +50,6 @@ def a_catalog(a_set, *names, **columns):
 def said(done):
     assert done.exit_code == 0, done.output
     return done.stdout.strip()
-
-
-def refused(done):
-    assert done.exit_code == 1, done.output
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
-    assert "Traceback" not in done.output
-    return lines[0]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -34,6 +34,7 @@ from catalog_site import (
     forget_the_day,
     some_cards,
 )
+from world import printed
 
 CATEGORY = 86
 GROUP = f"{TCGCSV}/{CATEGORY}/7/ProductsAndPrices.csv"
@@ -48,32 +49,29 @@ async def no_mail(url):
     """Sign in nowhere."""
 
 
-def done(result):
-    assert result.exit_code == 0, result.output
-    return result.stdout.strip()
-
-
 def test_a_catalog_is_installed_and_listed_and_asked_for_once_a_day(run, site, here, a_set, names):
-    assert "no catalog is installed: `cardsync catalog install magic`" in done(run("list")) or names
+    assert (
+        "no catalog is installed: `cardsync catalog install magic`" in printed(run("list")) or names
+    )
     site.has_magic(some_cards(a_set, 5))
-    assert "5 products in Scryfall, Magic: 5 new" in done(run("install", "magic"))
+    assert "5 products in Scryfall, Magic: 5 new" in printed(run("install", "magic"))
     assert len(names()) == 5
     assert site.paths == [SCRYFALL, SCRYFALL_FILE]
     assert all(headers["user-agent"].startswith("cardsync/") for _, headers in site.asked)
-    [line] = [line for line in done(run("list")).splitlines() if line.startswith("magic ")]
+    [line] = [line for line in printed(run("list")).splitlines() if line.startswith("magic ")]
     assert f"Scryfall, 5 printings, of {clock.now():%Y-%m-%d}, up to date, license:" in line
     # Within the day the file is not asked for again, and on the next one only if it has changed.
-    assert "Magic is as Scryfall has it: 5 printings" in done(run("install", "magic"))
+    assert "Magic is as Scryfall has it: 5 printings" in printed(run("install", "magic"))
     assert SCRYFALL_FILE not in site.paths[2:]
     forget_the_day(here)
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     path, headers = site.asked[-1]
     assert path == SCRYFALL_FILE
     assert "if-none-match" in headers
     site.has_magic(some_cards(a_set, 6))
     forget_the_day(here)
-    assert "1 new, 0 changed" in done(run("install", "magic"))
-    assert json.loads(done(run("list", "--json")))["catalogs"][0]["rows"] == 6
+    assert "1 new, 0 changed" in printed(run("install", "magic"))
+    assert json.loads(printed(run("list", "--json")))["catalogs"][0]["rows"] == 6
 
 
 def test_games_of_many_files_are_one_command_and_one_that_fails_stops_no_other(
@@ -96,7 +94,7 @@ def test_a_source_that_is_away_or_has_changed_its_form_leaves_the_catalog_and_sa
     run, site, here, a_set, names, query
 ):
     site.has_magic(some_cards(a_set, 10))
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     kept = names()
     broken = {
         "is away": lambda: site.status.update({SCRYFALL_FILE: 503}),
@@ -118,16 +116,16 @@ def test_a_source_that_is_away_or_has_changed_its_form_leaves_the_catalog_and_sa
         assert result.exit_code == 1
         assert words in result.output
         assert names() == kept
-        listed = done(run("list"))
+        listed = printed(run("list"))
         assert words in listed
         assert "the newest try failed" in listed
         [told] = [one for one in examine(here, no_mail) if "Scryfall" in one.sentence]
         assert (told.state, told.part) == ("note", "catalogs")
         assert "stays" in told.sentence
     site.has_magic(some_cards(a_set, 7))
-    assert "no longer named" in done(run("install", "magic", "--fewer"))
+    assert "no longer named" in printed(run("install", "magic", "--fewer"))
     assert len(names()) == 7
-    assert "failed" not in done(run("list"))
+    assert "failed" not in printed(run("list"))
     [told] = [one for one in examine(here, no_mail) if one.part == "catalogs"]
     assert f"magic of {clock.now():%Y-%m-%d}" in told.sentence
     assert told.state == "ok"
@@ -140,7 +138,7 @@ def test_a_download_that_ends_early_goes_on_where_it_was(run, site, a_set, names
     site.has_magic(some_cards(a_set, 600))
     size = len(site.files[SCRYFALL_FILE])
     site.cut[SCRYFALL_FILE] = 100_000
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     [first, second] = [headers for path, headers in site.asked if path == SCRYFALL_FILE]
     assert "range" not in first
     assert 0 < int(second["range"].removeprefix("bytes=").removesuffix("-")) <= 100_000 < size
@@ -160,14 +158,14 @@ def test_a_file_that_changed_meanwhile_is_fetched_from_its_beginning(
     site.status.clear()
     part = here.data_dir / "catalogs/scryfall-magic/parts/default-cards.json"
     part.write_bytes(b"x" * 100)
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     assert len(names()) == 200
 
 
 def test_a_large_file_may_come_packed(run, site, a_set, names):
     site.packs = True
     site.has_magic(some_cards(a_set, 20))
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     assert len(names()) == 20
 
 
@@ -181,11 +179,11 @@ def test_every_source_that_is_declared_can_be_installed(run, site, a_set, names,
         body = json.dumps(content).encode()
         site.files[path] = lzma.compress(body) if path.endswith(".xz") else body
     site.packs = True
-    assert "2 new, 0 changed" in done(run("install", game, "--source", name))
+    assert "2 new, 0 changed" in printed(run("install", game, "--source", name))
     assert len(names()) == 2
     assert set(site.paths) == set(files)
     # It is renewed from there, too.
-    assert "is as" in done(run("install", game))
+    assert "is as" in printed(run("install", game))
     assert len(site.paths) == len(files)
 
 
@@ -324,13 +322,13 @@ def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(
     child.send_signal(signal.SIGKILL)
     child.wait()
     child.stderr.close()
-    assert "being installed" in done(run("list"))
+    assert "being installed" in printed(run("list"))
     assert "by another process" in run("install", "magic").output
     # A minute later the dead one's hold is over.
     query("UPDATE catalog_install SET held_until = now()")
     site.slow = 0
     have = part.stat().st_size
-    assert "1,000 new" in done(run("install", "magic"))
+    assert "1,000 new" in printed(run("install", "magic"))
     assert site.asked[-1][1]["range"] == f"bytes={have}-"
     assert len(names()) == 1000
 
@@ -350,7 +348,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_every_product_and_the_n
     """It alone kills a real process in the middle of a load, some slices of which are stored."""
     old = some_cards(a_set, 100)
     site.has_magic(old)
-    done(run("install", "magic"))
+    printed(run("install", "magic"))
     rows = "SELECT id, product_name, vanished_at FROM product WHERE set_name = %s ORDER BY id"
     before = query(rows, a_set)
     assert len(before) == 100
@@ -377,15 +375,15 @@ def test_a_process_that_is_killed_while_it_writes_leaves_every_product_and_the_n
     half = query(rows, a_set)
     assert half[:100] == before
     assert 200 < len(half) < 500
-    assert "being installed" in done(run("list"))
+    assert "being installed" in printed(run("list"))
     query("UPDATE catalog_install SET held_until = now()")
-    assert f"{500 - len(half)} new" in done(run("install", "magic"))
+    assert f"{500 - len(half)} new" in printed(run("install", "magic"))
     after = query(rows, a_set)
     assert [one[:2] for one in after[:100]] == [one[:2] for one in before]
     lost = {name for _, name, vanished_at in after if vanished_at}
     assert lost == {card["name"] for card in old[90:]}
     assert sorted(names()) == sorted(card["name"] for card in newer)
-    assert "Magic is as Scryfall has it: 490 printings" in done(run("install", "magic"))
+    assert "Magic is as Scryfall has it: 490 printings" in printed(run("install", "magic"))
 
 
 async def test_a_worker_installs_what_was_asked_for_and_renews_it_weekly(

@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import lzma
-import uuid
 
 import psycopg
 import pytest
@@ -16,6 +15,7 @@ from builders import a_csv, a_row
 from cardsync.cli import program
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.logs import setup_logging
+from world import printed
 
 
 @pytest.fixture
@@ -27,31 +27,12 @@ def run(in_the_environment):
 
 
 @pytest.fixture
-def a_set():
-    return f"Set {uuid.uuid4().hex}"
-
-
-@pytest.fixture
-def query(owner_url):
-    def rows(sql, *values):
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            return connection.execute(sql, values).fetchall()
-
-    return rows
-
-
-@pytest.fixture
 def products(query, a_set):
     def read(columns="product_name, number, finish, marketplace_product_id"):
         sql = f"SELECT {columns} FROM product WHERE set_name = %s ORDER BY product_name, number, finish"
         return query(sql, a_set)
 
     return read
-
-
-def done(result):
-    assert result.exit_code == 0, result.output
-    return result.stdout.strip()
 
 
 def listing(a_set, n):
@@ -112,7 +93,7 @@ def mtgjson_products(a_set):
 def test_mtgjson_is_read_packed_or_not(run, tmp_path, a_set, products, suffix, pack):
     path = tmp_path / f"AllPrintings.{suffix}"
     path.write_bytes(pack(json.dumps(mtgjson(a_set)).encode()))
-    assert "5 new" in done(run("import", path))
+    assert "5 new" in printed(run("import", path))
     assert products() == mtgjson_products(a_set)
 
 
@@ -124,7 +105,7 @@ def test_scryfall(run, tmp_path, a_set, products):
     }  # fmt: skip
     path = tmp_path / "default-cards.json"
     path.write_text(json.dumps([card, card | {"digital": True, "name": "Online"}]))
-    assert "2 new" in done(run("import", path))
+    assert "2 new" in printed(run("import", path))
     assert products() == [
         ("Opt", "065", finish, listing(a_set, 1)) for finish in ("Foil", "Normal")
     ]
@@ -144,12 +125,12 @@ def test_pokemon_tcg_data_with_its_sets_beside(run, tmp_path, a_set, products):
         "rarity": "Rare Holo",
     }
     (tmp_path / "cards/en/base1.json").write_text(json.dumps([card]))
-    assert "1 new" in done(run("import", tmp_path))
+    assert "1 new" in printed(run("import", tmp_path))
     assert products("product_name, number, set_code, finish") == [
         ("Charizard", "4/102", "BS", None)
     ]
     # One file of that folder finds the sets, too.
-    assert "0 new" in done(run("import", tmp_path / "cards/en/base1.json"))
+    assert "0 new" in printed(run("import", tmp_path / "cards/en/base1.json"))
 
 
 def test_pokemon_tcg_data_as_its_api_answers(run, tmp_path, a_set, products):
@@ -159,7 +140,7 @@ def test_pokemon_tcg_data_as_its_api_answers(run, tmp_path, a_set, products):
         "tcgplayer": {"prices": {"holofoil": {}, "reverseHolofoil": {}, "unheard": {}}},
     }  # fmt: skip
     (tmp_path / "page.json").write_text(json.dumps({"data": [card], "page": 1}))
-    assert "2 new" in done(run("import", tmp_path / "page.json"))
+    assert "2 new" in printed(run("import", tmp_path / "page.json"))
     assert [row[1:3] for row in products()] == [("TG05", "Holofoil"), ("TG05", "Reverse Holofoil")]
 
 
@@ -179,7 +160,7 @@ def test_tcgdex(run, tmp_path, a_set, products, variants, finishes):
         "thirdParty": {"tcgplayer": 42},
     }  # fmt: skip
     (tmp_path / "cards.json").write_text(json.dumps([card]))
-    done(run("import", tmp_path / "cards.json"))
+    printed(run("import", tmp_path / "cards.json"))
     assert [row[1:] for row in products()] == [("4/064", finish, 42) for finish in finishes]
 
 
@@ -189,7 +170,7 @@ def test_a_set_of_tcgdex_in_japanese(run, tmp_path, a_set, products):
         "cards": [{"id": "SV3a-054", "localId": "054", "name": "ポケモンいれかえ"}],
     }  # fmt: skip
     (tmp_path / "set.json").write_text(json.dumps(found))
-    done(run("import", tmp_path / "set.json", "--game", "pokemon_japan"))
+    printed(run("import", tmp_path / "set.json", "--game", "pokemon_japan"))
     assert products("game, product_name, number, language") == [
         ("pokemon_japan", "ポケモンいれかえ", "054/062", "ja")
     ]
@@ -201,7 +182,7 @@ def test_a_list_of_the_sets_of_tcgdex_lies_beside_them(run, tmp_path, a_set, pro
     card = {"id": "sv1-4", "localId": "4", "name": "Tarountula"}
     (tmp_path / "sets.json").write_text(json.dumps([listed]))
     (tmp_path / "sv1.json").write_text(json.dumps(listed | {"cards": [card]}))
-    assert "skipped" not in done(run("import", tmp_path, "--format", "tcgdex"))
+    assert "skipped" not in printed(run("import", tmp_path, "--format", "tcgdex"))
     assert products("product_name, number") == [("Tarountula", "4/062")]
 
 
@@ -224,7 +205,7 @@ def test_tcgcsv(run, tmp_path, a_set, products):
         "1,Snivy - 001/086 (Master Ball Pattern),Snivy,3,77,Common,001/086,0.1,Holofoil",
         "2,Booster Box,Booster Box,3,77,,,99.0,Normal",
     )  # fmt: skip
-    assert "2 new" in done(run("import", tmp_path / "ProductsAndPrices.csv"))
+    assert "2 new" in printed(run("import", tmp_path / "ProductsAndPrices.csv"))
     assert products("product_name, finish, marketplace_product_id, name_key, sealed") == [
         ("Booster Box", "Sealed", 2, "booster box", True),
         ("Snivy - 001/086 (Master Ball Pattern)", "Holofoil", 1, "snivy", False),
@@ -241,7 +222,7 @@ def test_broken_records_are_skipped_and_listed(run, tmp_path, a_set, products):
     )  # fmt: skip
     skipped = tmp_path / "skipped.csv"
     result = run("import", tmp_path, "--skipped", skipped)
-    assert done(result).endswith(
+    assert printed(result).endswith(
         "1 new, 0 changed, 0 provisional ones adopted; 3 records were skipped"
     )
     assert "skipped record 3 (3 Lost): group 78 is in no file of groups" in result.stderr
@@ -261,7 +242,7 @@ def test_a_broken_card_of_a_set_keeps_the_others(run, tmp_path, a_set, products)
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(catalog))
     result = run("import", path)
-    assert "4 records were skipped" in done(result)
+    assert "4 records were skipped" in printed(result)
     assert "skipped set TST, record 5 (9): name is missing" in result.stderr
     assert "skipped set NO: its name is missing" in result.stderr
     assert products() == mtgjson_products(a_set)
@@ -293,12 +274,12 @@ def test_an_unknown_json_file_is_told_in_one_sentence(run, tmp_path):
 def test_the_same_file_again_writes_no_row(run, tmp_path, a_set, query):
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(mtgjson(a_set)))
-    done(run("import", path))
+    printed(run("import", path))
     sql = (
         "SELECT id, ctid::text, xmin::text, xmax::text FROM product WHERE set_name = %s ORDER BY id"
     )
     before = query(sql, a_set)
-    assert "0 new, 0 changed" in done(run("import", path))
+    assert "0 new, 0 changed" in printed(run("import", path))
     assert query(sql, a_set) == before
 
 
@@ -307,12 +288,12 @@ def test_a_product_that_a_newer_edition_lacks_is_kept_and_marked(run, tmp_path, 
     path = tmp_path / "AllPrintings.json"
     whole = mtgjson(a_set)
     path.write_text(json.dumps(whole))
-    done(run("import", path))
+    printed(run("import", path))
     cards = whole["data"]["TST"].pop("cards")
     path.write_text(
         json.dumps({"meta": {}, "data": {"TST": whole["data"]["TST"] | {"cards": cards[:1]}}})
     )
-    assert "2 no longer named, kept and marked" in done(run("import", path))
+    assert "2 no longer named, kept and marked" in printed(run("import", path))
     marked = "product_name, vanished_at IS NOT NULL, finish"
     assert [row[:2] for row in products(marked)] == [
         ("Booster Box", False), ("Fire // Ice", True), ("Opt", False), ("Opt", False),
@@ -320,7 +301,7 @@ def test_a_product_that_a_newer_edition_lacks_is_kept_and_marked(run, tmp_path, 
     ]  # fmt: skip
     whole["data"]["TST"]["cards"] = cards
     path.write_text(json.dumps(whole))
-    assert "2 changed" in done(run("import", path))
+    assert "2 changed" in printed(run("import", path))
     assert not any(row[1] for row in products(marked))
 
 
@@ -329,7 +310,7 @@ def test_a_set_that_has_another_key_by_now_keeps_its_products(
 ):
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(mtgjson(a_set)))
-    done(run("import", path))
+    printed(run("import", path))
     before = products("id, product_name, number, finish")
     with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
         # As a version before this one stored them.
@@ -338,7 +319,7 @@ def test_a_set_that_has_another_key_by_now_keeps_its_products(
             " WHERE set_name = %s",
             [a_set],
         )
-    assert "0 new, 0 changed" in done(run("import", path))
+    assert "0 new, 0 changed" in printed(run("import", path))
     assert products("id, product_name, number, finish") == before
     assert products("set_key, vanished_at")[0] == (" ".join(sorted(a_set.lower().split())), None)
 
@@ -348,7 +329,7 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
     own.write_text(
         f"game,set_name,product_name,number,rarity,finish\nmagic,{a_set},Opt,65,common,Normal\n"
     )
-    done(run("import", own))
+    printed(run("import", own))
     [(first,)] = products("id")
     card = {
         "name": "Opt", "set_name": a_set, "set": "xln", "lang": "en", "collector_number": "065",
@@ -356,10 +337,10 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
     }  # fmt: skip
     path = tmp_path / "default-cards.json"
     path.write_text(json.dumps([card]))
-    assert "0 new, 1 changed" in done(run("import", path))
+    assert "0 new, 1 changed" in printed(run("import", path))
     assert products("id, set_code, marketplace_product_id") == [(first, "XLN", listing(a_set, 1))]
-    assert "0 new, 0 changed" in done(run("import", path))
-    assert "0 new, 0 changed" in done(run("import", own))
+    assert "0 new, 0 changed" in printed(run("import", path))
+    assert "0 new, 0 changed" in printed(run("import", own))
 
 
 @pytest.mark.soak
@@ -384,7 +365,7 @@ async def test_a_provisional_product_is_adopted_by_another_projects_file(
 def test_an_export_is_held_against_the_catalog(run, tmp_path, a_set, query):
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(mtgjson(a_set)))
-    done(run("import", path))
+    printed(run("import", path))
     export = tmp_path / "export.csv"
     export.write_bytes(
         a_csv(
@@ -397,7 +378,7 @@ def test_an_export_is_held_against_the_catalog(run, tmp_path, a_set, query):
     rows = query("SELECT count(*) FROM product")
     report = tmp_path / "report.csv"
     result = run("match", export, "--report", report)
-    assert done(result) == "4 rows in export.csv: 1 matched, 0 ambiguous, 3 unmatched"
+    assert printed(result) == "4 rows in export.csv: 1 matched, 0 ambiguous, 3 unmatched"
     written = list(csv.DictReader(report.open()))
     assert [(row["listing_id"], row["reason"]) for row in written] == [
         ("2", "the set has this name with a different number"),
@@ -422,7 +403,7 @@ def test_sets_that_no_catalog_knows_are_named_the_one_with_most_cards_first(run,
 
     def named(*words):
         result = run("match", export, *words)
-        done(result)
+        printed(result)
         said = [line for line in result.stderr.splitlines() if a_set in line or "more" in line]
         return [line.replace(a_set, "Set") for line in said]
 

@@ -5,12 +5,10 @@ Cardmarket, each in a small file of its own; and the ids that a product has of a
 import json
 import uuid
 
-import psycopg
 import pytest
 from click.testing import CliRunner
 
 from cardsync.cli import program
-from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.logs import setup_logging
 
 
@@ -25,15 +23,6 @@ def run(in_the_environment):
 
     yield imported
     setup_logging("warning", "json")
-
-
-@pytest.fixture
-def query(owner_url):
-    def rows(sql, *values):
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            return connection.execute(sql, values).fetchall()
-
-    return rows
 
 
 @pytest.fixture

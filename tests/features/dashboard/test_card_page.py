@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from cardsync.dashboard.pages.card_charts import days_of, is_of
 from cardsync.platform import clock
 from cardsync.prices.receipts.in_short import binding_step
@@ -23,11 +23,12 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller(lines=["magic"])
-    await seller.import_csv(
-        a_csv(a_row(1, name="Black Lotus", price="5.00", market="9.00"), a_row(2, name=HOSTILE))
+    return await a_shop(
+        a_seller,
+        a_row(1, name="Black Lotus", price="5.00", market="9.00"),
+        a_row(2, name=HOSTILE),
+        lines=["magic"],
     )
-    return seller
 
 
 async def the_card(http, search="lotus"):

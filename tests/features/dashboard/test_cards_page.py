@@ -23,11 +23,9 @@ HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(a_row(1, name="Black Lotus", price="5.00", market="9.00"), a_row(2, name=HOSTILE))
+    return await a_shop(
+        a_seller, a_row(1, name="Black Lotus", price="5.00", market="9.00"), a_row(2, name=HOSTILE)
     )
-    return seller
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ import re
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cards_builder import card_ids
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -21,12 +21,10 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
     rows = [a_row(id, name=f"Bolt {id}", price=f"{id}.00") for id in range(1, 6)]
-    await seller.import_csv(
-        a_csv(*rows, a_row(6, name=HOSTILE), a_row(7, name="Gone Bolt", quantity=0))
+    return await a_shop(
+        a_seller, *rows, a_row(6, name=HOSTILE), a_row(7, name="Gone Bolt", quantity=0)
     )
-    return seller
 
 
 async def made(browser, name="Binder"):

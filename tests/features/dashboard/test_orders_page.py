@@ -10,7 +10,7 @@ from datetime import date
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cards_builder import a_place, card_ids
 from cardsync.dashboard.pages.orders import STATES
 from orders_builder import an_item, an_order
@@ -21,8 +21,7 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, name="Black Lotus", price="5.00")))
+    seller = await a_shop(a_seller, a_row(1, name="Black Lotus", price="5.00"))
     await a_place(seller, (await card_ids(seller))[1], 3, 4, 2)
     return seller
 

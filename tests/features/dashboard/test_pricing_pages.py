@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from browsers import joined, signed_in
-from builders import NO_AMOUNTS, a_csv, a_row
+from builders import NO_AMOUNTS, a_csv, a_row, a_shop
 from cardsync.dashboard.messages import sentences
 from cardsync.dashboard.navigation import NAVIGATION
 from cardsync.dashboard.pages.pricing import TABS, tabs_of
@@ -23,14 +23,11 @@ RULES = "/api/pricing/rules"
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(
-            a_row(1, name="Black Lotus", price="5.00", market="9.00", quantity=2),
-            a_row(2, name=HOSTILE, price="1.00", market="1.50"),
-        )
+    return await a_shop(
+        a_seller,
+        a_row(1, name="Black Lotus", price="5.00", market="9.00", quantity=2),
+        a_row(2, name=HOSTILE, price="1.00", market="1.50"),
     )
-    return seller
 
 
 async def rules_of(browser):

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cards_builder import card_ids
 from orders_builder import an_item, an_order
 
@@ -20,9 +20,8 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
     rows = [a_row(1, name=HOSTILE), a_row(2, name="Bolt"), a_row(3, name="Elf")]
-    await seller.import_csv(a_csv(*rows))
+    seller = await a_shop(a_seller, *rows)
     browser, ids = await signed_in(seller), await card_ids(seller)
     for number, box, slot in ((1, 10, 2), (2, 2, 11)):
         body = {"card_id": ids[number], "box": box, "slot": slot, "quantity": 1}

@@ -10,7 +10,7 @@ from datetime import date
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cardsync.dashboard.formats import game_name
 from orders_builder import an_item, an_order
 
@@ -20,8 +20,7 @@ SPAN = {"from": "2026-07-01", "to": "2026-08-31"}
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, name=HOSTILE)))
+    seller = await a_shop(a_seller, a_row(1, name=HOSTILE))
     for day, amount in ((1, "10.25"), (3, "20.00"), (20, "1234.50")):
         order_id = await an_order(
             seller, order_date=date(2026, 7, day), total_amt=amount, refund_amt="3.75"

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cards_builder import card_ids, on_shelf
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -28,9 +28,8 @@ async def begun(browser, **fields):
 @pytest.fixture
 async def shop(a_seller):
     """The owner's browser, and the ids of three cards, three of each on hand; two lie in box 1."""
-    seller = await a_seller()
     rows = [a_row(number, name=HOSTILE, quantity=3, price="2.00") for number in (1, 2, 3)]
-    await seller.import_csv(a_csv(*rows))
+    seller = await a_shop(a_seller, *rows)
     browser, ids = await signed_in(seller), await card_ids(seller)
     for number in (1, 2):
         fields = {"card_id": ids[number], "box": 1, "slot": number, "quantity": 3}

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row, an_order
+from builders import a_row, a_shop, an_order
 from cards_builder import a_place, card_ids
 
 SHIPPED = re.compile(r'formaction="(/orders/\d+/mark_shipped)"')
@@ -19,8 +19,7 @@ BACK = re.compile(r'action="/activity/(\d+)/undo".*?name="back" value="([^"]*)"'
 @pytest.fixture
 async def shop(a_seller):
     """A card at 10.00, and the owner's browser."""
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, price="10.00", market="20.00")))
+    seller = await a_shop(a_seller, a_row(1, price="10.00", market="20.00"))
     return seller, await signed_in(seller)
 
 

@@ -11,7 +11,8 @@ from browsers import signed_in
 from builders import HEADER, a_csv, a_row, read_csv
 from cards_builder import explained, found
 from cardsync.platform import clock
-from rollbacks_builder import exported, repriced
+from rollbacks_builder import repriced
+from world import exported
 
 OWN = "My Store Price"
 

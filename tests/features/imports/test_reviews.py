@@ -9,6 +9,7 @@ import pytest
 from builders import a_csv, a_row, read_csv
 from cardsync.platform import clock
 from cardsync.platform.clock import rfc3339
+from world import status
 
 pytestmark = pytest.mark.slow
 
@@ -42,10 +43,6 @@ async def confirm(seller, upload_id):
 
 async def discard(seller, upload_id):
     return await seller.post(f"/api/v1/uploads/{upload_id}/discard")
-
-
-async def status(seller):
-    return (await seller.get("/api/v1/status")).json()
 
 
 @pytest.mark.first(1)

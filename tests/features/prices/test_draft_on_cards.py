@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 
 TEST = "/api/pricing/test"
 RULES = "/api/pricing/rules"
@@ -13,15 +13,12 @@ RULES = "/api/pricing/rules"
 
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(
-            a_row(1, market="2.00", price="1.00", quantity=3),
-            a_row(2, market="", low="", price="1.00"),
-            a_row(3, market="30.00", price="25.00"),
-        )
+    return await a_shop(
+        a_seller,
+        a_row(1, market="2.00", price="1.00", quantity=3),
+        a_row(2, market="", low="", price="1.00"),
+        a_row(3, market="30.00", price="25.00"),
     )
-    return seller
 
 
 async def tried(seller, rule, **body):

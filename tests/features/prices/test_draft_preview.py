@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from cardsync.platform import clock, errors
 from cardsync.web.abandoned import while_there
 
@@ -18,15 +18,12 @@ RULES = "/api/pricing/rules"
 
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(
-            a_row(1, market="2.00", price="1.00", quantity=3),
-            a_row(2, market="0.50", price="1.00"),
-            a_row(3, market="30.00", price="25.00"),
-        )
+    return await a_shop(
+        a_seller,
+        a_row(1, market="2.00", price="1.00", quantity=3),
+        a_row(2, market="0.50", price="1.00"),
+        a_row(3, market="30.00", price="25.00"),
     )
-    return seller
 
 
 async def drafted(seller, rule_id=None, **rule):

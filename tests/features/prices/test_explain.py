@@ -21,6 +21,7 @@ from cardsync.prices.engine import engine, missing_evidence
 from cardsync.prices.inputs.cards_to_price import read_stock
 from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.rule_rows import run_of
+from world import made
 
 RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}
@@ -31,12 +32,6 @@ STALE = {"after_days": 10, "step_bp": 1000, "every_days": 7, "limit_bp": 4000}
 def step_of(told, name):
     [step] = [step for step in told["steps"] if step["name"] == name]
     return step
-
-
-async def made(seller, path=RULES, **fields):
-    answer = await seller.post(path, json={"name": "A rule", "state": "published"} | fields)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
 
 
 async def a_sale(seller, name, begins=-1, ends=1, **fields):

@@ -8,6 +8,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync.prices.engine.rules import PRESETS
+from world import sent
 
 ROWS = [
     a_row(1, market="10.00", price="9.00", low="8.00", quantity=2),
@@ -19,12 +20,6 @@ ROWS = [
     a_row(7, market="4.00", low="3.00", price="", name="A first price"),
     a_row(8, market="6.00", low="5.00", price="6.00", name="Guarded", rarity="R"),
 ]
-
-
-async def sent(seller, path, status=201, **body):
-    answer = await seller.post(f"/api/pricing/{path}", json=body)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 @pytest.mark.parametrize("days", [0, 75])

@@ -14,6 +14,7 @@ from browsers import signed_in
 from builders import a_csv, a_row
 from cards_builder import found as found_cards
 from cardsync.platform import clock
+from world import sent
 
 ROWS = [
     a_row(1, market="10.00", price="9.00", quantity=2),
@@ -28,12 +29,6 @@ ROWS = [
     a_row(10, market="20.00", price="5.00", name="Held on sale", rarity="M"),
 ]
 COUNTS = ("up", "down", "up_value", "down_value", "held", "reviewed")
-
-
-async def sent(seller, path, status=201, **body):
-    answer = await seller.post(f"/api/pricing/{path}", json=body)
-    assert answer.status_code == status, answer.text
-    return answer.json()
 
 
 async def a_shop(a_seller, *, asks_database):

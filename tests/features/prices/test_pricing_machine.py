@@ -25,7 +25,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
@@ -33,6 +32,7 @@ from browsers import A_PASSWORD, Browser, joined, signed_in
 from builders import Seller, SellerBuilder, a_csv, a_row, an_order, read_csv
 from cardsync.platform import clock
 from pricing_model import CARDS, Model, Prices
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -593,10 +593,7 @@ EVERYDAY = settings(
 
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(
-        run_state_machine_as_test, lambda: Pricing(loop, a_seller), settings=how
-    )
+    await played(Pricing, a_seller, how)
     await a_seller.service.run_jobs()
 
 

@@ -13,21 +13,9 @@ from sqlalchemy import text
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids, explained, found
 from cardsync.platform import clock
+from world import made, targets
 
 RULES = "/api/pricing/rules"
-
-
-async def made(seller, path=RULES, **fields):
-    answer = await seller.post(path, json={"name": "A rule", "state": "published"} | fields)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
-
-
-async def targets(seller):
-    return {
-        card["marketplace_id"]: card["target_price"] and str(card["target_price"])
-        for card in await seller.cards()
-    }
 
 
 async def repriced(seller):

@@ -17,7 +17,8 @@ from cardsync.prices.engine import engine
 from cardsync.prices.receipts import parquet_file
 from cardsync.prices.runs import ended
 from cardsync.prices.runs.reprice import work_off_one
-from stopped_workers import killed, state_of, stopped
+from stopped_workers import killed, stopped
+from world import state_of, tasks
 
 pytestmark = pytest.mark.slow
 
@@ -56,15 +57,6 @@ async def changes(seller, run_id):
         "SELECT * FROM price_change WHERE seller_id = :id AND run_id = :run",
         id=seller.id,
         run=run_id,
-    )
-
-
-async def tasks(seller, status="pending"):
-    return await seller.service.sql(
-        seller.id,
-        "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status",
-        id=seller.id,
-        status=status,
     )
 
 

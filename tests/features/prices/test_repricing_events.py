@@ -14,7 +14,8 @@ from builders import a_csv, a_row
 from cardsync.agents.agentwork.tasks import enqueue_task
 from cardsync.platform import clock
 from rollbacks_builder import a_pushed_run as pushed
-from rollbacks_builder import a_rule, ask, exported, newest_run, read, ready, rows, targets, tasks
+from rollbacks_builder import a_rule, ask, newest_run, read, ready, rows, tasks
+from world import exported, targets
 
 pytestmark = pytest.mark.slow
 

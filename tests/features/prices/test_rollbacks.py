@@ -17,22 +17,21 @@ from cardsync.agents.agentwork.tasks import note_due
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock
 from cardsync.prices.rollback.prepare import work_off_one
-from rollbacks_builder import (
+from rollbacks_builder import (  # fmt: skip
     ROLLBACKS,
     RULES,
     a_pushed_run,
     a_rule,
     ask,
     cancel,
-    exported,
     newest_run,
     read,
     ready,
     repriced,
     rows,
-    targets,
     tasks,
-)  # fmt: skip
+)
+from world import exported, targets
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import soak
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 
 TESTS = "/api/pricing/rule_tests"
 RULES = "/api/pricing/rules"
@@ -26,9 +26,7 @@ ROWS = [
 
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(*ROWS))
-    return seller
+    return await a_shop(a_seller, *ROWS)
 
 
 async def a_test(seller, expectation="never under 20.00", search="price>20", name="Staples"):

@@ -14,6 +14,7 @@ from cardsync.prices.runs import run_pricing
 from cardsync.prices.runs.reprice import work_off_one
 from cardsync.prices.runs.sale_runs import work_off
 from stopped_workers import killed, stopped
+from world import exported
 
 SALES = "/api/pricing/sales"
 REASON = "X-Price-Export-Empty-Reason"
@@ -56,14 +57,6 @@ async def runs(seller):
 async def triggers(seller):
     """The triggers of the runs that no upload made, the oldest first."""
     return [run["trigger"] for run in reversed(await runs(seller)) if run["trigger"] != "sync"]
-
-
-async def exported(seller):
-    answer = await seller.export()
-    assert answer.status_code == 200
-    return {
-        int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)
-    }
 
 
 @pytest.mark.first(1)

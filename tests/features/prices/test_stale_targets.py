@@ -10,7 +10,7 @@ import pytest
 
 import assistants
 from browsers import signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from cards_builder import card_ids, explained
 from cardsync.platform import clock
 from rollbacks_builder import a_rule, repriced
@@ -20,8 +20,7 @@ SETTINGS = "/api/pricing/settings"
 
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00")))
+    seller = await a_shop(a_seller, a_row(1, market="5.00", price="4.00"))
     assert (await explained(seller))["stale"] is None
     return seller
 

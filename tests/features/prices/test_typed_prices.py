@@ -10,20 +10,19 @@ import asyncio
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from cards_builder import card_ids, explained, found
 from cardsync.prices.runs.reprice import work_off_one
-from rollbacks_builder import a_rule, exported, repriced, targets
+from rollbacks_builder import a_rule, repriced
 from stopped_workers import stopped
+from world import exported, targets
 
 
 @pytest.fixture
 async def seller(a_seller):
     """Two cards at 4.00 for which the rules ask 4.95."""
-    seller = await a_seller()
     rows = [a_row(n, market="5.00", price="4.00", name=f"Card {n}") for n in (1, 2)]
-    await seller.import_csv(a_csv(*rows))
-    return seller
+    return await a_shop(a_seller, *rows)
 
 
 async def in_file(seller):

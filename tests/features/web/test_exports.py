@@ -8,15 +8,14 @@ import io
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row, an_order
+from builders import a_row, a_shop, an_order
 from cardsync.platform.kit.safe_texts import safe
 from cardsync.sales.orders import as_csv as of_orders
 
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, price="1.00", market="2.00")))
+    seller = await a_shop(a_seller, a_row(1, price="1.00", market="2.00"))
     orders = [
         an_order(number=f"A-{n}", status="Shipped" if n % 2 else "Ready to Ship", buyer_name=name)
         for n, name in enumerate(("=1+1", "Bea", "@cmd", "Zoë", "Bea"))

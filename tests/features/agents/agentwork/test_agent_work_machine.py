@@ -24,13 +24,13 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
 from builders import SellerBuilder, a_csv, a_row, read_csv
 from cardsync.platform import clock
 from tasks_builder import TASKS, claim, end, told
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -298,10 +298,7 @@ EVERYDAY = settings(
 
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(
-        run_state_machine_as_test, lambda: AgentWork(loop, a_seller), settings=how
-    )
+    await played(AgentWork, a_seller, how)
 
 
 async def test_each_hand_over_counts_once(a_seller: SellerBuilder) -> None:

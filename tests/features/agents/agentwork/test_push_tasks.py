@@ -10,17 +10,9 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync.platform import clock
+from world import tasks
 
 RULES = "/api/pricing/rules"
-
-
-async def tasks(seller, status="pending"):
-    return await seller.service.sql(
-        seller.id,
-        "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status",
-        id=seller.id,
-        status=status,
-    )
 
 
 @pytest.mark.slow

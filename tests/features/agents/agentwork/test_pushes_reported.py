@@ -11,15 +11,12 @@ import pytest
 
 from builders import log
 from cardsync.platform import clock
-from rollbacks_builder import a_rule, exported, rows
+from rollbacks_builder import a_rule, rows
 from tasks_builder import claim, end, told
+from world import exported, phase
 
 EVENTS = "/api/v1/repricing_events"
 PUSH = "apply_price_updates"
-
-
-async def phase(seller):
-    return (await seller.get("/api/v1/status")).json()["phase"]
 
 
 async def report(seller, path=EVENTS, **fields):

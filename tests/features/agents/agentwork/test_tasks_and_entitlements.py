@@ -12,6 +12,7 @@ from cardsync.agents.agentwork import tasks
 from cardsync.agents.agentwork.models import AgentTask
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import clock
+from world import phase
 
 PUSH = "apply_price_updates"
 STAYS = tuple(kind for kind in tasks.KINDS if kind != PUSH)
@@ -59,10 +60,6 @@ async def told(seller) -> bool:
     answer = await seller.post("/api/v1/heartbeat")
     assert answer.status_code == 200, answer.text
     return answer.json()["has_pending_tasks"]
-
-
-async def phase(seller) -> str:
-    return (await seller.get("/api/v1/status")).json()["phase"]
 
 
 @pytest.mark.parametrize("kind", tasks.KINDS)

@@ -21,7 +21,6 @@ from hypothesis.stateful import (
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
@@ -29,6 +28,7 @@ from builders import Seller, SellerBuilder
 from cardsync.platform import clock
 from tasks_builder import TASKS, listed, queue, routine, told
 from tasks_model import Answer, Model
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -285,7 +285,6 @@ def _explained(models: list[Model], told_of: list[tuple[Op, Answer]]) -> list[Mo
 
 
 async def run(a_seller: SellerBuilder, examples: int, steps: int) -> None:
-    loop = asyncio.get_running_loop()
     profile = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -293,9 +292,7 @@ async def run(a_seller: SellerBuilder, examples: int, steps: int) -> None:
         phases=[Phase.explicit, Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    await asyncio.to_thread(
-        run_state_machine_as_test, lambda: Tasks(loop, a_seller), settings=profile
-    )
+    await played(Tasks, a_seller, profile)
 
 
 async def test_the_service_answers_as_the_model_does(a_seller):

@@ -15,7 +15,8 @@ from cardsync.imports import finish
 from cardsync.imports.accept_inventory import upload_of
 from cardsync.imports.drain import work_off_one
 from cardsync.platform import clock
-from stopped_workers import killed, state_of, stopped
+from stopped_workers import killed, stopped
+from world import state_of, status
 
 pytestmark = pytest.mark.slow
 
@@ -32,10 +33,6 @@ AFTER = [a_row(n, market="1.50", price="1.10") for n in range(1, ROWS + 1)]
 # The sessions that wait for a lock; our role can't see the lock itself.
 CANCELLED, CANCELLING = (200, {"status": "cancelled"}), (202, {"status": "cancelling"})
 NOTHING = (409, "no_sync_in_progress")
-
-
-async def status(seller):
-    return (await seller.get("/api/v1/status")).json()
 
 
 async def cycles(seller):

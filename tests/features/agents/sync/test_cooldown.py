@@ -10,16 +10,13 @@ import pytest
 from builders import a_csv, a_row
 from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.platform import clock
+from world import status
 
 HOUR = timedelta(hours=1)
 
 
 async def ask(seller, **body):
     return await seller.post("/api/v1/sync/request", json=body)
-
-
-async def status(seller) -> dict:
-    return (await seller.get("/api/v1/status")).json()
 
 
 # The state table's rows on manual sync requests

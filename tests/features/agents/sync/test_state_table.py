@@ -16,6 +16,7 @@ from cardsync.agents.agentwork import tasks
 from cardsync.agents.seller_state.state import release_lease, take_lease
 from cardsync.imports.drain import work_off_one
 from cardsync.platform import clock
+from world import phase, state_of
 
 ROWS = {
     "Manual sync request | none | sync/request | not in cooldown, or not enforced | requested": [
@@ -121,10 +122,6 @@ async def heartbeat(seller):
     return answer.json()["has_pending_tasks"]
 
 
-async def phase(seller):
-    return (await seller.get("/api/v1/status")).json()["phase"]
-
-
 async def charges(seller):
     rows = await seller.service.sql(
         seller.id,
@@ -136,14 +133,6 @@ async def charges(seller):
     )
     assert account["credit_balance"] == sum(row["amount"] for row in rows)
     return sum(row["amount"] < 0 for row in rows)
-
-
-async def state_of(seller):
-    return (
-        await seller.service.sql(
-            seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id
-        )
-    )[0]
 
 
 async def cycles(seller):

@@ -23,7 +23,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
@@ -35,6 +34,7 @@ from cardsync.imports.drain import work_off_one
 from cardsync.platform import clock
 from cardsync.platform.work.streams import oldest_open
 from sync_model import Answer, Model, matches
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -408,10 +408,7 @@ EVERYDAY = settings(
 
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(
-        run_state_machine_as_test, lambda: Protocol(loop, a_seller), settings=how
-    )
+    await played(Protocol, a_seller, how)
     await a_seller.service.run_jobs()
 
 

@@ -29,8 +29,8 @@ from cardsync.platform.work.setbacks import MAX_AGE, MAX_TIMES
 from cardsync.prices.rollback import apply_imported_prices, prepare
 from cardsync.prices.runs import reprice
 from cardsync.sales.orders import ingest
-from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
-from stopped_workers import state_of
+from rollbacks_builder import ROLLBACKS, a_pushed_run
+from world import exported, state_of
 
 ORDER = {
     "order_number": "1A2B-3C",

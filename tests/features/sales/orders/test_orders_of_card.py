@@ -8,15 +8,13 @@ from decimal import Decimal
 import pytest
 
 from browsers import joined
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from orders_builder import an_item, an_order
 
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1), a_row(2)))
-    return seller
+    return await a_shop(a_seller, a_row(1), a_row(2))
 
 
 async def of(http, card, **query):

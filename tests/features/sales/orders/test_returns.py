@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row, undo_newest
+from builders import a_row, a_shop, undo_newest
 from cards_builder import card_ids, on_shelf
 from cardsync.sales.orders.customer_list import key_of
 from orders_builder import an_item, an_order, keep_sums
@@ -75,8 +75,7 @@ async def test_a_note_is_written_undone_and_seen_by_no_other_seller(a_seller):
 @pytest.fixture
 async def shop(a_seller):
     """A refunded order of two of card 1, which is in 1-4, and one of card 2, on no shelf."""
-    seller = await a_seller()
-    await seller.import_csv(a_csv(*(a_row(number, quantity=3) for number in (1, 2))))
+    seller = await a_shop(a_seller, *(a_row(number, quantity=3) for number in (1, 2)))
     browser, ids = await signed_in(seller), await card_ids(seller)
     body = {"card_id": ids[1], "box": 1, "slot": 4, "quantity": 3}
     assert (await browser.post("/api/shelves/put", json=body)).status_code == 200

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from builders import an_order as uploaded_order
 from cards_builder import a_place, card_ids
 from cardsync.platform import errors
@@ -55,9 +55,8 @@ def mark(id, item, kind="pulled", **more):
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
     rows = (a_row(n, name=f"Card {n}", quantity=5) for n in (1, 2))
-    await seller.import_csv(a_csv(*rows))
+    seller = await a_shop(a_seller, *rows)
     ids = await card_ids(seller)
     await a_place(seller, ids[2], 1, 4, 5)
     return seller

@@ -22,13 +22,13 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
 from browsers import signed_in
 from builders import SellerBuilder
 from orders_builder import an_item, an_order, change_order
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -221,9 +221,7 @@ EVERYDAY = settings(
 
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
-    loop = asyncio.get_running_loop()
-    machine = lambda: Pulls(loop, a_seller)  # noqa: E731
-    await asyncio.to_thread(run_state_machine_as_test, machine, settings=how)
+    await played(Pulls, a_seller, how)
 
 
 async def test_every_copy_is_pulled_at_most_once_and_nothing_is_lost(

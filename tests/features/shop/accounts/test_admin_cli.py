@@ -11,6 +11,7 @@ from builders import a_csv, a_row
 from cardsync.access.keys import is_well_formed
 from cardsync.cli import program
 from cardsync.platform.logs import setup_logging
+from world import refused
 
 # decisions.md, section 10, with a value of each.
 SETTABLE = {
@@ -87,15 +88,6 @@ def create(result, request):
         return result("seller", "create", "--name", "Ada", "--email", email, *options)
 
     return create
-
-
-def refused(done: Result) -> str:
-    """The one sentence of a refusal."""
-    assert done.exit_code == 1, done.output
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
-    assert "Traceback" not in done.output
-    return lines[0]
 
 
 def test_create_prints_exactly_four_keys(create):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 
 
 async def newest(seller, action):
@@ -77,8 +77,7 @@ async def lists(seller):
 
 async def stocked(a_seller):
     """A seller and the ids of its three cards."""
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1), a_row(2), a_row(3)))
+    seller = await a_shop(a_seller, a_row(1), a_row(2), a_row(3))
     return seller, [card["id"] for card in await seller.cards()]
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from builders import a_csv, a_row, poll
 from cardsync.platform import clock
+from world import phase
 
 pytestmark = pytest.mark.slow
 
@@ -22,10 +23,6 @@ async def skip(seller, key: str = "key-1"):
 
 async def said(seller, key: str = "key-1") -> str:
     return (await skip(seller, key)).json()["status"]
-
-
-async def phase(seller) -> str:
-    return (await seller.get("/api/v1/status")).json()["phase"]
 
 
 async def in_cooldown(a_seller, credits: int = 2):

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cards_builder import a_list, a_place, card_ids
 from cardsync.stock.cards import as_csv
 
@@ -21,10 +21,8 @@ async def exported(seller, **query):
 
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
     rows = [a_row(id, name=f"Bolt {id}", price=f"{id}.00") for id in range(1, 6)]
-    await seller.import_csv(a_csv(*rows, a_row(6, name='=1+1, "x"'), a_row(7, quantity=0)))
-    return seller
+    return await a_shop(a_seller, *rows, a_row(6, name='=1+1, "x"'), a_row(7, quantity=0))
 
 
 @pytest.mark.parametrize("part", [1, 2, 3, 5_000])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from browsers import joined
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 from cardsync.stock.cards.card_filter import Sort
 
 SORTS = Sort.__args__
@@ -13,13 +13,11 @@ SORTS = Sort.__args__
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
     rows = [
         a_row(n, name=f"Card {n % 3}", number=("", "7", "TG5", "12a")[n % 4], price=str(n % 3 + 1))
         for n in range(1, 14)
     ]
-    await seller.import_csv(a_csv(*rows, a_row(14, market="", low="", price="")))
-    return seller
+    return await a_shop(a_seller, *rows, a_row(14, market="", low="", price=""))
 
 
 async def test_every_order_goes_on_behind_a_card_as_its_pages_do(shop):

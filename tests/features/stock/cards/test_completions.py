@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_row, a_shop
 
 
 @pytest.fixture
 async def shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(a_row(1, set="Alpha Beta"), a_row(2, set="Arabian"), a_row(3, set="Gone", quantity=0))
+    seller = await a_shop(
+        a_seller,
+        a_row(1, set="Alpha Beta"),
+        a_row(2, set="Arabian"),
+        a_row(3, set="Gone", quantity=0),
     )
     await (await signed_in(seller)).post("/api/lists", json={"name": "Con box"})
     return seller

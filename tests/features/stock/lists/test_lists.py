@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
 from cards_builder import card_ids, found
 from cardsync.stock.search.compile import FLAGS
+from world import refusal
 
 
 async def make(seller, name="Binder"):
@@ -38,18 +39,12 @@ async def lists(seller, **query):
     return answer.json()["lists"]
 
 
-def refusal(answer):
-    return answer.status_code, answer.json()["code"]
-
-
 @pytest.fixture
 async def seller(a_seller):
-    seller = await a_seller()
     rows = [a_row(id, name=f"Bolt {id}", price=f"{id}.00") for id in range(1, 6)]
-    await seller.import_csv(
-        a_csv(*rows, a_row(6, name="Shock"), a_row(7, name="Gone Bolt", quantity=0))
+    return await a_shop(
+        a_seller, *rows, a_row(6, name="Shock"), a_row(7, name="Gone Bolt", quantity=0)
     )
-    return seller
 
 
 @pytest.mark.soak

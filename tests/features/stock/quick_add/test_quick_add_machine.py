@@ -22,7 +22,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 import soak
@@ -37,6 +36,7 @@ from quick_add_builder import (
     rejected,
     settled,
 )
+from world import played
 
 pytestmark = pytest.mark.slow
 
@@ -217,10 +217,7 @@ EVERYDAY = settings(
 
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(
-        run_state_machine_as_test, lambda: QuickAdds(loop, a_seller), settings=how
-    )
+    await played(QuickAdds, a_seller, how)
 
 
 async def test_each_delta_is_listed_exactly_once(a_seller: SellerBuilder) -> None:

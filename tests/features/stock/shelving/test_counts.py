@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row, undo_newest
+from builders import a_row, a_shop, undo_newest
 from cards_builder import card_ids, on_shelf
 from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from orders_builder import an_item, an_order
@@ -21,9 +21,8 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 @pytest.fixture
 async def shop(a_seller):
     """A seller with three cards, three of each on hand, in box 1; the owner's browser; ids."""
-    seller = await a_seller()
-    await seller.import_csv(
-        a_csv(*(a_row(number, quantity=3, price="2.00") for number in (1, 2, 3)))
+    seller = await a_shop(
+        a_seller, *(a_row(number, quantity=3, price="2.00") for number in (1, 2, 3))
     )
     browser, ids = await signed_in(seller), await card_ids(seller)
     for number in (1, 2, 3):

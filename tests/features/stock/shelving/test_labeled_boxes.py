@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from browsers import Browser, joined, signed_in
-from builders import Seller, a_csv, a_row, undo_newest
+from builders import Seller, a_csv, a_row, a_shop, undo_newest
 from cards_builder import a_place, card_ids, found, on_shelf, search
 from cardsync.dashboard.shell import box_page
 from cardsync.platform import limits
@@ -31,8 +31,7 @@ async def shop(a_seller) -> tuple[Seller, Browser, dict[int, int]]:
     """A seller with six cards, three of each on hand; its owner's browser; row ids by marketplace
     id.
     """
-    seller = await a_seller()
-    await seller.import_csv(a_csv(*(a_row(n, name=f"Card {n}", quantity=3) for n in range(1, 7))))
+    seller = await a_shop(a_seller, *(a_row(n, name=f"Card {n}", quantity=3) for n in range(1, 7)))
     return seller, await signed_in(seller), await card_ids(seller)
 
 

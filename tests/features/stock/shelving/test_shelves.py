@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from browsers import Browser, joined, signed_in
-from builders import Seller, a_csv, a_row
+from builders import Seller, a_csv, a_row, a_shop
 from cards_builder import card_ids, found
 from cardsync.platform.database.locks import Lock, locked
 from orders_builder import an_item, an_order
@@ -19,8 +19,7 @@ async def shop(a_seller) -> tuple[Seller, Browser, dict[int, int]]:
     """A seller with three cards, three of each on hand; its owner's browser; row ids by
     marketplace id.
     """
-    seller = await a_seller()
-    await seller.import_csv(a_csv(*(a_row(number, quantity=3) for number in (1, 2, 3))))
+    seller = await a_shop(a_seller, *(a_row(number, quantity=3) for number in (1, 2, 3)))
     return seller, await signed_in(seller), await card_ids(seller)
 
 
