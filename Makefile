@@ -23,19 +23,19 @@ run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the termi
 
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
 test: .venv/.dev .venv/.front-dev ## The suite of the day, from nothing
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not soak"
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not night"
 
 field: .venv/.dev ## Files that sellers really have (tests/field), and how many of each kind are right
 	@"$(BIN)/python" -m pytest tests/field
 
-# tests/everyday.py says what is left out.
+# tests/schedule.py says what is left out.
 check: JOBS = 2
-check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in a minute and a half
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow and not soak"
+check: .venv/.dev .venv/.front-dev ## The fast part of the suite, in a minute and a half
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m fast
 
 # SOAK_SECONDS=120 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
-	@SOAK=1 "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "soak or deeper" \
+	@SOAK=1 "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "night or deeper" \
 	  --hypothesis-profile soak
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
@@ -44,7 +44,7 @@ nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on 
 	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
 	for what in pg15 pg18 pgbouncer s3; do SOAK_NIGHT=$(NIGHT) $(MAKE) test-on WHAT=$$what || red=1; done; \
 	SOAK_NIGHT=$(NIGHT) "$(BIN)/python" tests/citus_cluster.py run "$(BIN)/python" -m pytest -n $(JOBS) \
-	  --dist loadfile -m "not soak" tests/features tests/contract/test_citus.py || red=1; \
+	  --dist loadfile -m "not night" tests/features tests/contract/test_citus.py || red=1; \
 	$(MAKE) mutants || red=1; \
 	exit $$red
 
@@ -52,7 +52,7 @@ nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on 
 test-on: WHAT ?= pg15
 test-on: .venv/.dev .venv/.front-dev ## All features and contracts on WHAT=pg15, pg18, pgbouncer or s3
 	@.ci/stock $(WHAT) "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --timeout 0 \
-	  $(if $(STORIES),-m "story and not soak",$(if $(filter pg15 pg18,$(WHAT)),tests/kills/test_kills.py)) \
+	  $(if $(STORIES),-m "story and not night",$(if $(filter pg15 pg18,$(WHAT)),tests/kills/test_kills.py)) \
 	  tests/features tests/contract
 
 # A sample of the changes: COUNT of them, drawn by the day; it ends after NIGHT seconds.
@@ -60,7 +60,7 @@ mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at
 	@"$(BIN)/python" tests/mutants.py --count $(or $(COUNT),400) --seconds $(NIGHT)
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile explore tests/core
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not night" --hypothesis-profile explore tests/core
 
 lint: .venv/.dev .venv/.front-dev ## Format, lint, style sheets, and the floors of the house
 	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check . && "$(BIN)/lint-imports" && \

@@ -31,9 +31,7 @@ from argon2 import PasswordHasher
 from litestar import Litestar
 
 import citus_cluster
-import everyday
-import soak
-import stories
+import schedule
 from builders import SellerBuilder, Service, environment
 from cardsync.access import passwords
 from cardsync.access.rate_limits.groups import Group
@@ -81,9 +79,7 @@ POOLER_URL = os.environ.get("CARDSYNC_TEST_POOLER_URL")
 def pytest_configure(config: pytest.Config) -> None:
     # The garbage collector leaves out all that is imported and collected, which lives to the end.
     gc.disable()
-    soak.pytest_configure(config)
-    config.pluginmanager.register(everyday)
-    config.pluginmanager.register(stories)
+    config.pluginmanager.register(schedule)
     # Every test makes sellers: their passwords are hashed at the least cost.
     passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # No test asks another machine for a picture, whatever process it starts.
@@ -106,10 +102,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files as they use the machine best; the longest test begins first, so that no worker waits
     for it at the end.
     """
-    if not (soak.SECONDS or soak.NIGHT):
-        items[:] = everyday.spread(items)
+    if not (schedule.SECONDS or schedule.NIGHT):
+        items[:] = schedule.spread(items)
     items.sort(
-        key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak"))
+        key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("night"))
     )
 
 

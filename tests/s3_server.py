@@ -16,6 +16,38 @@ from pathlib import Path
 import httpx
 import obstore
 
+# Tests of the folder: with a bucket (`.ci/stock s3`) its server answers downloads and puts, and there
+# is no folder to look into or to break.
+OF_THE_FOLDER = {
+    "test_a_heartbeat_tells_a_newer_version_with_everything_to_verify_it",
+    "test_a_download_is_public_and_may_be_kept_for_ever",
+    "test_head_tells_size_and_hash",
+    "test_a_range",
+    "test_a_range_that_is_none_gets_the_whole",
+    "test_a_range_behind_the_end",
+    "test_a_range_of_something_else_gets_the_whole",
+    "test_unchanged_is_304",
+    "test_bytes_that_are_gone_are_not_found_and_no_crash",
+    "test_an_upload_that_breaks_off_is_not_accepted",
+    "test_an_expired_url_takes_nothing",
+    "test_a_used_url_takes_nothing_more",
+    "test_a_step_of_tidying_that_fails_stops_no_later_one",
+    "test_a_file_that_can_never_be_read_is_not_tried_for_ever",
+    "test_an_upload_request_gives_a_url_a_key_and_when_it_expires",
+    "test_a_url_takes_one_upload",
+    "test_of_concurrent_puts_one_wins",
+    "test_a_url_expires_after_ten_minutes",
+    "test_a_changed_url_is_invalid_signature",
+    "test_a_put_over_the_limit_is_payload_too_large_and_does_not_use_the_url_up",
+    "test_accepted_bytes_no_longer_depend_on_the_object",
+    "test_public_downloads_and_forged_upload_addresses_are_limited_by_address",
+    "test_rows_of_a_killed_worker_are_written_into_another_file",
+    "test_a_late_worker_touches_no_file_of_another",
+    "test_a_bucket_that_is_away_ends_no_tidying",
+    "test_rows_stay_where_a_file_does_not_read_back",
+    "test_an_outage_of_the_store_costs_time_and_never_the_upload",
+}
+
 PROGRAM = Path(sys.executable).with_name("weed")
 KEY, SECRET = "the-tests-key", "the-tests-secret"
 _PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-import soak
+import schedule
 
 CATALOGS = ("magic_xmage", "pokemon_tcgdex_en", "pokemon_japan_tcgdex_ja")
 # Names that hold signs and words of the search language.
@@ -52,4 +52,6 @@ def of_catalogs(folder: Path, day: int) -> list[tuple[str, str]]:
     names = pl.concat([frame.select("product_name", "number") for frame in frames])
     distinct = names.group_by("product_name").agg(pl.col("number").min()).sort("product_name")
     rows = [(name, number or "") for name, number in distinct.iter_rows()]
-    return random.Random(soak.DAY).sample(rows, min(len(rows), soak.examples(day, len(rows))))
+    return random.Random(schedule.DAY).sample(
+        rows, min(len(rows), schedule.examples(day, len(rows)))
+    )

@@ -1,7 +1,7 @@
 """Rounds of faults under the load of several agents. After each heal the server is ready within ten
 seconds; what was accepted is applied once, and nobody does anything by hand.
 
-A round draws its moments from the seed of the soak (tests/soak.py).
+A round draws its moments from the seed of the soak (tests/schedule.py).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tests.chaos.agents import Crowd, PayingShop, Shop, answers
 from tests.chaos.grounds import BUCKET, CLOCK, LOCAL, Fault, Ground
 from tests.system.processes import a_folder, until
 
-import soak
+import schedule
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
 ]
-ROUNDS = soak.count("CARDSYNC_CHAOS_ROUNDS", 10, 1)
+ROUNDS = schedule.count("CARDSYNC_CHAOS_ROUNDS", 10, 1)
 # A machine with much else to do needs longer to start a process again.
 READY_SECONDS = float(os.environ.get("CARDSYNC_CHAOS_READY") or 10)
 ENDED_SECONDS = 120
@@ -99,16 +99,16 @@ def a_duration() -> float:
     return LONGEST if random.random() < 0.03 else random.uniform(*SHORT)
 
 
-@pytest.mark.soak
-@soak.night
+@pytest.mark.night
+@schedule.whole_night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", LOCAL)
 def test_a_fault_under_load_loses_and_doubles_nothing(local: Scene, name: str, number: int) -> None:
     a_round(local, LOCAL[name], a_duration())
 
 
-@pytest.mark.soak
-@soak.night
+@pytest.mark.night
+@schedule.whole_night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", BUCKET)
 def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
@@ -117,8 +117,8 @@ def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
     a_round(bucket, BUCKET[name], a_duration())
 
 
-@pytest.mark.soak
-@soak.night
+@pytest.mark.night
+@schedule.whole_night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", CLOCK)
 def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
@@ -128,16 +128,16 @@ def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
 
 
 # In so long an outage each process has ended and begun anew several times.
-@pytest.mark.soak
-@soak.night
+@pytest.mark.night
+@schedule.whole_night
 @pytest.mark.parametrize("name", ["database, cut", "database, half_open", "database killed"])
 def test_an_outage_of_a_minute_loses_and_doubles_nothing(local: Scene, name: str) -> None:
     a_round(local, LOCAL[name], LONGEST)
 
 
 # In that time workers that died have begun anew, and look for what is too old.
-@pytest.mark.soak
-@soak.night
+@pytest.mark.night
+@schedule.whole_night
 @pytest.mark.parametrize("name", ["clock an hour behind", "clock forty days ahead"])
 def test_a_wrong_clock_for_a_minute_loses_and_doubles_nothing(
     wrong_clock: Scene, name: str

@@ -272,7 +272,7 @@ def lose_a_raw_file(agents: Agents, server: FakeServer, folder: Path) -> None:
     server.faults, server.holder = [], None
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_raw_file_lost_with_the_lock_is_sent_again_if_still_wanted(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
@@ -282,8 +282,8 @@ def test_a_raw_file_lost_with_the_lock_is_sent_again_if_still_wanted(
     assert (server.contents(), the_log(server)[0]) == ([pricing_csv(200)], "success")
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 def test_a_raw_file_lost_with_the_lock_may_have_been_cancelled(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
@@ -364,8 +364,8 @@ def test_a_forced_update_stops_syncing(agents: Agents, server: FakeServer, folde
     assert not any("sync" in call for call in server.calls)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 def test_a_server_away_is_given_up_on_and_the_cycle_kept(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:

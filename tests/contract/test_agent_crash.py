@@ -50,7 +50,7 @@ def points(last: int) -> list[Any]:
     sides = ("before", "after")
     by_day = {(point, "after") for point in DANGEROUS}
     return [
-        pytest.param(point, side, marks=[] if (point, side) in by_day else [pytest.mark.soak])
+        pytest.param(point, side, marks=[] if (point, side) in by_day else [pytest.mark.night])
         for point in range(1, last + 1)
         for side in sides
     ]

@@ -122,7 +122,7 @@ def test_a_stopped_agent_goes_on_later(run: Run, server: FakeServer, folder: Pat
     assert len(server.uploads) == len(server.cycles()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_cycle_that_never_ends_is_abandoned_and_reported(
     run: Run, server: FakeServer, folder: Path
 ) -> None:

@@ -244,7 +244,7 @@ def test_the_window_is_the_plans(
     assert ended.named("rows_sent")[0]["older"] == 4 - len(sent)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_same_content_is_not_sent_again_unless_asked_for(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -261,7 +261,7 @@ def test_the_same_content_is_not_sent_again_unless_asked_for(
     assert set(server.rows) == {"orders", "order_items", "orders/shipping"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_after_new_orders_what_hangs_on_them_comes_again(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -278,7 +278,7 @@ def test_after_new_orders_what_hangs_on_them_comes_again(
     assert set(server.rows) == {"order_refunds"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_file_that_comes_late_in_a_first_sync_brings_no_other_along(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -291,7 +291,7 @@ def test_a_file_that_comes_late_in_a_first_sync_brings_no_other_along(
     assert set(server.rows) == {"order_feedbacks"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_whole_history_is_sent_when_it_is_asked_for(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -324,8 +324,8 @@ def many(count: int) -> str:
 
 
 @pytest.mark.first(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("side", [pytest.param("before", marks=pytest.mark.soak), "after"])
+@pytest.mark.day
+@pytest.mark.parametrize("side", [pytest.param("before", marks=pytest.mark.night), "after"])
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_a_kill_between_parts_loses_nothing(
     agents: Agents, server: FakeServer, shop: Path, part: int, side: str
@@ -348,8 +348,8 @@ def test_a_kill_between_parts_loses_nothing(
     assert the_log(server) == ("success", dict.fromkeys(STEPS[:3], DONE))
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 def test_killed_at_any_point_the_orders_arrive(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -388,7 +388,7 @@ def test_any_call_may_fail(
     assert dict.fromkeys([*STEPS, "fetch_sales_report"], DONE).items() <= the_log(server)[1].items()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_cancel_between_parts_ends_it(agents: Agents, server: FakeServer, shop: Path) -> None:
     put(shop, a=many(6_000))
     server.due, server.requested, server.kind = False, True, "orders"
@@ -495,8 +495,8 @@ def test_with_no_month_missing_the_sales_are_done(
     assert (the_log(server), server.sales) == (("success", {"fetch_sales_report": DONE}), [])
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 def test_a_kill_does_not_add_a_third_month(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:

@@ -304,7 +304,7 @@ def run_sleepy(server: FakeServer, folder: Path, minutes: int) -> int:
 
 
 @pytest.mark.first(1)
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("minutes", [10, -10])
 def test_a_lock_that_went_stale_while_the_computer_slept_is_no_cancel(
     folder: Path, minutes: int
@@ -326,7 +326,7 @@ def test_nothing_is_uploaded_under_the_lock_that_another_took_meanwhile(folder: 
         assert server.uploads == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_interrupted_cycle_becomes_what_the_server_wants_now(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
@@ -441,7 +441,7 @@ sys.exit(cli.main(sys.argv[1:]))
         ).returncode
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     "fault", [None, Fault("sync/debug", 500), Fault("sync/debug", 413), Fault("sync/debug", 0)]
 )

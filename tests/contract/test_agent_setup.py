@@ -166,7 +166,7 @@ def test_an_unreachable_server_is_said(person: Person) -> None:
     assert "127.0.0.1:9 cannot be reached" in said.err
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_setup_beside_a_running_agent_only_writes(person: Person, server: FakeServer) -> None:
     server.due = False
     settings_of(person, server)

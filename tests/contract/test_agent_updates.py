@@ -399,7 +399,7 @@ def test_a_download_that_was_cut_off_goes_on_where_it_ended(
     assert_handed_over(folder)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_was_begun_of_another_update_is_thrown_away(
     once: Once, server: ReleaseServer, folder: Path
 ) -> None:
@@ -455,7 +455,7 @@ def loop(
         agent.close()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     loop: Callable[..., Running], server: ReleaseServer, folder: Path
 ) -> None:
@@ -477,7 +477,7 @@ def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     assert len(server.heartbeats) >= len(server.ranges) > 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
     loop: Callable[..., Running], server: ReleaseServer
 ) -> None:
@@ -491,7 +491,7 @@ def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
     assert len([line for line in agent.lines if "must be updated" in line]) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_refused_update_is_told_once_and_not_fetched_with_every_heartbeat(
     loop: Callable[..., Running], server: ReleaseServer
 ) -> None:

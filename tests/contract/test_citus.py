@@ -22,7 +22,7 @@ from cardsync.platform.errors import CommandError
 COORDINATOR = os.environ.get("CARDSYNC_TEST_CITUS_URL")
 pytestmark = [
     pytest.mark.skipif(COORDINATOR is None, reason="CARDSYNC_TEST_CITUS_URL names no cluster"),
-    pytest.mark.slow,
+    pytest.mark.day,
     # Spreading makes 300 tables on three servers.
     pytest.mark.timeout(600),
 ]

@@ -40,7 +40,7 @@ async def book(service) -> Book:
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_there_is_a_file_for_each_exchange_and_none_besides(book):
     assert {file_of(name).stem for name in book.exchanges} == {
         path.stem for path in FOLDER.glob("*.json")

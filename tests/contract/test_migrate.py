@@ -94,7 +94,7 @@ def test_a_database_that_is_away_is_told_in_a_line(look: Callable[[str], None]) 
     assert "secret" not in str(told.value)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardsync.platform.database.migrate.CONNECT_SECONDS", 2)
     with (
@@ -104,7 +104,7 @@ def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.M
         migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_how_long_to_wait_for_it_is_the_operators_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardsync.platform.database.migrate.CONNECT_SECONDS", 3600)
     with (
@@ -178,7 +178,7 @@ def migrated_from(
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_pull_sessions_and_lost_refunds_come_along(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -231,7 +231,7 @@ DECIDED = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_every_decision_about_a_price_comes_along(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -270,7 +270,7 @@ SALES_BEFORE = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_days_that_only_the_former_sums_had_are_counted_anew(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -304,7 +304,7 @@ def test_days_that_only_the_former_sums_had_are_counted_anew(
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_the_profit_of_kept_days_is_counted_after_the_upgrade(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -366,7 +366,7 @@ REVIEWS = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_whatever_waits_for_a_persons_word_comes_along(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -444,7 +444,7 @@ SPOKEN = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_card_in_several_languages_becomes_one_product(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -518,7 +518,7 @@ REFUNDED_BEFORE = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_refunds_of_before_are_full_partial_or_of_no_type(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -548,7 +548,7 @@ UNREAD_BEFORE = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_cards_whose_condition_was_not_read_are_read_with_the_next_upload(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -565,7 +565,7 @@ HALF_BUILT = """
 VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_card_product'::regclass"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_an_index_whose_build_was_killed_is_built_again(
     owner_url: str, owner: psycopg.Connection
 ) -> None:
@@ -593,7 +593,7 @@ LABELED_SINCE = """
 LIES = "SELECT seller_id, card_id, box, slot, quantity FROM card_location ORDER BY 1, 2"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_boxes_with_numbers_stay_and_labeled_ones_get_free_numbers_on_the_way_back(
     owner_url: str, owner: psycopg.Connection
 ) -> None:

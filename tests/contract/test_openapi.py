@@ -127,14 +127,14 @@ def test_no_schema_is_named_by_the_place_of_its_module():
     assert list(filter(of_modules.search, DOCUMENT["components"]["schemas"])) == []
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_the_file_in_git_is_what_the_program_prints():
     printed = CliRunner().invoke(program, ["openapi"])
     assert printed.exit_code == 0
     assert FILE.read_text() == printed.output, "run: make openapi"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_server_serves_the_same_document(service):
     async with service.client() as http:
         assert (await http.get("/openapi/openapi.json")).json() == DOCUMENT

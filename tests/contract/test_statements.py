@@ -97,7 +97,7 @@ async def _of_its_cycle(agent: Seller) -> dict:
 
 
 @prepared
-@pytest.mark.slow
+@pytest.mark.day
 async def test_who_waits_for_an_import_polls_as_cheaply_as_it_beats(web, a_seller):
     seller = await a_seller()
     agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
@@ -170,7 +170,7 @@ async def test_the_holders_polls_keep_its_lock_and_nobody_elses(web, a_seller):
 
 
 @prepared
-@pytest.mark.slow
+@pytest.mark.day
 async def test_polls_at_the_same_time_share_round_trips_and_each_hears_of_its_own_seller(
     web, agents
 ):
@@ -203,7 +203,7 @@ async def test_who_goes_away_takes_nobody_elses_answer_along(web):
     assert await asyncio.gather(*reads[1:]) == [(number,) for number in range(2, 100)]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_read_that_fails_is_told_to_who_asked_and_to_nobody_after(web):
     polled = web.app.state.database.polled
     with pytest.raises(psycopg.errors.DivisionByZero):

@@ -1,6 +1,6 @@
-"""Every capability has a story that CI runs against a stock server (tests/stories.py)."""
+"""Every capability has a story that CI runs against a stock server (tests/schedule.py)."""
 
-from stories import FILES, STORIES, TESTS
+from schedule import FILES, STORIES, TESTS
 
 
 def test_every_capability_has_its_story():

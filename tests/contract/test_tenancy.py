@@ -93,7 +93,7 @@ def oids(tables):
     return [table["oid"] for table in tables]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_partitions_are_among_the_tables_looked_at(tables):
     assert [
         table["name"] for table in tables if re.fullmatch(r"price_observation_\d{6}", table["name"])

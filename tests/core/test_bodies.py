@@ -147,7 +147,7 @@ def test_any_split_into_members_gives_the_same_bytes(parts, padding, level):
     assert b"".join(bodies.pieces(data, len(whole))) == whole
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_body_comes_in_pieces_and_whoever_stops_reading_leaves_no_thread():
     threads = threading.active_count()
     whole = random.Random(7).randbytes(3 * bodies.PIECE_BYTES + 5)

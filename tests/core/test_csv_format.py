@@ -183,7 +183,7 @@ LINES = st.lists(
 ).map(b"\n".join)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(LINES, st.integers(1, 60))
 def test_the_fast_way_the_slow_way_and_pieces_of_any_size_read_the_same(text, piece_bytes):
@@ -215,7 +215,7 @@ def test_a_certain_row_survives_whatever_stands_around_it(before, after):
     assert (before.count(b"\n") + 3, "survivor") in rows
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_rubbish_of_many_lines_is_bounded():
     for rubbish in (b'"\n', b'1,"x\n', b"\0\n", b"\n"):
         rows, faults = records(rubbish * 150_000 + b"9,good,NM,1,1\n")

@@ -1009,7 +1009,7 @@ def many(rng: random.Random, seller: SellerPricing, count: int) -> list[Card]:
     return [random_card(rng, number, seller) for number in range(count)]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None)
 def test_the_same_cards_in_any_order_give_the_same_bytes(seed):
@@ -1021,7 +1021,7 @@ def test_the_same_cards_in_any_order_give_the_same_bytes(seed):
     assert bytes_of(price(frame_of(cards), [rule], seller, NOW)) == first
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @example(seed=111363)
 @settings(deadline=None)
@@ -1113,7 +1113,7 @@ MARKETS = st.builds(
 SWEEP = [int(100 * 1.02**number) for number in range(520)]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds, MARKETS)
 @settings(deadline=None)
 def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
@@ -1179,19 +1179,19 @@ def compare_random(seed: int, cases: int, each: int = 50) -> None:
         compare(many(rng, seller, each), rules, seller, sales)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_three_thousand_random_cards_are_priced_as_the_reference_does():
     compare_random(seed=20261121, cases=3_000)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 @pytest.mark.parametrize("seed", range(10))
 def test_a_hundred_thousand_random_cards_are_priced_as_the_reference_does(seed):
     compare_random(seed=seed, cases=10_000)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None)
 def test_any_seed_is_priced_as_the_reference_does(seed):
@@ -1203,7 +1203,7 @@ money = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(
     preset=st.sampled_from(list(PRESETS)),
     rounding=st.sampled_from(["cent", "x9", "x99", "x49_x99"]),
@@ -1217,8 +1217,8 @@ def test_presets_are_priced_as_the_reference_does(preset, rounding, card):
     compare([a_card(**card)], [replace(preset_rule(preset), rounding=rounding)], SELLER)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 @pytest.mark.parametrize("seed", range(10))
 def test_a_million_cards_are_priced_inside_the_sellers_limits(seed):
     """Fifty cards drawn one by one for each of twenty rules, each market price of a hundred

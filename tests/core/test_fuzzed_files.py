@@ -12,7 +12,7 @@ from datetime import date
 
 import pytest
 
-import soak
+import schedule
 from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import propose, recognize
@@ -96,9 +96,9 @@ def cells_changed(dice: random.Random, sample: bytes) -> bytes:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_file_is_read_or_refused_in_a_sentence(kind):
     read = READERS.get(kind) or (lambda data: (rows.check(data), rows.read(data, kind)))
-    dice = random.Random(random.random() if soak.DEEP else soak.DAY)
+    dice = random.Random(random.random() if schedule.DEEP else schedule.DAY)
     fuzz = Fuzz(dice.random(), {"id": 1})
-    for _ in range(soak.examples(200, soak.count("FUZZED_FILES", 20_000, 2_000))):
+    for _ in range(schedule.examples(200, schedule.count("FUZZED_FILES", 20_000, 2_000))):
         data = dice.choice([changed, cells_changed, cells_changed, lambda _, __: fuzz.file()])(
             dice, SAMPLES[kind]
         )

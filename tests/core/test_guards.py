@@ -147,7 +147,7 @@ def a_shop(seed: int):
     return rng, frame, rule, guards, seller, sales
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None, max_examples=60)
 def test_guards_hold_in_any_order_and_never_lower_a_floor(seed):
@@ -287,7 +287,7 @@ def test_a_receipt_with_a_guards_cap_is_priced_again_from_the_file():
     assert found["guard_cap_id"].to_list() == [2]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None, max_examples=60)
 def test_a_guards_cap_only_narrows(seed):

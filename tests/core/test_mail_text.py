@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from cardsync.shop.notices.mail_text import Letter, Line, Mail, mail_of
 
 NOW = datetime(2026, 11, 26, 15, 30, tzinfo=UTC)
@@ -129,8 +129,8 @@ texts = st.one_of(
 )
 
 
-@soak.deeper
-@settings(max_examples=soak.examples(100, 3_000), deadline=None)
+@schedule.deeper
+@settings(max_examples=schedule.examples(100, 3_000), deadline=None)
 @given(texts, texts, texts)
 def test_any_name_leaves_the_known_headers_only(shop, sentence, label):
     line = Line("info", sentence, label, "https://s/today", None)

@@ -451,7 +451,7 @@ many_rows = st.lists(row_fields, min_size=1, max_size=8)
 many_products = st.lists(product_fields, max_size=12)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(many_rows, many_products, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_catalog_does_not_matter(
@@ -465,7 +465,7 @@ def test_the_order_of_rows_and_catalog_does_not_matter(
     assert match(shuffled, reversed_catalog).sort("row").equals(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(many_rows, many_products)
 def test_a_matched_product_contradicts_its_row_in_nothing(
@@ -497,7 +497,7 @@ def test_a_matched_product_contradicts_its_row_in_nothing(
         assert pair["sealed"] == pair["sealed_right"]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(many_rows, many_products, st.lists(product_fields, max_size=6))
 def test_unrelated_products_change_nothing(
@@ -508,7 +508,7 @@ def test_unrelated_products_change_nothing(
     assert match(keyed, catalog(*products, *unrelated)).equals(match(keyed, catalog(*products)))
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(many_rows, many_products)
 def test_a_row_is_judged_by_itself(rows: list[Fields], products: list[Fields]) -> None:

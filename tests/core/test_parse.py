@@ -363,7 +363,7 @@ RUBBISH = st.lists(
 ).map(b"\n".join)  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(RUBBISH, RUBBISH)
 def test_a_good_row_survives_any_neighbours(before, after):
@@ -372,7 +372,7 @@ def test_a_good_row_survives_any_neighbours(before, after):
     assert parsed.rows == parsed.frame.height + parsed.rejected_count + parsed.duplicates
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(RUBBISH, RUBBISH, st.sampled_from([1, 7, 64, 1 << 16]))
 def test_every_rejected_row_is_found_again_in_pieces_of_any_size(before, after, size):
@@ -409,7 +409,7 @@ NUMBERS = st.one_of(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(
     st.lists(
@@ -476,7 +476,7 @@ def generated(tmp_path: Path, *options: str) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @needs_data
 @pytest.mark.parametrize(
     "options",

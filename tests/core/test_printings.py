@@ -35,7 +35,7 @@ ROWS = st.lists(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(deadline=None)
 @given(ROWS)
 def test_each_row_gets_the_keys_and_words_that_it_would_have_by_itself(made):

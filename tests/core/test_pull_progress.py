@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import soak
+import schedule
 from cardsync.sales.pulling.progress import Mark, fold, undone_by
 
 
@@ -174,5 +174,5 @@ class Phones(RuleBasedStateMachine):
 
 TestPhones = Phones.TestCase
 TestPhones.settings = settings(
-    max_examples=soak.examples(15, 60), stateful_step_count=30, deadline=None
+    max_examples=schedule.examples(15, 60), stateful_step_count=30, deadline=None
 )

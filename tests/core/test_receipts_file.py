@@ -47,7 +47,7 @@ def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
     return price(resolved, run.rules, run.seller, run.now, run.sales), run
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None, max_examples=25)
 def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
@@ -99,7 +99,7 @@ def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
         assert explain(row, again) == explain(live, run)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None, max_examples=25)
 def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
@@ -111,7 +111,7 @@ def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
     assert parquet_file.pack([a_run(seed)[0]], run) == first
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @given(seeds)
 @settings(deadline=None, max_examples=25)
 def test_a_price_that_was_meddled_with_is_found(seed):

@@ -16,7 +16,7 @@ from cardsync.stock.search.parser import parse
 from cardsync.stock.search.tree import And, all_of, print_query
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(max_examples=300)
 @given(trees)
 def test_chips_text_and_address_mean_the_same(tree):
@@ -27,7 +27,7 @@ def test_chips_text_and_address_mean_the_same(tree):
     assert parse(query.get("search", [""])[0].strip(), canonical=True) == tree
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @settings(max_examples=300)
 @given(trees, st.data())
 def test_a_chip_that_is_taken_away_leaves_the_others(tree, data):

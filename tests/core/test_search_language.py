@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from search_trees import trees
 
-import soak
+import schedule
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.platform.shelf_place import Place
 from cardsync.stock.search.fields import QueryError, nearest
@@ -235,8 +235,8 @@ def test_is_gone_counts_outside_a_negation_only():
     ] == []
 
 
-@pytest.mark.slow
-@settings(max_examples=soak.examples(75, 300))
+@pytest.mark.day
+@settings(max_examples=schedule.examples(75, 300))
 @given(trees)
 def test_the_canonical_text_means_the_same(tree):
     assert parse(print_query(tree), canonical=True) == tree
@@ -271,8 +271,8 @@ def test_a_canonical_text_is_no_deeper_and_its_names_are_no_longer(text):
 PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", 'v:"Nó"', " symbol", "not:", "list:"]
 
 
-@pytest.mark.slow
-@settings(max_examples=soak.examples(250, 1_000))
+@pytest.mark.day
+@settings(max_examples=schedule.examples(250, 1_000))
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text())
 @example('v:"')
 @example("-")
@@ -289,7 +289,7 @@ def test_any_text_is_read_or_refused(text):
         assert 0 <= refused.offset <= len(text)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @settings(max_examples=10_000, deadline=None)
 @given(trees)
 def test_the_canonical_text_means_the_same_ten_thousand_times(tree):
@@ -318,8 +318,8 @@ def test_texts_are_folded_and_cut(text, plain, cut):
     assert words(plain) == cut
 
 
-@pytest.mark.slow
-@settings(max_examples=soak.examples(50, 200))
+@pytest.mark.day
+@settings(max_examples=schedule.examples(50, 200))
 @given(
     st.lists(
         st.text(max_size=12) | st.text(st.characters(max_codepoint=127), max_size=12),

@@ -23,7 +23,7 @@ from tests.kills.rollbacks import MoveBack, Preparation
 from tests.kills.room import Room, Work
 from tests.kills.sales_sums import SalesSums
 
-import soak
+import schedule
 
 STREAMS: tuple[type[Work], ...] = (
     Import,
@@ -52,7 +52,7 @@ def _undisturbed_by_day(room: Room, request: pytest.FixtureRequest) -> None:
     its seconds are measured.
     """
     mine = [item for item in request.session.items if item.path == request.path]
-    if not any(item.get_closest_marker("soak") for item in mine):
+    if not any(item.get_closest_marker("night") for item in mine):
         room.let_be({item.callspec.params["stream"] for item in mine})  # type: ignore[attr-defined]
 
 
@@ -63,7 +63,7 @@ def _undisturbed_by_day(room: Room, request: pytest.FixtureRequest) -> None:
             stream,
             moment,
             id=f"{named(stream)}, {moment}",
-            marks=[pytest.mark.soak] if place else [],
+            marks=[pytest.mark.night] if place else [],
         )
         for stream in STREAMS
         for place, moment in enumerate(stream.moments)
@@ -76,13 +76,13 @@ def test_killed_where_it_is_held(room: Room, stream: type[Work], moment: str) ->
     room.is_whole(work)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("stream", "number"),
     [
         pytest.param(stream, number, id=f"{named(stream)}-{number}")
         for stream in STREAMS
-        for number in range(soak.count("CARDSYNC_SOAK_ROUNDS", stream.rounds, 3))
+        for number in range(schedule.count("CARDSYNC_SOAK_ROUNDS", stream.rounds, 3))
     ],
 )
 def test_killed_at_any_moment(room: Room, stream: type[Work], number: int) -> None:

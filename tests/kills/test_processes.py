@@ -31,10 +31,10 @@ from tests.system.processes import (
     until,
 )
 
-import soak
+import schedule
 from cardsync.operations.processes.web_process import ENDING_SECONDS
 
-SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
+SOAK_ROUNDS = schedule.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 
 # How many of so many workers outlive a signal that is sent as soon as they are there.
 FORKS = """
@@ -102,13 +102,13 @@ def test_everything_killed_during_an_import(server: Server) -> None:
     restarted_round(server, random.uniform(0, 1.0))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_everything_killed_at_many_moments(server: Server) -> None:
     for _ in range(SOAK_ROUNDS):
         restarted_round(server, random.uniform(0, 2.0))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     """An upload that was answered 202 is worked off; any other is there or not, but never half."""
     seller, accepted = server.seller(), []
@@ -135,7 +135,7 @@ def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     assert (state["lock_kind"], state["lease_token"], state["uploads_open"]) == (None, None, 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_database(
     server: Server,
 ) -> None:
@@ -158,7 +158,7 @@ def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_datab
     nothing_left(server.data_dir)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
     """Its children still live for a moment: they hold the address, and one of them imports."""
     seller = server.seller()
@@ -173,7 +173,7 @@ def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
     nothing_left(server.data_dir, 10)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_children_of_a_killed_supervisor_that_nobody_reaps_end_too(server: Server) -> None:
     """As in a container whose first process is no init: the dead supervisor stays a zombie."""
     kill(server.supervisor())
@@ -209,7 +209,7 @@ def alive(process: psutil.Process) -> bool:
     return False
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_killed_web_worker_comes_back(server: Server) -> None:
     worker = server.children("web")[1]
     kill(worker)
@@ -217,7 +217,7 @@ def test_a_killed_web_worker_comes_back(server: Server) -> None:
     until(server.ready, "the next one", 90)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server) -> None:
     """It would hold the address against the next start until it is killed for not ending."""
     server.stop()
@@ -231,7 +231,7 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
     until(server.ready, "the server", 90)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("with_its_parent", [True, False])
 def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
     server: Server, with_its_parent: bool
@@ -256,7 +256,7 @@ def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
     server.process.wait(60)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_signal_right_behind_the_fork_ends_the_worker_too() -> None:
     """The moment between the fork and the worker's own handlers is short: tried often, with the
     hooks of a web process.
@@ -280,14 +280,14 @@ def test_a_killed_database_is_started_again_and_the_import_goes_on(server: Serve
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.night)]
 )
 def test_stopping_leaves_no_process(server: Server, number: int) -> None:
     assert server.stop(number) == 0
     nothing_left(server.data_dir, 10)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_impatient_second_signal_leaves_no_process(server: Server) -> None:
     server.seller().upload(FILES[0])
     assert server.process is not None

@@ -118,7 +118,7 @@ async def a_leaving_shop(a_seller):
     return seller
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_every_admin_command_works_as_a_process_of_its_own(
     a_seller, settings, owner_url, tmp_path
 ):

@@ -86,7 +86,7 @@ def runner(sellers: SellersBrowser, site: Site, tmp_path: Path) -> Runner:
 BUTTON = {"role": "button", "name": "Go"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_workflow_of_every_verb_is_done_with_named_values_and_files(
     runner: Runner, tmp_path: Path
 ) -> None:
@@ -169,7 +169,7 @@ def test_a_post_condition_holds_or_ends_the_workflow(runner: Runner, case: str) 
                 runner.run(made, {"n": "12"})
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_locators_are_tried_in_order_and_one_that_finds_two_does_not_count(runner: Runner) -> None:
     runner.site.pages["/"] = html("<button>Go</button><button>Go</button><a id=b href=/2>Go</a>")
     runner.site.pages["/2"] = html("<p>")
@@ -180,7 +180,7 @@ def test_locators_are_tried_in_order_and_one_that_finds_two_does_not_count(runne
         runner.run(runner.pack({"go": BUTTON}, goto("/"), click("go")))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_steps_are_done_again_on_each_next_page(runner: Runner) -> None:
     for n in (1, 2, 3):
         more = f"<a href=/{n + 1}>Next</a>" if n < 3 else ""
@@ -385,14 +385,14 @@ def test_a_file_comes_in_whatever_way_the_page_gives_it(runner: Runner, way: str
     assert len(runner.browser.page().context.pages) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_page_without_a_file_ends_in_time(runner: Runner) -> None:
     runner.site.pages["/"] = html("<a href=#>Get</a>")
     with pytest.raises(StepNotDone, match="no file came within 1 s"):
         runner.run(getting(runner, within=1))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_marketplaces_wait_is_kept_up_to_a_limit(runner: Runner) -> None:
     answers = [Answer(b"slow down", 429, {"Retry-After": "1"}), html("<p>")]
     runner.site.pages["/"] = lambda: answers.pop(0)
@@ -405,7 +405,7 @@ def test_the_marketplaces_wait_is_kept_up_to_a_limit(runner: Runner) -> None:
     assert (busy.value.retry_after, busy.value.may_try_again) == (600, True)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_next_workflow_keeps_the_wait_that_the_last_one_met(
     runner: Runner, tmp_path: Path
 ) -> None:
@@ -432,7 +432,7 @@ def test_the_next_workflow_keeps_the_wait_that_the_last_one_met(
     assert runner.site.asked.count("GET /") == 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_error_of_the_marketplace_may_be_tried_again(runner: Runner) -> None:
     runner.site.pages["/"] = Answer(b"oops", 500, {"Content-Type": "text/plain"})
     with pytest.raises(MarketplaceDown, match="500 at ") as down:
@@ -443,7 +443,7 @@ def test_an_error_of_the_marketplace_may_be_tried_again(runner: Runner) -> None:
         runner.run(runner.pack({}, goto("/")))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_a_page_asked_for_itself_explains_a_condition_that_does_not_hold(
     runner: Runner,
 ) -> None:
@@ -509,7 +509,7 @@ def test_at_the_site_of_a_sign_in_the_agent_only_waits(
     assert [one for one in elsewhere.asked if "pressed" in one] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_step_fails_if_nobody_signs_in(runner: Runner) -> None:
     runner.pace = _paced(QUICK, turn_most=0.3)
     runner.site.pages["/"] = html("<div id=riddle>riddle</div>")
@@ -517,7 +517,7 @@ def test_the_step_fails_if_nobody_signs_in(runner: Runner) -> None:
         runner.run(runner.pack(PARTS, goto("/", visible="ok"), your_turn=TURNS))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_after_a_change_a_sign_in_ends_the_workflow_and_repeats_nothing(runner: Runner) -> None:
     runner.site.pages["/"] = html("<form action=/publish method=post><button>Go</button></form>")
     runner.site.pages["/publish"] = html(SIGN_IN)
@@ -631,7 +631,7 @@ def test_a_picture_of_an_unknown_page_shows_no_buyer(runner: Runner, page: str) 
         assert red(runner, masked) == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_picture_gets_smaller_until_it_fits(runner: Runner) -> None:
     noise = (
         "<canvas id=c width=1200 height=800></canvas><script>const x = c.getContext('2d');"
@@ -669,7 +669,7 @@ def test_a_tab_behind_one_of_the_persons_own_holds_nobody_up(runner: Runner) -> 
     assert page_pictures.picture(page, its).content.startswith(b"\x89PNG")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_agent_rests_between_actions_and_can_be_stopped(runner: Runner) -> None:
     runner.site.pages["/"] = html("<a href=#a>Go</a>")
     its = runner.pack({"go": {"text": "Go"}}, goto("/"), click("go"))
@@ -696,7 +696,7 @@ def _paced(pace: HumanPace, **new: float) -> HumanPace:
     return replace(pace, **new)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_question_of_the_page_is_answered_with_no_and_said(runner: Runner) -> None:
     ask = "if (confirm('Delete all?')) document.body.insertAdjacentHTML('beforeend', '<i id=ok>x</i>')"
     runner.site.pages["/"] = html(f'<button onclick="{ask}">Go</button>')
@@ -705,7 +705,7 @@ def test_a_question_of_the_page_is_answered_with_no_and_said(runner: Runner) -> 
         runner.run(runner.pack(PARTS, goto("/"), go))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_every_trouble_says_where_it_was(runner: Runner) -> None:
     runner.site.pages["/"] = html("<p>")
     with pytest.raises(Trouble) as lost:
@@ -762,7 +762,7 @@ def test_the_part_of_an_unknown_page_names_nobody(runner: Runner) -> None:
         assert secret not in part, part
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_part_of_a_page_around_a_lost_element_has_no_secrets(runner: Runner) -> None:
     rows = "".join(f"<tr><td>Card {n} \u00e4\u00f6</td><td>{n}</td></tr>" for n in range(3_000))
     table = f"<table>{rows}</table>"

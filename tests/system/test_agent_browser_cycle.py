@@ -21,7 +21,7 @@ from tests.marketplace.truth import GONE
 from tests.system.browser_shops import BrowserShop, browser_shop, browsers_of
 from tests.system.processes import Server, until
 
-import soak
+import schedule
 from cardsync_agent.marketplace.browser_import import READ_BACK
 
 # So many cards that more than a canary's worth of prices change.
@@ -71,8 +71,8 @@ def test_a_full_cycle_needs_no_person_after_the_sign_in(a_shop) -> None:
     assert kept == [], "order files hold streets, and do not stay"
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_the_smallest_changes_go_first_and_a_wrong_price_stops_the_rest(a_shop) -> None:
     shop = a_shop(rows=MANY)
     shop.price_above_market(300)
@@ -104,8 +104,8 @@ def test_the_smallest_changes_go_first_and_a_wrong_price_stops_the_rest(a_shop) 
     assert (shop.folder / ".cardsync-agent" / "imports" / "canary.txt").read_text()
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("approved", [False, True])
 def test_in_the_end_every_price_is_compared(a_shop, approved: bool) -> None:
     shop = a_shop(rows=MANY)
@@ -131,7 +131,7 @@ def test_in_the_end_every_price_is_compared(a_shop, approved: bool) -> None:
     assert wrong[0]["id"] not in known_to_server(shop)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_import_that_the_marketplace_takes_in_part_is_not_published(a_shop) -> None:
     shop = a_shop()
     shop.control(fault="reject_rows", rows=1, reason="price too low")
@@ -175,8 +175,8 @@ def known_to_server(shop: BrowserShop) -> set[int]:
     return {row["marketplace_id"] for row in rows}
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_a_cancel_after_the_upload_stops_an_import_before_its_next_batch(a_shop) -> None:
     shop = a_shop(rows=MANY)
     shop.price_above_market(300)
@@ -198,8 +198,8 @@ def test_a_cancel_after_the_upload_stops_an_import_before_its_next_batch(a_shop)
     assert len(set(lines_of(shop))) == len(lines_of(shop))
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_of_an_approved_file_that_is_refused_in_part_the_rest_is_known_at_once(a_shop) -> None:
     shop = a_shop(rows=MANY)
     shop.price_above_market(300)
@@ -235,8 +235,8 @@ def put_up(shop: BrowserShop) -> int:
     return id
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_new_stock_goes_in_by_the_form_once_and_exports_come_line_by_line(a_shop) -> None:
     shop = a_shop()
     pack = shop.folder / "packs" / "simulated" / "pack.json"
@@ -270,8 +270,8 @@ def signing_in(shop, process) -> list[dict[str, Any]]:
     return events
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_an_approved_upload_waits_for_the_sign_in_and_is_heard_of(a_shop) -> None:
     """Also after a sync in the same process, whose end must not end the upload."""
     shop = a_shop()
@@ -302,8 +302,8 @@ def test_an_approved_upload_waits_for_the_sign_in_and_is_heard_of(a_shop) -> Non
     assert len(shop.published()) == 1
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_the_person_signs_in_while_the_agent_waits(a_shop) -> None:
     shop = a_shop(signed_in=False)
     process = subprocess.Popen(
@@ -318,8 +318,8 @@ def test_the_person_signs_in_while_the_agent_waits(a_shop) -> None:
     assert len(shop.published()) == 1
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("what", ["agent", "browser"])
 def test_a_kill_while_prices_are_published_publishes_them_once(a_shop, what: str) -> None:
     shop = a_shop()
@@ -353,8 +353,8 @@ def kill_while_publishing(shop: BrowserShop, what: str) -> None:
     time.sleep(4)
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("what", ["agent", "browser"])
 def test_a_kill_while_stock_is_added_adds_it_once(a_shop, what: str) -> None:
     shop = a_shop()
@@ -368,8 +368,8 @@ def test_a_kill_while_stock_is_added_adds_it_once(a_shop, what: str) -> None:
     assert [(one["id"], one["quantity"]) for one in shop.state()["listed"]] == [(id, 2)]
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("what", ["agent", "browser"])
 @pytest.mark.parametrize(
     "step",
@@ -408,8 +408,8 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(a_shop, what, step, delay)
     assert len(ids) == len(sent)
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("fault", ["half_download", "error", "too_many", "expired_session"])
 def test_a_marketplace_with_a_bad_day_is_asked_again(a_shop, fault: str) -> None:
     shop = a_shop()
@@ -422,8 +422,8 @@ def test_a_marketplace_with_a_bad_day_is_asked_again(a_shop, fault: str) -> None
     assert len(shop.published()) == 1
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("fault", "path", "after"),
     [
@@ -444,8 +444,8 @@ def test_a_network_that_is_cut_in_an_import_loses_and_doubles_nothing(
     assert len(shop.published()) == 1
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 @pytest.mark.parametrize("design", [2, 3])
 def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
     a_shop, design: int

@@ -17,7 +17,7 @@ import pytest
 from tests.system.agent_pages import CSV, Answer, Site, a_file, a_pack, click, goto, html, step
 from tests.system.workflow_runner import Runner, a_browser, chromium
 
-import soak
+import schedule
 from cardsync_agent.browser.find_browser import Found
 from cardsync_agent.browser.start_browser import SellersBrowser
 from cardsync_agent.browser.trouble import BrowserGone, NoBrowser, Trouble
@@ -25,8 +25,8 @@ from cardsync_agent.workflow.pack import Pack
 
 # Real browsers take their time: the night runs them.
 pytestmark = [
-    pytest.mark.soak,
-    soak.night,
+    pytest.mark.night,
+    schedule.whole_night,
     pytest.mark.skipif(chromium is None, reason="there is no browser"),
 ]
 
@@ -121,7 +121,7 @@ def run_agent(home: Path, kill_at: int = 0) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_killed_agent_finds_its_browser_again_and_does_the_workflow_whole(home: Path) -> None:
     pids: set[int] = set()
     for kill_at in (2, 9):
@@ -142,7 +142,7 @@ def test_a_killed_agent_finds_its_browser_again_and_does_the_workflow_whole(home
     assert not list((home / "downloads" / ".part").iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_a_killed_browser_is_started_again_in_the_same_agent(home: Path, site: Site) -> None:
     browser = a_browser(home / "browser")
     runner = Runner(browser, site, home)

@@ -16,7 +16,7 @@ from tests.system.browser_shops import PACKS
 from tests.system.processes import Seller, Server
 from tests.system.workflow_runner import Runner, a_browser, chromium
 
-import soak
+import schedule
 from cardsync.agents.repairs.propose_selector import Gone, LostElement, propose
 from cardsync_agent import cli
 from cardsync_agent.browser import page_snippet
@@ -32,8 +32,8 @@ from cardsync_agent.workflow.step_repairs import StepRepairs
 
 # Real browsers take their time: the night runs them.
 pytestmark = [
-    pytest.mark.soak,
-    soak.night,
+    pytest.mark.night,
+    schedule.whole_night,
     pytest.mark.skipif(chromium is None, reason="there is no browser"),
 ]
 

@@ -21,7 +21,7 @@ from tests.contract.agent_process import Agents, Ended
 from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, kill, until
 
-import soak
+import schedule
 from builders import read_csv
 from cardsync.platform import clock
 from cardsync_agent.client import Client
@@ -212,7 +212,7 @@ def test_a_whole_cycle_in_full_mode(a_shop: Callable[..., Shop]) -> None:
     assert ended.named("upload_done")[0]["report"]["rows"] == len(read_csv(FILE))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_read_only_saves_and_never_places(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(sync_mode="read_only")
     shop.put(gzip.compress(FILE), "export.csv.gz")
@@ -224,7 +224,7 @@ def test_read_only_saves_and_never_places(a_shop: Callable[..., Shop]) -> None:
     assert len(shop.files("exports")) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_free_plan_gets_no_prices(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(plan="free")
     shop.put(FILE)
@@ -237,7 +237,7 @@ def test_the_free_plan_gets_no_prices(a_shop: Callable[..., Shop]) -> None:
     assert [cycle["status"] for cycle in shop.cycles()] == [FULL]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_empty_inbox_is_a_failed_cycle_with_its_reason(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     ended = shop.once("--request")
@@ -253,7 +253,7 @@ def test_an_empty_inbox_is_a_failed_cycle_with_its_reason(a_shop: Callable[..., 
     assert shop.state()["lock_kind"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_same_file_is_uploaded_again_only_on_request(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     shop.put(FILE)
@@ -273,7 +273,7 @@ def test_the_same_file_is_uploaded_again_only_on_request(a_shop: Callable[..., S
     assert [upload["state"] for upload in shop.uploads()] == ["done", "done"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_told_to_wait_it_says_why(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(auto_sync_paused=True)
     shop.seller.sql(
@@ -285,7 +285,7 @@ def test_told_to_wait_it_says_why(a_shop: Callable[..., Shop]) -> None:
     assert shop.cycles() == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_raw_fallback_where_the_key_flow_is_off(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(object_store_pipeline_enabled=False)
     shop.put(FILE)
@@ -318,7 +318,7 @@ def test_a_killed_agent_finishes_its_cycle_once(
     killed_and_rerun(shop, agents, point, side)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("point", [8, 12])
 def test_a_killed_agent_in_the_raw_form(
     a_shop: Callable[..., Shop], agents: Agents, point: int
@@ -328,7 +328,7 @@ def test_a_killed_agent_in_the_raw_form(
     killed_and_rerun(shop, agents, point, "after")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("key_flow", [True, False])
 @pytest.mark.parametrize("point", range(1, 40))
@@ -361,7 +361,7 @@ def test_the_loop_syncs_by_itself_and_then_on_request(a_shop: Callable[..., Shop
     assert len(shop.files("exports")) == len(shop.files("outbox")) == 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(
     a_shop: Callable[..., Shop],
 ) -> None:
@@ -380,7 +380,7 @@ def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(sync_mode="read_only")
     shop.put(FILE)
@@ -397,7 +397,7 @@ def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[...,
     assert shop.once().named("approved_upload") == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_plan_is_followed(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(planner_opt_in=True)
     shop.put(FILE)
@@ -448,7 +448,7 @@ def test_orders_arrive_whole_although_the_agent_is_killed_between_them(
     assert "Example Street" not in kept
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_one_cycle_with_orders_ends_the_first_sync_and_the_next_takes_the_rolling_window(
     a_shop: Callable[..., Shop],
 ) -> None:
@@ -473,7 +473,7 @@ def test_one_cycle_with_orders_ends_the_first_sync_and_the_next_takes_the_rollin
         assert http.get("/api/v1/sync/pending").json()["first_sync"] is False
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     client = Client(shop.seller.server.url, shop.seller.api_key)
@@ -487,7 +487,7 @@ def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Sho
     assert tuple(kept.values()) == ("export_inventory", len(ONE_PIXEL), page)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_cancelled_sync_stops_before_it_uploads(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     shop.put(FILE, age=0)  # so that the agent waits for the file to rest
@@ -504,7 +504,7 @@ def test_a_cancelled_sync_stops_before_it_uploads(a_shop: Callable[..., Shop]) -
     assert "cancelled" in {cycle["status"] for cycle in shop.cycles()}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_second_agent_in_the_same_folder_is_refused(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(auto_sync_paused=True)
     with Running(shop) as agent:
@@ -518,11 +518,11 @@ def test_a_second_agent_in_the_same_folder_is_refused(a_shop: Callable[..., Shop
     "event",
     [
         ("uploaded", {}),
-        pytest.param(("step_started", {"step": "upload_inventory"}), marks=pytest.mark.soak),
+        pytest.param(("step_started", {"step": "upload_inventory"}), marks=pytest.mark.night),
     ],
     ids=lambda e: e[0],
 )
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_server_restarts_in_the_middle_of_a_cycle(
     a_shop: Callable[..., Shop], event: tuple[str, dict[str, str]]
 ) -> None:
@@ -541,9 +541,10 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
 
 @pytest.mark.parametrize("key_flow", [True, False])
 @pytest.mark.parametrize(
-    "rounds", [1, pytest.param(soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.soak)]
+    "rounds",
+    [1, pytest.param(schedule.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.night)],
 )
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_web_process_is_killed_while_the_file_is_sent(
     a_shop: Callable[..., Shop], key_flow: bool, rounds: int
 ) -> None:

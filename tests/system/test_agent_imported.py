@@ -119,7 +119,7 @@ def test_a_file_that_is_none_is_told_in_one_sentence(
     assert told.stderr.count("\n") == (0 if sentence is None else 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_refused_key_is_told_in_one_sentence(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "prices.csv"
     file.write_text(HEAD + "1,0.10\n")

@@ -18,7 +18,7 @@ from tests.system.agent_pages import CSV, Site, a_file, a_pack, click, goto, htm
 from tests.system.browser_shops import PACKS, sign_in_at
 from tests.system.workflow_runner import QUICK, Runner, a_browser, chromium
 
-import soak
+import schedule
 from cardsync_agent import cli, clock
 from cardsync_agent.browser.find_browser import VARIABLE
 from cardsync_agent.browser.your_turn import Turns
@@ -29,8 +29,8 @@ from cardsync_agent.workflow.recordings import OtherMarketplace, Recorded, added
 
 # Real browsers take their time: the night runs them.
 pytestmark = [
-    pytest.mark.soak,
-    soak.night,
+    pytest.mark.night,
+    schedule.whole_night,
     pytest.mark.skipif(chromium is None, reason="there is no browser"),
 ]
 

@@ -70,7 +70,7 @@ def test_a_button_that_is_elsewhere_is_found_and_confirmed(
     assert corrections(seller) == [("verified", 0)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_button_that_is_gone_is_told_as_gone(server: Server, tmp_path: Path) -> None:
     seller = server.seller()
     with pytest.raises(NotFound, match=r"button#export finds nothing; no repair: "):
@@ -78,7 +78,7 @@ def test_a_button_that_is_gone_is_told_as_gone(server: Server, tmp_path: Path) -
     assert corrections(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_repair_that_does_not_work_is_told_and_never_proposed_after_three(
     server: Server, tmp_path: Path
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_repair_that_does_not_work_is_told_and_never_proposed_after_three(
         found(its, PAGES["moved"])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_a_repair_came_to_outlives_an_outage(server: Server, tmp_path: Path) -> None:
     seller = server.seller()
     correction = repairs(seller, tmp_path)._client.heal(
@@ -165,7 +165,7 @@ def test_the_agents_step_goes_on_with_a_repair(shop: Shop) -> None:
     assert corrections(shop.seller) == [("verified", 0)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_agents_step_fails_with_the_reason_and_what_waits_is_sent_at_the_next_start(
     shop: Shop,
 ) -> None:

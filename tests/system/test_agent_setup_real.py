@@ -55,7 +55,7 @@ def test_a_shop_is_set_up_and_syncs(person: Person, server: Server, tmp_path: Pa
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.skipif(chromium is None, reason="there is no browser")
 def test_a_shop_whose_agent_drives_a_browser_is_set_up(
     person: Person, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -113,7 +113,7 @@ def statuses(shop: Shop) -> dict[int, tuple[str, str | None]]:
     return {each["id"]: (each["status"], each["reason"]) for each in found}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_orders_that_a_person_asks_for_are_fetched(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     for name, content in order_texts.files(clock.now().date()).items():
@@ -194,7 +194,7 @@ def test_listings_are_placed_and_settled_row_by_row(
     assert not told_of(shop)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_new_listing_that_was_refused_is_named_by_its_line_or_its_entry(
     a_shop: Callable[..., Shop],
 ) -> None:
@@ -219,7 +219,7 @@ def test_a_new_listing_that_was_refused_is_named_by_its_line_or_its_entry(
     assert (unknown.returncode, "no such line of new listings" in unknown.stderr) == (2, True)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_sync_that_gets_the_listings_places_them_in_either_mode(
     a_shop: Callable[..., Shop],
 ) -> None:
@@ -232,7 +232,7 @@ def test_a_sync_that_gets_the_listings_places_them_in_either_mode(
     assert [row["Add to Quantity"] for row in read_csv(file.read_bytes())] == ["2"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_listings_that_did_not_arrive_are_placed_again(a_shop: Callable[..., Shop]) -> None:
     """After half an hour the owner compares, and says that the marketplace has none of them."""
     shop = a_shop()
@@ -272,7 +272,7 @@ def test_listings_whose_download_was_lost_are_placed_exactly_once(
     assert statuses(shop) == {id: ("listed", None)}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_rollback_is_placed_by_its_task_in_read_only(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     bring(shop, SECOND, price="2.00", market="2.20")
@@ -299,7 +299,7 @@ def test_a_rollback_is_placed_by_its_task_in_read_only(a_shop: Callable[..., Sho
     assert {str(card["price"]) for card in cards(shop)} == {"2.0000"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_claim_that_ran_out_is_offered_again_and_done_once(a_shop: Callable[..., Shop]) -> None:
     """Another agent took the task and went away."""
     shop = a_shop()
@@ -321,7 +321,7 @@ def test_a_claim_that_ran_out_is_offered_again_and_done_once(a_shop: Callable[..
 
 
 # Each moment at which something changes outside of the agent, in the task of a listing.
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("point", [3, 5, 7, 9, 11, 13])
 def test_an_agent_killed_in_the_middle_finishes_its_task(

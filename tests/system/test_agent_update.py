@@ -16,8 +16,8 @@ from cardsync_agent import __version__
 from cardsync_agent.loop import PLATFORM
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.night
 def test_what_the_operator_publishes_the_agent_verifies_and_hands_over(
     agents: Agents, tmp_path: Path
 ) -> None:

@@ -97,7 +97,7 @@ def through(server_url: str, key: str, *lines: str) -> tuple[int, list[dict], st
     return ran.returncode, [json.loads(line) for line in ran.stdout.splitlines()], ran.stderr
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_agent_says_in_a_sentence_what_goes_wrong(server: Server, seller: Seller) -> None:
     listing = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
     note = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
@@ -170,7 +170,7 @@ def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_conformance_suite_finds_nothing(
     server: Server, seller: Seller, node_folder: Path, scenario: str, tmp_path: Path

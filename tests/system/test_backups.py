@@ -17,7 +17,6 @@ import httpx
 import psutil
 import psycopg
 import pytest
-from tests.soak import count
 from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, until
 
 from builders import a_csv, a_row
@@ -26,6 +25,7 @@ from cardsync.operations.processes import embedded
 from cardsync.platform.backups import asked_backup, backup_folder
 from cardsync.platform.backups.backup_schedule import TOO_OLD
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
+from schedule import count
 
 FIRST = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
 LATER = a_csv(*(a_row(n, name=f"Card {n}", price="9.00") for n in range(1, 41)))
@@ -142,7 +142,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_damaged_newer_or_foreign_backup_changes_nothing(stopped):
     server, seller, made = stopped
     before = seller.sql(CARDS)
@@ -159,7 +159,7 @@ def test_a_damaged_newer_or_foreign_backup_changes_nothing(stopped):
     assert databases(server) == {"cardsync"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_fresh_computer_takes_the_shop_from_its_backup(shop):
     server, seller, made = shop
     with a_folder() as folder:
@@ -174,7 +174,7 @@ def test_a_fresh_computer_takes_the_shop_from_its_backup(shop):
             assert (other.data_dir / key).read_bytes() == (server.data_dir / key).read_bytes()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_set_up_page_restores_a_shop(shop):
     """What it alone finds: a page that names a backup, and a service that lets go of its database
     and is there again with another one.
@@ -224,7 +224,7 @@ def test_the_set_up_page_restores_a_shop(shop):
         assert not (fresh.data_dir / "restore.json").exists()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_damaged_objects_hold_up_no_restore(stopped):
     server, seller, made = stopped
     before = seller.sql(CARDS)
@@ -238,7 +238,7 @@ def test_damaged_objects_hold_up_no_restore(stopped):
     shutil.rmtree(path)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_day_has_one_backup_and_old_ones_go(shop):
     server, _, made = shop
     folder = server.data_dir / "backups"
@@ -272,7 +272,7 @@ def test_the_backup_role_reads_all_shops_and_writes_nothing(shop):
             connection.execute("DELETE FROM card")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_backup_or_restore_killed_at_any_moment_loses_nothing(stopped):
     """What alone finds: a half-made backup that counts, a database between two names."""
     server, seller, made = stopped
@@ -301,7 +301,7 @@ def test_a_backup_or_restore_killed_at_any_moment_loses_nothing(stopped):
     assert {name for name in databases(server) if "restoring" in name} == set()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_base_backups_build_on_each_other_and_are_restored(shop):
     """What it alone finds: files of PostgreSQL that were put together and run."""
     server, seller, _ = shop

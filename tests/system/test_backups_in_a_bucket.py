@@ -69,7 +69,7 @@ def test_a_bucket_that_refuses_is_named_in_one_sentence(bucket, monkeypatch):
         Bucket(URL).names()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_new_computer_takes_the_shop_from_the_bucket():
     settings = {"BACKUP_URL": "s3://cardsync-moves/shop"}
     make_bucket("s3://cardsync-moves")

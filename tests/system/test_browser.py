@@ -35,12 +35,12 @@ PASSWORD = "correct horse battery"
 LOOKS = [
     (390, "light"),
     (1280, "dark"),
-    pytest.param(390, "dark", marks=pytest.mark.soak),
-    pytest.param(1280, "light", marks=pytest.mark.soak),
+    pytest.param(390, "dark", marks=pytest.mark.night),
+    pytest.param(1280, "light", marks=pytest.mark.night),
 ]
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 
@@ -129,7 +129,7 @@ def test_a_member_signs_in_and_out_with_the_keyboard_alone(
         assert page.url.endswith("/sign-in?next=/account")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_wrong_password_is_told_and_the_next_one_is_right(
     browser: Browser, server: Server, shop: dict[str, Any]
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_wrong_password_is_told_and_the_next_one_is_right(
         page.goto("/account")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_invitation_is_accepted_from_the_link_that_the_operator_prints(
     browser: Browser, server: Server, shop: dict[str, Any]
 ) -> None:
@@ -177,7 +177,7 @@ def test_an_invitation_is_accepted_from_the_link_that_the_operator_prints(
         assert page.get_by_role("heading").inner_text() == "This link is no longer valid"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_cookie_is_out_of_reach_of_scripts(
     browser: Browser, server: Server, shop: dict[str, Any]
 ) -> None:
@@ -213,7 +213,7 @@ def test_another_sites_form_changes_nothing(
         assert is_in(page)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_signing_out_everywhere_is_seen_in_the_other_window(
     browser: Browser, server: Server, shop: dict[str, Any]
 ) -> None:
@@ -226,7 +226,7 @@ def test_signing_out_everywhere_is_seen_in_the_other_window(
         assert urlsplit(there.url).path == "/sign-in"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_fits_can_be_read_and_can_be_hit(
@@ -295,7 +295,7 @@ def assistant() -> Iterator[HTTPServer]:
     waiting.server_close()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
 def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 FILE = b"4 Twin Blade\n4 Twin Blade\n1 Nobody Knows This\n1 Lone Hawk\n"
@@ -37,7 +37,7 @@ def a_catalog(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_unsure_rows_are_chosen_by_keys(browser: Browser, server: Server, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 

@@ -32,7 +32,7 @@ from cardsync.operations.processes.embedded_host import (
 from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import libpq_url
 from released_schemas import DUMPS, text_of
-from soak import count
+from schedule import count
 
 OLD, NEW = min(bundled()), max(bundled())
 START = """
@@ -132,7 +132,7 @@ def test_a_full_disk_leaves_it_as_it_is(data: Path, monkeypatch: pytest.MonkeyPa
     assert "MB of room" in said[-1]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_pg_upgrade_refuses_leaves_it_as_it_is(data: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         only_old(patch)
@@ -154,7 +154,7 @@ def test_what_pg_upgrade_refuses_leaves_it_as_it_is(data: Path) -> None:
     assert not (data / "postgres" / cluster_upgrade.WORK).exists()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_server_in_use_is_upgraded_later(data: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         only_old(patch)
@@ -172,7 +172,7 @@ def starting(data: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_of_two_starts_at_once_one_upgrades(data: Path) -> None:
     two = [starting(data), starting(data)]
     said = [process.communicate(timeout=300)[0] for process in two]
@@ -188,7 +188,7 @@ def killed_when(data: Path, ready: Callable[[], object]) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_killed_while_it_copies(data: Path) -> None:
     """The new cluster is under way, and pg_upgrade lives on without its parent."""
     work = data / "postgres" / cluster_upgrade.WORK
@@ -199,7 +199,7 @@ def test_killed_while_it_copies(data: Path) -> None:
     assert not [p for p in psutil.process_iter(["name"]) if p.info["name"] == "pg_upgrade"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_killed_between_the_two_renames(data: Path) -> None:
     """No moment in a process is so short, so the folders are put as it would leave them."""
     home = data / "postgres"
@@ -215,7 +215,7 @@ def test_killed_between_the_two_renames(data: Path) -> None:
     assert not work.exists()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_killed_at_random_moments(data: Path) -> None:
     for _ in range(count("UPGRADE_KILLS", 25, 3)):
         with starting(data) as process:

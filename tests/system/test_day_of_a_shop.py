@@ -21,7 +21,7 @@ from tests.system.shop_with_pages import NOW, Shop, a_shop_with_pages
 from tests.system.test_pages_in_browser import a_window
 from tests.system.test_phones_pull import a_phone, pull_if_shown, shown
 
-import soak
+import schedule
 from builders import an_order
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 ORDERS = 14
@@ -95,8 +95,8 @@ def newest_run(http: httpx.Client) -> dict[str, Any]:
     return found
 
 
-@soak.night
-@pytest.mark.soak
+@schedule.whole_night
+@pytest.mark.night
 def test_a_whole_day(browser: Browser, shop: Shop) -> None:
     numbers = a_night(shop)
     with a_window(browser, shop) as page:
@@ -225,7 +225,7 @@ def a_box_counted(page: Page) -> None:
     assert re.search(r"Wrong\s+1\b", figures), figures
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_mark_reaches_the_streams_of_both_processes_within_a_second(shop: Shop) -> None:
     """A page may listen at another process than the one that takes the mark."""
     server = shop.seller.server
@@ -254,7 +254,7 @@ def listened(links: list[str], item: int, processes: int, server: Server) -> flo
     return max(waits)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_rule_is_dragged_by_the_mouse(browser: Browser, shop: Shop) -> None:
     with shop.seller.http() as http:
         body = {"name": "Dragged", "query": "qty>100000", "price_source": "market"}

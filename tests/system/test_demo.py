@@ -157,8 +157,8 @@ def the_agent_can_work(place: Server, story: str) -> None:
     assert key_trouble(shop.server, key_of_shop(shop)) is None
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.night
 def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     ground: tuple[Server, str, float],
 ) -> None:
@@ -204,7 +204,7 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_public_demo_is_made_anew_at_night() -> None:
     """What this alone would find (five minutes): that a night really undoes what visitors changed,
     that the shop of the night is made while the old one still answers, and is no other's.

@@ -16,7 +16,7 @@ from tests.system.processes import Server, a_folder
 from docs_commands import DOCS, pages_of, shell_of
 
 PAGES = [page for page in [*pages_of("Start", "Run"), DOCS / "api.md"] if shell_of(page)]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_the_doctor_names_each_part_and_what_to_do(server):
     assert "bad   mail" in said.out
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_doctor_is_content_without_what_is_not_set(server):
     lines = lines_of(server.run("doctor", "--json"))
     assert lines["mail", "note"] == "none is sent: set MAIL_URL and MAIL_FROM"

@@ -192,7 +192,7 @@ def test_any_folder_name_works(folder: Path, name: str):
     assert is_stopped(folder / name)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_later_start_takes_less_than_two_seconds(data: Path):
     def seconds() -> float:
         begun = time.monotonic()
@@ -222,7 +222,7 @@ def half_made(folder: Path, a_user) -> Path:
     raise AssertionError("no start was killed in time")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_half_finished_first_start_is_done_again(folder: Path, a_user):
     data = half_made(folder, a_user)
     for process in psutil.process_iter():
@@ -319,7 +319,7 @@ def test_other_users_cannot_connect(data: Path):
     assert "Permission denied" in theirs.stderr
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_socket_outside_is_remembered_and_verified(folder: Path):
     data_dir = folder / ("long" * 30)
     with running(data_dir) as server:
@@ -335,7 +335,7 @@ def test_a_socket_outside_is_remembered_and_verified(folder: Path):
         first.rmdir()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_socket_folder_swept_away_is_made_again(folder: Path):
     data_dir = folder / ("long" * 30)
     with running(data_dir) as server:
@@ -369,7 +369,7 @@ def test_processes_that_start_at_the_same_moment_share_one_new_server(folder: Pa
     assert is_stopped(folder / "data")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_starting_and_stopping_do_not_get_in_each_others_way(data: Path):
     command = [sys.executable, "-c", ROUNDS, str(data), "6"]
     crowd = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
@@ -384,7 +384,7 @@ def test_sigterm_of_the_user_stops_the_server(data: Path, a_user):
     assert is_stopped(data)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_ctrl_c_in_the_terminal_leaves_the_server_to_the_application(data: Path, a_user):
     user = a_user(data)
     assert user.line()
@@ -422,7 +422,7 @@ def test_a_server_whose_user_was_killed_is_adopted(data: Path, a_user):
     assert is_stopped(data)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_killed_server_is_started_again_beside_its_user(data: Path, a_user):
     user = a_user(data)  # stays the parent of the dead server, which nobody reaps
     url = user.line()
@@ -470,7 +470,7 @@ def test_everything_killed_under_load_keeps_what_was_acknowledged(data: Path, a_
     assert is_stopped(data)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_backends_that_outlive_their_server_end_and_foreign_ones_do_not(
     data: Path, folder: Path, made_before: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -502,12 +502,12 @@ def test_a_number_that_another_process_got_is_not_taken_for_the_server(data: Pat
     assert is_stopped(data)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     "step",
     [
         pytest.param(0.3, id="short"),
-        pytest.param(2.5, id="over ten seconds", marks=pytest.mark.soak),
+        pytest.param(2.5, id="over ten seconds", marks=pytest.mark.night),
     ],
 )
 def test_a_long_recovery_is_waited_for_and_told(data: Path, monkeypatch, step: float):
@@ -523,7 +523,7 @@ def test_a_long_recovery_is_waited_for_and_told(data: Path, monkeypatch, step: f
     assert any("recovering" in text for text in told)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_recovery_beyond_the_limit_goes_on_and_is_adopted_later(data: Path, monkeypatch):
     with (data / "postgres/cluster/postgresql.conf").open("a") as conf:
         conf.write("\nhot_standby = off\nrestore_command = 'sleep 0.5; false'\n")
@@ -559,7 +559,7 @@ def in_private_folder(folder: Path, data_dir: Path, told: list[str]) -> Embedded
         return server
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @only_root
 def test_a_folder_that_the_database_user_cannot_enter_is_left_alone(folder: Path, system_dir: Path):
     private = folder / "private"
@@ -587,7 +587,7 @@ def test_a_database_that_became_unreachable_is_not_replaced_by_an_empty_one(data
 
 
 @only_root
-@pytest.mark.soak
+@pytest.mark.night
 def test_programs_that_the_database_user_cannot_reach_are_copied_once(
     data: Path, folder: Path, system_dir: Path, monkeypatch
 ):

@@ -13,7 +13,7 @@ import pytest
 from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 MOST_BYTES = 300 << 20
 ROWS = 12_000

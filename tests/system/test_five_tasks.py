@@ -9,18 +9,19 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.soak import night
 from tests.system.processes import Server
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 from tests.system.test_pages_in_browser import a_window, settled
+
+from schedule import whole_night
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.soak,
-    night,
+    pytest.mark.day,
+    pytest.mark.night,
+    whole_night,
     pytest.mark.skipif(
         shutil.which("chromium") is None, reason="needs chromium (Debian: apt install chromium)"
     ),

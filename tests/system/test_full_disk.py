@@ -19,7 +19,7 @@ from tests.system.processes import Seller, Server, a_folder, kill, made_before, 
 from cardsync.operations.processes import embedded
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
 ]
 
@@ -174,7 +174,7 @@ def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_th
     assert seller.finished(accepted.json()["upload_id"])["state"] == "done"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_web_process_that_begins_on_a_full_disk_answers(server: Server) -> None:
     server.start()
     seller = a_seller(server)
@@ -193,7 +193,7 @@ def test_a_web_process_that_begins_on_a_full_disk_answers(server: Server) -> Non
     until(lambda: put_up(seller).status_code == 202, "uploads", RECOVERY_SECONDS)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_upload_url(
     server: Server,
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_
     until(lambda: server.run("admin", "key", "create", str(made.id)).code == 0, "a key")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_read_only_store_is_told_and_taken_back(server: Server) -> None:
     server.start()
     seller = a_seller(server)

@@ -18,7 +18,7 @@ from tests.system.processes import Seller, Server
 
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "requirements" / "clients.txt"
-pytestmark = [pytest.mark.soak, pytest.mark.slow]
+pytestmark = [pytest.mark.night, pytest.mark.day]
 
 PYTHON_STORY = """
 import sys

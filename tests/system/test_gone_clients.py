@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.system.processes import Seller, Server, a_folder, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 SLOW_SECONDS = 2
 
@@ -84,7 +84,7 @@ LENGTH, CHUNKED = "Content-Length: 1000", "Transfer-Encoding: chunked"
     [
         (LENGTH, b"hello"),
         (CHUNKED, b"5\r\nhel"),
-        pytest.param(CHUNKED, b"", marks=pytest.mark.soak),
+        pytest.param(CHUNKED, b"", marks=pytest.mark.night),
     ],
     ids=["length", "chunk", "nothing"],
 )
@@ -147,7 +147,7 @@ def test_a_slow_body_is_answered_and_its_connection_ended(server: Server, seller
     assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_body_that_drips_is_ended_while_it_drips(server: Server, seller: Seller) -> None:
     began = time.monotonic()
     with connected(server) as connection, suppress(OSError):

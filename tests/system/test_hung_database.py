@@ -12,7 +12,7 @@ import pytest
 from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 POLLED_SECONDS = 1.5
 REQUEST_SECONDS = 4.0
@@ -83,7 +83,7 @@ def test_polls_and_other_requests_end_in_their_time_and_go_on_with_the_database(
     assert [asked(seller, *one)[0] for one in POLLS + OTHERS] == [200] * 6
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_many_who_wait_use_no_connection_up(server: Server) -> None:
     """More than all pools hold, of every kind, again and again, while nothing answers."""
     seller = server.seller()
@@ -100,7 +100,7 @@ def test_many_who_wait_use_no_connection_up(server: Server) -> None:
     assert row["n"] < 40
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_import_that_the_hang_interrupts_comes_to_its_end(server: Server) -> None:
     seller = server.seller()
     upload_id = seller.upload(inventory(300))

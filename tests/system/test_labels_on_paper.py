@@ -26,7 +26,7 @@ OUTLINE = re.compile(rb"([\d.]+) ([\d.]+) [\d.]+ [\d.]+ re\nS")
 SHIFT = re.compile(rb"([\d.]+) 0 0 [\d.]+ (-?[\d.]+) (-?[\d.]+) cm\n0 0 0 RG")
 
 pytestmark = [
-    pytest.mark.soak,
+    pytest.mark.night,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 

@@ -19,7 +19,7 @@ from cardsync.platform.database.locks import Lock, key_of
 from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import libpq_url
 from released_schemas import DUMPS, database_of
-from soak import count
+from schedule import count
 
 MIGRATE = """
 import sys
@@ -90,7 +90,7 @@ def test_of_two_at_once_one_migrates_and_both_end_well(
     assert revision(old) == head_revision()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_killed_migration_is_continued_by_the_next(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_killed_migration_is_continued_by_the_next(
     assert revision(old) == head_revision()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_who_asks_for_the_table_next_waits_only_briefly(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:
@@ -137,7 +137,7 @@ def test_a_table_that_never_gets_free_is_told_in_a_line(
     assert revision(old) == head_revision()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_index_is_built_concurrently_while_another_process_waits(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:
@@ -152,7 +152,7 @@ def test_an_index_is_built_concurrently_while_another_process_waits(
     assert second.communicate(timeout=120)[0].endswith("is at the head\n")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_kills_at_random_moments(owner_url: str) -> None:
     for _ in range(count("MIGRATION_KILLS", 40, 3)):
         with database_of(owner_url, DUMPS[0]) as url:

@@ -22,7 +22,7 @@ MARKET = "published_market"
 FIRST, SECOND = 20261127, 20261128
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_what_the_operator_publishes_the_agent_verifies_and_uses_until_it_is_killed(
     server: Server, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from tests.system.page_faults import BESIDE, LEFT, Made, found, listening, settl
 from tests.system.processes import Seller, Server, until
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
-import soak
+import schedule
 from builders import a_csv, a_row
 from pages import built, filled
 
@@ -33,7 +33,7 @@ CHROMIUM = shutil.which("chromium")
 LOOKS = [
     (360, "light"),
     *(
-        pytest.param(width, scheme, marks=pytest.mark.soak)
+        pytest.param(width, scheme, marks=pytest.mark.night)
         for width in (360, 390, 1024, 1440)
         for scheme in ("light", "dark")
         if (width, scheme) != (360, "light")
@@ -47,7 +47,7 @@ EXPECTED = (*REFUSALS, *LEFT)
 FAILURE = "the server responded with a status of 500"
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 
@@ -109,7 +109,7 @@ MORE = {
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-@pytest.mark.parametrize("part", soak.parts(PARTS))
+@pytest.mark.parametrize("part", schedule.parts(PARTS))
 def test_every_page_and_refusal_can_be_read_and_fits(
     browser: Browser, shop: Shop, width: int, scheme: Any, part: int
 ) -> None:
@@ -131,7 +131,7 @@ def test_every_page_and_refusal_can_be_read_and_fits(
         assert {path: problems for path, problems in ugly.items() if problems} == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_of_staff_and_of_strangers_can_be_read_and_fits(
     browser: Browser, shop: Shop, width: int, scheme: Any
@@ -317,7 +317,7 @@ def test_the_work_is_done_without_scripts(browser: Browser, shop: Shop) -> None:
         page.get_by_text("Saved.").wait_for()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_icons_are_drawn(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards")
@@ -327,7 +327,7 @@ def test_icons_are_drawn(browser: Browser, shop: Shop) -> None:
         assert all(side > 10 for side in drawn)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards")
@@ -367,7 +367,7 @@ def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> 
         page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil"))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_order_is_marked_shipped_beside_the_table(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/orders?status=Ready to Ship")
@@ -386,7 +386,7 @@ def test_an_order_is_marked_shipped_beside_the_table(browser: Browser, shop: Sho
         assert "order=" not in page.url
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards?search=game:magic&sort=price&direction=desc")
@@ -407,7 +407,7 @@ def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop)
         assert receipt.evaluate("e => e.parentElement.open")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_completion_is_closed_by_escape_and_taken_in_the_middle(
     browser: Browser, shop: Shop
 ) -> None:
@@ -430,7 +430,7 @@ def test_a_completion_is_closed_by_escape_and_taken_in_the_middle(
         assert page.evaluate(FOCUSED) == "search"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_pages_and_actions_are_reached_by_keys_and_focus_returns(
     browser: Browser, shop: Shop
 ) -> None:
@@ -548,7 +548,7 @@ def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
 PAGES_THERE = "() => [...document.querySelectorAll('tbody[data-page]')].map(e => e.dataset.page)"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: Shop) -> None:
     """The rows of the place at which one stops arrive, ticks stay, and the address follows."""
     with a_window(browser, shop, viewport={"width": 1_720, "height": 900}) as page:
@@ -582,7 +582,7 @@ def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: 
         page.locator("thead th:nth-child(3)", has_text="Market").wait_for()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_theme_is_kept(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, color_scheme="light") as page:
         page.goto("/cards")
@@ -639,7 +639,7 @@ def test_a_rule_is_written_as_a_sentence_and_its_effect_and_save_stay_in_sight(
         page.wait_for_url(re.compile(r"/pricing(\?|$)"))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_without_scripts_a_card_is_found_and_tells_why(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, java_script_enabled=False) as page:
         page.goto("/cards")
@@ -681,7 +681,7 @@ HIDDEN = "Object.defineProperty(document, 'visibilityState', { get: () => 'hidde
 BEHIND = "document.hasFocus = () => false"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("script", [HIDDEN, BEHIND, ""])
 def test_only_rows_that_were_seen_in_front_are_told(
     browser: Browser, shop: Shop, script: str
@@ -726,7 +726,7 @@ def swiped(page: Page, by: int, cell: str = "td[data-label=Until]") -> None:
     send("touchEnd")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_price_is_dismissed_by_a_swipe_over_its_name_on_a_tablet(
     browser: Browser, shop: Shop
 ) -> None:
@@ -1003,7 +1003,7 @@ SIBLINGS = (
 )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_headings_and_tabs_are_at_one_height_on_pages_of_one_subject(
     browser: Browser, shop: Shop
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 
@@ -100,7 +100,7 @@ def in_hand(link: str) -> int:
     return sum(line["pulled"] + line["surplus"] for line in queue(link)["lines"])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: Shop) -> None:
     server = shop.seller.server
     _, link = a_link(shop)
@@ -137,7 +137,7 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     assert "Buyer" not in one.content() + two.content()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
 def test_the_pages_of_a_pull_can_be_read_and_fit(
@@ -164,7 +164,7 @@ def test_the_pages_of_a_pull_can_be_read_and_fit(
         look(page, "what is missing")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop) -> None:
     _, link = a_link(shop)
     page = a_phone(browser, link)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.kept_pictures import differs
-from tests.soak import night
 from tests.system.processes import Server, a_folder
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, lived_in, recommended
 from tests.system.test_pages_in_browser import a_window, ids_of, settled
 from tests.system.test_phones_pull import a_link
 
 import pages
+from schedule import whole_night
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.soak,
-    night,
+    pytest.mark.day,
+    pytest.mark.night,
+    whole_night,
     pytest.mark.skipif(
         shutil.which("chromium") is None, reason="needs chromium (Debian: apt install chromium)"
     ),

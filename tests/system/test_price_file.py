@@ -78,7 +78,7 @@ def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str)
     assert not (tmp_path / "out.csv").exists()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     unknown = price(tmp_path / "good.csv", tmp_path / "out.csv", "--preset", "greedy")
@@ -92,7 +92,7 @@ def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
     assert "absent.csv" in absent.stderr
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     (tmp_path / "same.csv").symlink_to(tmp_path / "good.csv")
@@ -112,7 +112,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     os.mkfifo(tmp_path / "pipe")
@@ -126,7 +126,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_link_to_a_file_stays_one(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     (tmp_path / "real.csv").touch()

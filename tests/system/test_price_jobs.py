@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(
         shutil.which("chromium") is None, reason="needs chromium (Debian: apt install chromium)"
     ),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.day,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 # Pixels a millimetre: 600 dots an inch.
@@ -62,7 +62,7 @@ def is_dark(pixels: Any, x: float, y: float, across: bool) -> float | None:
     return min((abs(begins + n) / DOTS for n, dark in enumerate(found) if dark), default=None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize("sheet", SHEETS.values(), ids=list(SHEETS))
 def test_the_labels_of_each_sheet_lie_within_half_a_millimetre(page: Page, sheet: Sheet) -> None:
@@ -126,7 +126,7 @@ def test_the_codes_of_cards_are_read_back_from_their_places(
         assert abs(y - (float(at.top) + 1.2 + side / 2)) < WITHIN
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_codes_of_boxes_lead_to_their_boxes(page: Page, shop: Shop) -> None:
     [pixels] = printed(page, "/print/labels?kind=boxes&first=11&last=14&sheet=avery-l7163")
     url = shop.seller.server.url
@@ -147,7 +147,7 @@ def test_the_codes_of_a_cover_open_the_queues_of_phones(page: Page, shop: Shop) 
         assert page.request.get(f"{address}/queue").json()["lines"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_other_papers_print_without_what_is_only_for_screens(page: Page, shop: Shop) -> None:
     """The sheets of tables keep to the page's width."""
     order = page.request.get("/api/orders?per_page=1&search=Buyer").json()["orders"][0]["id"]

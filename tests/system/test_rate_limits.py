@@ -16,7 +16,7 @@ from tests.system.processes import PROGRAM, Seller, Server, a_folder, free_port,
 
 from cardsync.operations.processes import embedded
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 PROCESSES, BURST = 4, 40
 # One of several processes may leave so much of a burst unsaid.
@@ -76,7 +76,7 @@ def heartbeat(url: str, seller: Seller) -> int:
     return answer.status_code
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_processes_share_a_limit_and_a_killed_one_takes_next_to_nothing_along(
     server: Server,
 ) -> None:

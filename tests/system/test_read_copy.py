@@ -23,7 +23,7 @@ from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
 from replica_server import Replica, replica_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 
 @dataclass
@@ -87,7 +87,7 @@ async def renamed(database: Database, seller: Seller, name: str) -> None:
 SEEN = "SELECT quiet_hours FROM account WHERE seller_id = {id}"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_read_of_the_copy_sees_all_that_was_committed_before(
     pair: Pair, database: Database, copy: ReadCopy
 ) -> None:

@@ -92,7 +92,7 @@ def shop():
         yield Shop(server)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_rotation_under_way_and_its_end(shop):
     old = secret.secret_key(shop.settings())
     ran = shop.server.run("admin", "rotate-secret")
@@ -105,7 +105,7 @@ def test_a_rotation_under_way_and_its_end(shop):
     shop.goes_on()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("step", STEPS)
 def test_a_rotation_that_is_killed_goes_on_with_the_next_call(shop, step):
     old = secret.secret_key(shop.settings())

@@ -24,7 +24,7 @@ def folder() -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_admin_commands_while_it_runs(server: Server) -> None:
     seller = server.admin_seller("running@example.invalid", "--plan", "founder", "--line", "magic")
     assert seller.get("/api/v1/status").json()["sync_mode"] == "full"
@@ -44,7 +44,7 @@ def test_admin_commands_while_it_runs(server: Server) -> None:
         assert seller.get("/api/v1/status").status_code in (401, 403)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_web_processes_share_the_address(server: Server) -> None:
     assert len(server.children("web")) == 3  # granian's main process and two workers
     seller = server.seller()
@@ -124,7 +124,7 @@ def test_a_client_that_sends_all_before_it_reads_sees_that_it_was_too_much(serve
     assert b"payload_too_large" in answer
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_an_address_taken_by_another_program_is_one_sentence(folder: Path) -> None:
     server = Server(folder)
     with socket.socket() as taken:
@@ -175,7 +175,7 @@ def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_t
         assert row["n"] == 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
     """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a
     202 that is lost.
@@ -250,7 +250,7 @@ def test_a_configuration_file_that_cannot_be_read_is_one_sentence(
     assert_last_line_is_a_sentence(ran.err, "no TOML")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder: Path) -> None:
     ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x", BIND="nowhere").run(
         "worker"
@@ -285,7 +285,7 @@ def test_a_setting_that_is_wrong_is_one_sentence(folder: Path, name: str, value:
     assert_last_line_is_a_sentence(ran.err, f"CARDSYNC_{name}")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_link_of_the_first_run_is_printed_and_printed_again(folder: Path) -> None:
     with Server(folder) as server:
         where = ("--port", str(server.port))

@@ -24,7 +24,7 @@ import pytest
 from psycopg.rows import dict_row
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
-import soak
+import schedule
 from cardsync.operations.processes import embedded
 from cardsync.platform import clock
 from cardsync.platform.database.migrate import keep_seal, migrate
@@ -33,8 +33,8 @@ from cardsync.shop.accounts import sellers
 from cardsync.shop.credits import ledger
 
 PROCESSES, CALLERS = 4, 64
-FEW, MANY = 6, soak.count("CARDSYNC_SKIP_WAIT_ROUNDS", 10_000, 300)
-SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
+FEW, MANY = 6, schedule.count("CARDSYNC_SKIP_WAIT_ROUNDS", 10_000, 300)
+SOAK_ROUNDS = schedule.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 CALLER_PROGRAM = Path(__file__).with_name("skip_wait_callers.py")
 
 LEDGER = """
@@ -113,7 +113,7 @@ async def all_at_once(seller: Seller, name: str, keys: int, meanwhile: Any = Non
             return Counter(await asyncio.gather(*calls))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_one_charge_a_round_however_many_keys(server: Server) -> None:
     seller = a_seller(server, 100)
     for charges, keys in enumerate((1, CALLERS, 8), start=1):
@@ -132,7 +132,7 @@ def oldest(server: Server) -> psutil.Process:
     return min(server.children("web")[1:], key=psutil.Process.create_time)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(SOAK_ROUNDS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(SOAK_ROUNDS, marks=pytest.mark.night)])
 def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
     server: Server, rounds: int
 ) -> None:
@@ -156,7 +156,7 @@ def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
         server.sql(NEXT_ROUND, seller=seller.id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_charge_is_replayed_after_a_restart_and_a_day_later(server: Server) -> None:
     seller = a_seller(server, 5)
     assert asyncio.run(all_at_once(seller, "once", 1))["charged"] == 1
@@ -253,8 +253,8 @@ def callers() -> Iterator[Callers]:
                 process.communicate(timeout=180)
 
 
-@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak(first=True))])
-@pytest.mark.soak
+@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.night(first=True))])
+@pytest.mark.night
 def test_one_charge_a_round_for_many_rounds(callers: Callers, rounds: int) -> None:
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
         callers.rows(NEXT_ROUND)

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from tests.system.processes import Server, a_folder, kill, processes_of, told, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_process_that_is_killed_during_the_start_is_started_again(
     assert server.stop() == 0, server.said()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_process_that_dies_again_and_again_during_the_start_is_given_up_and_why_is_said(
     server: Server,
 ) -> None:

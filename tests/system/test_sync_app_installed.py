@@ -22,7 +22,7 @@ from waiting import until
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy"))
 import release
 
-pytestmark = [pytest.mark.soak, pytest.mark.slow]
+pytestmark = [pytest.mark.night, pytest.mark.day]
 PIP = (sys.executable, "-m", "pip")
 
 

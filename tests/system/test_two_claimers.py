@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from tests.system.processes import a_folder
 
-import soak
+import schedule
 from cardsync.operations.processes import embedded
 from cardsync.platform.database.migrate import keep_seal, migrate
 from cardsync.platform.database.session import Database
@@ -23,7 +23,7 @@ from cardsync.shop.accounts import sellers
 
 PROGRAM = Path(__file__).with_name("task_claimers.py")
 PROCESSES, SELLERS = 4, 5
-FEW, MANY = 200, soak.count("CARDSYNC_SOAK_TASKS", 10_000, 1_000)
+FEW, MANY = 200, schedule.count("CARDSYNC_SOAK_TASKS", 10_000, 1_000)
 QUEUE = """
     INSERT INTO agent_task (seller_id, kind, priority, created_at)
     SELECT s.seller_id, 'refresh_orders', n %% 3, now() - interval '1 hour'
@@ -56,9 +56,9 @@ async def make(url: str) -> None:
                 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("tasks", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.parametrize("tasks", [FEW, pytest.param(MANY, marks=pytest.mark.night)])
+@pytest.mark.night
 def test_no_task_is_handed_out_twice(tasks: int) -> None:
     with a_folder() as folder, embedded.running(folder / "data") as database:
         migrate(database.admin_url())

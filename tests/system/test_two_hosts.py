@@ -25,7 +25,7 @@ from tests.system.processes import Seller, Server, a_folder, kill, made_before, 
 from builders import a_csv, a_row, an_order
 from cardsync.operations.processes import embedded
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 SECRET = "the secret of two hosts"
 UPLOADS, ROWS, ORDERS = 6, 200, 120

@@ -40,7 +40,7 @@ def a_file(edition: int) -> bytes:
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_three_workers_share_the_work(server: Server) -> None:
     with ExitStack() as stack:
         extra = [server.launch("worker"), server.launch("worker")]

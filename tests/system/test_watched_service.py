@@ -12,7 +12,7 @@ from tests.system.processes import Server, a_folder, free_port, until
 from otlp_receiver import receiving
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_one_trace_joins_the_processes_and_their_ends_lose_nothing() -> None:
     """It alone finds processes that send nothing: exporters have threads, and web processes fork."""
     trace_id = secrets.token_hex(16)

@@ -41,7 +41,7 @@ async def entries(seller):
     return await seller.service.sql(seller.id, counted, id=seller.id)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("credential", CREDENTIALS)
 async def test_every_route_takes_the_credentials_that_the_table_says(a_seller, credential):
     """Refused requests come first: none of them leaves an entry."""

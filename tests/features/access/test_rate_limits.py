@@ -99,7 +99,7 @@ async def test_every_answer_tells_the_policy_and_what_is_left(a_seller, a_servic
             assert 90 <= item(answer.headers["RateLimit"], "general")["r"] < 100
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_over_the_limit_it_is_429_with_an_integer_retry_after(a_seller, a_service):
     async with a_service(general=f"{SLOW}:3") as service:
         seller = through(await a_seller(), service)
@@ -118,8 +118,8 @@ async def test_over_the_limit_it_is_429_with_an_integer_retry_after(a_seller, a_
         assert "X-Request-Id" in answer.headers
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_service):
     async with a_service(general="60/min:2") as service:
         seller = through(await a_seller(), service)
@@ -129,7 +129,7 @@ async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_ser
         assert (await seller.post(HEARTBEAT)).status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_all_that_was_admitted_is_told_before_a_refusal_says_how_long_to_wait(
     a_seller, a_service
 ):
@@ -149,7 +149,7 @@ async def test_a_flood_of_one_key_leaves_the_others_alone(a_seller, a_service):
         assert (answer.status_code, item(answer.headers["RateLimit"], "general")["r"]) == (200, 9)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
     async with a_service(general=f"{SLOW}:2") as service:
         seller = through(await a_seller(), service)
@@ -160,7 +160,7 @@ async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
         assert await statuses(other, 3) == [200, 200, 429]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_both_routes_of_discovery_share_one_group(a_service, a_seller):
     async with a_service(general=f"{SLOW}:20", discovery=f"{SLOW}:2") as limited:
         seller = through(await a_seller(), limited)
@@ -263,8 +263,8 @@ async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_one
         assert {answer.status_code for answer in valid} == {200}
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
     async with (
         a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.0/8") as service,
@@ -277,7 +277,7 @@ async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
         assert [answer.status_code for answer in answers] == [401, 401, 429]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_nobody_trusted_forwarded_counts_for_nothing(a_service):
     async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="10.0.0.0/8") as service:
         async with service.client("192.0.2.77") as http:
@@ -303,7 +303,7 @@ async def test_a_revoked_key_is_401_and_spends_of_its_address(a_seller, a_servic
         assert answers[0].headers["RateLimit-Policy"] == '"anonymous";q=1;w=60'
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_suspended_account_is_403_within_the_limits_of_its_key(a_seller, a_service):
     async with a_service(general=f"{SLOW}:2") as service:
         seller = through(await a_seller(), service)
@@ -333,7 +333,7 @@ async def test_public_downloads_and_forged_upload_addresses_are_limited_by_addre
         assert [answer.status_code for answer in put] == [403, 403, 429]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_key_revoked_in_the_middle_of_its_flood_is_soon_401(a_seller, a_service):
     async with a_service(general=f"{SLOW}:1") as service:
         seller = through(await a_seller(), service)
@@ -345,7 +345,7 @@ async def test_a_key_revoked_in_the_middle_of_its_flood_is_soon_401(a_seller, a_
         assert await statuses(seller, 1) == [401]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_sign_ins_are_limited_by_address_and_account(a_service):
     def scope(address: str) -> dict:
         return {"type": "http", "client": (address, 1), "headers": []}
@@ -370,7 +370,7 @@ async def test_sign_ins_are_limited_by_address_and_account(a_service):
         assert not any("example" in name for name in names)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_guesses_at_once_are_limited_by_account_and_by_address_too(a_seller, a_service):
     """From forty addresses at one account, and from one address at forty accounts, in one moment
     and over two processes: the burst is tried, and one more at most that the other process did
@@ -407,7 +407,7 @@ async def test_guesses_at_once_are_limited_by_account_and_by_address_too(a_selle
 # -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_several_processes_share_a_limit(a_seller, a_service):
     async with AsyncExitStack() as stack:
         services = [
@@ -429,7 +429,7 @@ async def test_several_processes_share_a_limit(a_seller, a_service):
         assert [await statuses(door, 1) for door in doors] == [[429]] * 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_process_that_comes_later_knows_what_was_spent(a_seller, a_service):
     seller = await a_seller()
     async with a_service(general=f"{SLOW}:16") as service:
@@ -439,7 +439,7 @@ async def test_a_process_that_comes_later_knows_what_was_spent(a_seller, a_servi
         assert given.count(200) <= 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_nothing_more_is_admitted_while_a_report_is_on_its_way(a_seller, a_service, service):
     seller = await a_seller()
     async with a_service(general=f"{SLOW}:16") as first:
@@ -459,7 +459,7 @@ async def test_nothing_more_is_admitted_while_a_report_is_on_its_way(a_seller, a
         assert given.count(200) <= 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_ordinary_agent_adds_no_statement_to_its_requests(a_seller, a_service):
     async with a_service(general="300/min:100") as service:
         door = through(await a_seller(), service)

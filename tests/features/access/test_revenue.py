@@ -229,7 +229,7 @@ def where(walked, sums):
     return {address: shown & sums for address, (_, shown) in walked.items() if shown & sums}
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_staff_find_no_revenue_behind_any_door_until_the_account_lets_them(a_seller):
     seller, ids = await a_shop(a_seller)
     owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")

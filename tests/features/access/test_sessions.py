@@ -482,7 +482,7 @@ async def strict(service, alive):
         yield replace(service, settings=settings, app=app)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_guessing_is_slowed_down_per_account_and_the_right_password_does_not_help(
     a_seller, strict
 ):

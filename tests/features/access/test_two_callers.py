@@ -33,7 +33,7 @@ async def test_an_upload_that_two_workers_drain_is_imported_once(a_seller, servi
     await service.run_jobs()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_reupload_that_two_workers_drain_leaves_one_observation_of_each_card(
     a_seller, service
 ):
@@ -48,7 +48,7 @@ async def test_a_reupload_that_two_workers_drain_leaves_one_observation_of_each_
     await service.run_jobs()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_two_uploads_that_arrive_at_once_are_both_worked_off_in_order(a_seller):
     seller = await a_seller()
     answers = await asyncio.gather(

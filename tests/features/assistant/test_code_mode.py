@@ -180,7 +180,7 @@ async def test_too_many_calls_end_a_program_with_what_it_had_done(a_seller, monk
     assert '"lists_list":3' in text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(("limit", "outcome"), [("300/min:4", "8"), ("1/min:4", "rate_limited")])
 async def test_a_program_keeps_to_the_pace_of_the_limits(a_seller, alive, limit, outcome):
     """A call that comes too soon waits a little, and is refused where it had to wait long."""

@@ -150,7 +150,7 @@ async def test_the_owner_grants_less_than_was_asked(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_refresh_may_narrow_and_the_next_one_has_all_again(a_seller):
     seller = await a_seller()
     assistant, tokens = await connected(seller, access="write")
@@ -162,7 +162,7 @@ async def test_a_refresh_may_narrow_and_the_next_one_has_all_again(a_seller):
     assert wide["scope"] == "mcp:read mcp:write"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_client_that_asks_to_read_is_offered_no_more(a_seller):
     seller = await a_seller()
     browser, assistant = await signed_in(seller), await registered(seller.service)
@@ -292,7 +292,7 @@ async def test_what_is_past_is_dropped(a_seller):
         assert await seller.service.sql(seller.id, query, id=seller.id) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_use_is_noted_once_a_minute(a_seller):
     seller = await a_seller()
     clock.stop()

@@ -15,7 +15,7 @@ from offers_builder import a_customer, done, drafted, step, want
 from world import refusal
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_draft_is_priced_with_an_explanation_of_each_line(seller):
     offer = await drafted(seller, note=" shoebox ")
     assert (offer["state"], offer["note"], offer["totals"]["copies"]) == ("draft", "shoebox", 3)
@@ -32,7 +32,7 @@ async def test_a_draft_is_priced_with_an_explanation_of_each_line(seller):
     assert refusal(await seller.http.patch(path, json=body)) == (409, "revision_conflict")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -126,7 +126,7 @@ async def test_an_offer_is_led_through_its_life(seller):
     assert refusal(await step(seller, offer, "stock")) == (409, "offer_state_wrong")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_second_count_keeps_what_it_does_not_name(seller):
     """A long offer is counted page by page."""
     offer = await done(seller, await drafted(seller), "offer")

@@ -74,7 +74,7 @@ def test_the_format_can_be_named(run, tmp_path, a_set, products):
     assert len(products()) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_loading_the_same_file_again_adds_nothing(run, tmp_path, a_set, products):
     path = tmp_path / "catalog.csv"
     a_catalog(a_set, "Ancestral Recall", "Black Lotus").write_csv(path)
@@ -84,7 +84,7 @@ def test_loading_the_same_file_again_adds_nothing(run, tmp_path, a_set, products
     assert products() == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_newer_edition_updates_and_adds_under_the_old_ids(run, tmp_path, a_set, products):
     path = tmp_path / "catalog.csv"
     a_catalog(a_set, "Ancestral Recall", "Black Lotus").write_csv(path)

@@ -85,7 +85,7 @@ def mtgjson_products(a_set):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("suffix", "pack"),
     [("json", bytes), ("json.gz", gzip.compress), ("json.xz", lzma.compress)],
@@ -198,7 +198,7 @@ def tcgcsv(folder, a_set, *rows):
     (folder / "ProductsAndPrices.csv").write_text("\n".join([header, *rows, ""]))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_tcgcsv(run, tmp_path, a_set, products):
     tcgcsv(
         tmp_path, a_set,
@@ -270,7 +270,7 @@ def test_an_unknown_json_file_is_told_in_one_sentence(run, tmp_path):
     assert "Traceback" not in result.output
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_same_file_again_writes_no_row(run, tmp_path, a_set, query):
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(mtgjson(a_set)))
@@ -283,7 +283,7 @@ def test_the_same_file_again_writes_no_row(run, tmp_path, a_set, query):
     assert query(sql, a_set) == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_product_that_a_newer_edition_lacks_is_kept_and_marked(run, tmp_path, a_set, products):
     path = tmp_path / "AllPrintings.json"
     whole = mtgjson(a_set)
@@ -343,7 +343,7 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
     assert "0 new, 0 changed" in printed(run("import", own))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_provisional_product_is_adopted_by_another_projects_file(
     a_seller, settings, owner_url, tmp_path, a_set
 ):

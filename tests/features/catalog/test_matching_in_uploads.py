@@ -22,7 +22,7 @@ async def matches(seller):
     }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(
     a_seller, service, a_set, load
 ):
@@ -35,7 +35,7 @@ async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(
     assert await matches(seller) == {1: ("matched", angel["id"])}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_conditions_of_one_printing_are_one_product(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -48,7 +48,7 @@ async def test_conditions_of_one_printing_are_one_product(a_seller, a_set, load)
     assert len({product for _, product in (await matches(seller)).values()}) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_matched_sku_keeps_its_product_when_the_catalog_becomes_ambiguous(
     a_seller, a_set, load
 ):
@@ -77,7 +77,7 @@ async def test_what_several_products_fit_is_ambiguous_and_gets_a_product_of_its_
     assert await matches(seller) == {1: ("ambiguous", own["id"])}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_the_catalog_lacks_becomes_a_provisional_product(a_seller, service, a_set):
     seller = await a_seller()
     report = await seller.import_csv(
@@ -91,7 +91,7 @@ async def test_what_the_catalog_lacks_becomes_a_provisional_product(a_seller, se
     assert await matches(seller) == {1: ("provisional", made[0]["id"])}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_sellers_share_a_provisional_product(a_seller, service, a_set):
     sellers = [await a_seller() for _ in range(2)]
     for n, seller in enumerate(sellers, start=1):
@@ -100,7 +100,7 @@ async def test_sellers_share_a_provisional_product(a_seller, service, a_set):
     assert (await matches(sellers[0]))[1] == (await matches(sellers[1]))[2]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_finishes_and_variants_are_products_apart(a_seller, service, a_set):
     seller = await a_seller()
     names = [
@@ -181,7 +181,7 @@ async def test_a_later_catalog_adopts_a_provisional_product_under_its_id(
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_two_provisional_products_of_one_card_become_one(a_seller, service, a_set, load):
     seller = await a_seller()
     rows = [
@@ -199,7 +199,7 @@ async def test_two_provisional_products_of_one_card_become_one(a_seller, service
     assert after[1][1] in {before[1][1], before[2][1]}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_catalog_that_is_ambiguous_adopts_nothing(a_seller, service, a_set, load):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, line="Pokemon", set=a_set, name="Snivy", number="001")))
@@ -208,7 +208,7 @@ async def test_a_catalog_that_is_ambiguous_adopts_nothing(a_seller, service, a_s
     assert [row["provisional"] for row in await products(service, a_set)] == [True, False, False]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_first_report_after_a_catalog_counts_only_what_it_knows(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -220,7 +220,7 @@ async def test_the_first_report_after_a_catalog_counts_only_what_it_knows(a_sell
     assert (report["matched"], report["provisional"], report["ambiguous"]) == (1, 1, 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_unreadable_condition_keeps_the_row_and_says_so(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(
@@ -262,7 +262,7 @@ async def test_a_card_that_was_unreadable_is_read_at_the_next_upload(a_seller, s
     assert [card["product_id"] for card in after] == [card["product_id"] for card in before]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_renamed_provisional_card_is_told_by_its_new_name(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -279,7 +279,7 @@ async def test_a_renamed_provisional_card_is_told_by_its_new_name(a_seller, a_se
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_renamed_matched_card_keeps_its_product_and_takes_the_new_texts(
     a_seller, a_set, load
 ):
@@ -347,7 +347,7 @@ async def test_an_id_that_a_custom_listing_shares_is_stored_twice_and_exported_n
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["8"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_custom_listing_is_the_catalogs_product_without_its_title(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()

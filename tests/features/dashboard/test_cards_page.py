@@ -28,7 +28,7 @@ async def shop(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_table_shows_what_the_api_answers(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards")
@@ -39,7 +39,7 @@ async def test_the_table_shows_what_the_api_answers(shop):
         assert f'href="/cards/{card["id"]}"' in page.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_target_that_is_the_price_and_one_that_is_not_there_are_told_in_words(a_seller):
     same = a_row(1, price="1.00", market="1.00", low="")
     seller = await a_shop(a_seller, same, a_row(2, price="1.00", market="", low="", quantity=3))
@@ -59,7 +59,7 @@ async def test_a_target_that_is_the_price_and_one_that_is_not_there_are_told_in_
     assert ["no target" in change for change in changes] == [False, True]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_names_are_shown_as_text(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards")
@@ -67,7 +67,7 @@ async def test_names_are_shown_as_text(shop):
     assert "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;" in page.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_search_has_chips_and_an_error_stands_under_its_word(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus price>1"})
@@ -78,7 +78,7 @@ async def test_a_search_has_chips_and_an_error_stands_under_its_word(shop):
     assert 'aria-invalid="true"' in wrong.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_long_table_goes_on_with_the_same_search_and_order(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))
@@ -95,7 +95,7 @@ async def test_a_long_table_goes_on_with_the_same_search_and_order(a_seller):
     assert 'rel="next"' not in second.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_tells_why_it_asks_its_price(shop):
     browser = await signed_in(shop)
     card = (await browser.get("/api/cards", params={"search": "lotus"})).json()["cards"][0]
@@ -138,7 +138,7 @@ async def all_cards(browser):
     return (await browser.get("/api/cards", params={"status": "all"})).json()["cards"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_wrong_word_is_marked_where_it_stands(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus prise>1 foil"})
@@ -151,14 +151,14 @@ async def test_a_wrong_word_is_marked_where_it_stands(shop):
     assert "No cards match" in nothing.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_one_card_is_one_card(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus"})
     assert "1 card<" in page.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_columns_stand_in_the_address_and_are_kept(shop):
     browser = await signed_in(shop)
     page = await browser.get(
@@ -285,7 +285,7 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_all_own_contributions_that_match_are_shown_to_everybody(shop):
     staff = await joined(shop, "matching@example.invalid")
     other = await joined(shop, "beside@example.invalid")

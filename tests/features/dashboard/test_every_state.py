@@ -374,6 +374,6 @@ async def opens_every_page(shop, drawn):
 
 mixed = given(drawn=st.fixed_dictionaries({n: st.sampled_from(all) for n, all in DRAWN.items()}))
 test_every_page_opens_in_any_mixture_of_states = settings(max_examples=2)(mixed(opens_every_page))
-test_every_page_opens_in_very_many_mixtures = pytest.mark.soak(
+test_every_page_opens_in_very_many_mixtures = pytest.mark.night(
     settings(max_examples=60)(mixed(opens_every_page))
 )

@@ -46,7 +46,7 @@ def token(service):
     return set_up_link.link(service.settings).partition("?token=")[2]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_it_makes_a_shop_in_review_mode_signs_in_and_is_gone(service, fresh, token):
     async with client(service) as http:
         page = await http.get(f"/set-up?token={token}")
@@ -160,7 +160,7 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
     assert "is new" not in words(await browser.get(path.replace(number, str(again["id"]))))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_first_look_says_what_the_shop_has_and_what_its_price_file_changes(a_seller):
     seller = await a_seller(sync_mode="read_only")
     browser = await signed_in(seller)
@@ -193,7 +193,7 @@ async def test_the_first_look_says_what_the_shop_has_and_what_its_price_file_cha
     assert "32.99" not in (await staff.get(f"/set-up/uploads/{report['id']}")).text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_file_can_be_dropped_and_is_sent_by_the_form_alone_too(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

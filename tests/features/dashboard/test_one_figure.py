@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync.dashboard.formats import Reader
@@ -142,8 +142,8 @@ def amounts_in(page):
 @pytest.mark.parametrize(
     "seed",
     [
-        seed if seed in [(soak.DAY * BY_DAY + n) % SHOPS for n in range(BY_DAY)]
-        else pytest.param(seed, marks=pytest.mark.soak)
+        seed if seed in [(schedule.DAY * BY_DAY + n) % SHOPS for n in range(BY_DAY)]
+        else pytest.param(seed, marks=pytest.mark.night)
         for seed in range(SHOPS)
     ],
 )  # fmt: skip

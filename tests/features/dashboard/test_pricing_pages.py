@@ -108,7 +108,7 @@ async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
     assert (await browser.get("/activity")).text.count("Foils") >= 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_sentence_has_every_part_of_a_rule_and_its_fallbacks_in_their_order(shop):
     browser = await signed_in(shop)
     rule = await made(browser, query="lotus", adjust_bp=-500, fallback_sources=["low", "current"])
@@ -225,7 +225,7 @@ async def test_the_later_of_two_is_shown_both_versions(shop):
     assert (await browser.get(f"{RULES}/{rule['id']}")).json()["name"] == "Second"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rule_shows_what_it_does_without_a_script(shop):
     browser = await signed_in(shop)
     rule = await made(browser, query="lotus")
@@ -628,7 +628,7 @@ async def test_a_rollback_is_a_diff_first(shop):
     assert (await browser.get("/pricing/rollback", params=since)).status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_is_rolled_back_is_picked(shop):
     browser = await signed_in(shop)
     made = await browser.post("/api/lists", json={"name": "Binder"})

@@ -143,7 +143,7 @@ async def test_a_bomb_that_was_put_fails_its_upload(a_seller, bomb):
     assert (report["state"], report["error"]["code"]) == ("failed", "decompressed_too_large")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_gzip_of_200000_members_is_read_as_one_file(a_seller):
     seller = await a_seller()
     body = (
@@ -188,7 +188,7 @@ async def test_one_byte_over_fifty_million_decompressed_is_too_large(a_seller):
     assert refusal(await send(seller, body, "application/gzip")) == (413, "decompressed_too_large")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_fifty_million_bytes_decompressed_are_read(a_seller):
     seller = await a_seller()
     answer = await send(seller, gzip.compress(ONE_CARD.ljust(50_000_000), 1), "application/gzip")
@@ -306,7 +306,7 @@ async def test_a_line_of_40_mb_is_no_header(a_seller, long_line):
     assert "line 1" in answer.json()["error"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("quote", [b"", b'"'], ids=["bare", "in an open quote"])
 async def test_a_line_of_40_mb_among_the_rows_is_kept_out(a_seller, long_line, quote):
     seller = await a_seller()
@@ -323,14 +323,14 @@ async def test_a_line_of_40_mb_among_the_rows_is_kept_out(a_seller, long_line, q
     assert len(rejected["message"]) < 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_file_of_line_ends_alone_has_no_row(a_seller):
     seller = await a_seller()
     report = await seller.import_key(await seller.put_object(HEADER_LINE + b"\r\n" * 1_000_000))
     assert (report["state"], report["error"]["code"]) == ("failed", "invalid_csv")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_nul_byte_keeps_its_row_out(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1, name="Sol\0Ring"), a_row(2)))
@@ -346,7 +346,7 @@ async def test_a_nul_byte_keeps_its_row_out(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_stray_latin_1_is_read_and_goes_out_as_utf_8(a_seller):
     seller = await a_seller()
     latin = a_csv(a_row(1, name="Séance – “Jötun”")).decode().encode("cp1252")
@@ -374,7 +374,7 @@ async def test_of_a_duplicate_id_the_last_row_wins_and_it_is_counted(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_duplicate_that_is_kept_out_does_not_replace_the_good_row(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1, quantity=4), a_row(1, quantity=-4)))
@@ -382,7 +382,7 @@ async def test_a_duplicate_that_is_kept_out_does_not_replace_the_good_row(a_sell
     assert [card["quantity"] for card in await seller.cards()] == [4]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_amount_in_another_dress_is_read(a_seller):
     seller = await a_seller()
     cells = {
@@ -416,7 +416,7 @@ async def test_blank_zero_and_negative_are_no_price(a_seller):
     assert [(card["market"], card["low"]) for card in await seller.cards()] == [(None, None)] * 5
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_is_no_amount_is_no_price_noted_and_the_row_kept(a_seller):
     seller = await a_seller()
     cells = [
@@ -491,7 +491,7 @@ async def test_a_row_of_a_line_that_the_account_lacks_is_kept_out(a_seller, labe
     assert label in rejected["message"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_file_of_nothing_but_unknown_lines_changes_nothing(a_seller):
     seller = await a_seller(lines=["magic"])
     await seller.import_csv(a_csv(a_row(1), a_row(2)))
@@ -573,7 +573,7 @@ async def test_an_uploads_report_is_its_sellers_alone(a_seller, neighbour):
     assert refusal(await seller.get(f"/api/v1/uploads/{2**63}")) == (404, "not_found")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_every_refusal_in_a_report_can_be_read_as_json_whatever_the_cell_held(a_seller):
     seller = await a_seller()
     nasty = [
@@ -616,7 +616,7 @@ async def test_an_id_larger_than_any_is_nobodys(a_seller, id):
     assert (await seller.service.client().get(f"/api/pricing/runs/{id}")).status_code == 401
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_body_that_is_missing_is_told_so(a_seller):
     seller = await a_seller()
     answer = await seller.post(

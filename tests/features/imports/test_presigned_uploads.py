@@ -20,7 +20,7 @@ def code(answer) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("data", [ONE_CARD, gzip.compress(ONE_CARD)], ids=["plain", "gzip"])
 async def test_a_file_that_was_put_is_imported_by_its_key(a_seller, data):
     seller = await a_seller()
@@ -126,7 +126,7 @@ async def test_a_url_expires_after_ten_minutes(a_seller):
     assert code(await seller.put(slot["upload_url"], ONE_CARD)) == (403, "url_expired")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_object_can_be_named_after_its_url_expired(a_seller):
     seller = await a_seller()
     key = await seller.put_object(ONE_CARD)
@@ -261,7 +261,7 @@ async def test_a_key_form_of_the_wrong_shape_is_refused(a_seller, body, expected
     assert code(await seller.post("/api/v1/sync", content=body, headers=headers)) == expected
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_key_form_knows_only_lines_of_the_account(a_seller):
     seller = await a_seller(lines=["magic"])
     key = await seller.put_object(ONE_CARD)
@@ -281,8 +281,8 @@ async def lines_of(seller) -> dict[int, str]:
     return {card["marketplace_id"]: card["product_line"] for card in await seller.cards()}
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_the_line_of_the_upload_request_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     blank = a_csv(a_row(1, line=""))
@@ -328,7 +328,7 @@ async def test_a_line_is_remembered_as_long_as_an_object_that_nobody_names(a_sel
     assert rows == [{"key": kept}]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_seller_without_the_pipeline_gets_neither_call(a_seller):
     seller = await a_seller()
     key = await seller.put_object(ONE_CARD)

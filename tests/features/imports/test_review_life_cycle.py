@@ -50,7 +50,7 @@ async def test_a_discarded_upload_keeps_its_rows_and_cannot_be_confirmed(a_selle
     assert not any(card["gone"] for card in await seller.cards())
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_newer_believable_upload_supersedes_a_review(a_seller):
     seller = await a_seller()
     upload = await an_upload_in_review(seller)

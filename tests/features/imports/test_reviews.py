@@ -11,7 +11,7 @@ from cardsync.platform import clock
 from cardsync.platform.clock import rfc3339
 from world import status
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 
 def rows(count, *, first=1, **cells):
@@ -66,7 +66,7 @@ async def test_more_than_half_of_at_least_20_active_rows_absent_is_not_believed(
     assert sum(card["gone"] for card in await seller.cards()) == report["gone"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_row_with_quantity_0_is_present(a_seller):
     seller = await a_stocked_seller(a_seller)
     report = await seller.import_csv(a_csv(*rows(20, quantity=0)))
@@ -74,7 +74,7 @@ async def test_a_row_with_quantity_0_is_present(a_seller):
     assert [card["gone"] for card in await seller.cards()] == [True] * 20
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_gone_rows_do_not_count_as_active(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(a_row(1, quantity=0), *rows(19, first=2)))
@@ -83,7 +83,7 @@ async def test_gone_rows_do_not_count_as_active(a_seller):
     assert (report["state"], report["gone"]) == ("done", 18)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_line_that_the_file_does_not_hold_is_not_short(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(*rows(20, first=101, line="Pokemon")))
@@ -91,7 +91,7 @@ async def test_a_line_that_the_file_does_not_hold_is_not_short(a_seller):
     assert (report["state"], report["gone"]) == ("done", 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_one_short_line_holds_the_whole_upload(a_seller):
     seller = await a_seller()
     pokemon = rows(20, first=101, line="Pokemon")
@@ -128,7 +128,7 @@ async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstone
     assert changes == [{"n": 0}]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_whose_own_price_moved_in_review_has_no_target_until_it_is_repriced(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(*rows(9, market="1.00", price="3.00")))
@@ -192,7 +192,7 @@ async def test_a_confirmed_upload_tombstones_and_reprices(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_confirmed_upload_completes_the_cycle(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     before = (await status(seller))["last_sync_at"]
@@ -203,7 +203,7 @@ async def test_a_confirmed_upload_completes_the_cycle(a_seller):
     assert now["last_sync_at"] > before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_export_holds_back_until_a_confirmed_upload_is_worked_off(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     await confirm(seller, report["id"])
@@ -229,7 +229,7 @@ async def test_a_discarded_upload_leaves_the_row_updates_standing(a_seller):
     assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "no_updates"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     newer = await seller.import_csv(a_csv(*rows(20, market="1.50"), a_row(99)))
@@ -240,7 +240,7 @@ async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
     assert (await confirm(seller, report["id"])).status_code == 409
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_newer_short_upload_takes_the_place_of_the_review(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     newer = await seller.import_csv(a_csv(*rows(5)))
@@ -265,7 +265,7 @@ async def test_an_upload_that_fails_leaves_the_review_open(a_seller):
     assert (await status(seller))["phase"] == "awaiting_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_does_not_await_review_can_be_neither_confirmed_nor_discarded(a_seller):
     seller = await a_seller()
     done = await seller.import_csv(a_csv(a_row(1)))
@@ -325,7 +325,7 @@ async def test_more_than_a_fifth_of_at_least_50_cards_leaping_is_not_published(
     assert len(read_csv((await seller.export()).content)) == (leaps if state == "done" else 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_move_by_exactly_half_is_no_leap(a_seller):
     seller = await a_seller()
     # 1.515 - 1 % = 1.49985; 1.5152 - 1 % = 1.500048.
@@ -339,14 +339,14 @@ async def test_a_move_by_exactly_half_is_no_leap(a_seller):
     assert over["state"] == "awaiting_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_without_a_price_do_not_trip_the_breaker(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*rows(60, price="", market="50.00")))
     assert (report["state"], report["changed"]) == ("done", 60)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_read_only_sellers_look_at_the_file_anyway(a_seller):
     seller = await a_seller(sync_mode="read_only")
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -377,7 +377,7 @@ async def test_leaping_prices_are_not_published_when_discarded(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_penny_cards_that_cost_pennies_more_are_published(a_seller):
     seller = await a_seller(capped=True)
     report = await seller.import_csv(a_csv(*rows(60, price="0.02", market="0.05", low="0.02")))
@@ -425,7 +425,7 @@ async def test_what_was_confirmed_does_not_stop_the_next_uploads(a_seller, queri
     assert (await status(seller))["phase"] == "awaiting_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_confirmation_is_forgotten_after_thirty_days(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -473,7 +473,7 @@ async def test_a_deep_sale_and_its_end_stop_no_run(a_seller, days):
     assert (await seller.import_csv(shop("2.50", "5.06")))["state"] == "done"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_discarded_review_is_not_remembered(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -481,7 +481,7 @@ async def test_a_discarded_review_is_not_remembered(a_seller):
     assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "awaiting_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_short_inventory_that_is_confirmed_says_nothing_of_prices(a_seller):
     seller = await a_stocked_seller(a_seller, 120)
     report = await seller.import_csv(
@@ -506,7 +506,7 @@ async def settle_run(seller, run_id, word):
     return await seller.post(f"/api/pricing/runs/{run_id}/{word}")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -528,7 +528,7 @@ async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
     assert (again.status_code, again.json()["code"]) == (409, "not_awaiting_review")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_short_inventory_is_discarded_by_its_runs_route(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     run = await a_waiting_run(seller)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from builders import a_csv, a_row, read_csv
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 CENT = Decimal("0.01")
 LINES = {"Magic": "magic", "Pokemon": "pokemon"}
@@ -161,9 +161,9 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     return history
 
 
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(2, 8),
+    max_examples=schedule.examples(2, 8),
     deadline=None,
     derandomize=True,
     database=None,

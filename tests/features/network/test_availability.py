@@ -207,7 +207,7 @@ async def test_typos_give_candidates_and_never_an_answer(a_seller, catalog, tag)
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_miss_names_near_printings_and_says_whether_somebody_holds_it(
     a_seller, a_shop, catalog, tag, service
 ):
@@ -232,7 +232,7 @@ async def test_a_miss_names_near_printings_and_says_whether_somebody_holds_it(
     assert await told() is False
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_callers_own_stock_is_neither_hidden_nor_special(a_shop, catalog, tag, service):
     name, base = f"Charizard {tag}", f"Base {tag}"
     await catalog((name, base, "4/102", "Holofoil"))
@@ -276,7 +276,7 @@ async def test_withdrawn_consent_suspension_and_lapse_hold_for_the_next_answer(
         assert await offered(), on
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_offers_follow_the_stock_and_nothing_else_is_written(
     a_seller, a_shop, catalog, tag, service
 ):
@@ -298,7 +298,7 @@ async def test_offers_follow_the_stock_and_nothing_else_is_written(
     assert found["availability"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_links_are_the_sellers_wrapped_by_the_operators(
     a_seller, a_shop, catalog, tag, service, settings
 ):

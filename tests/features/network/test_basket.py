@@ -35,7 +35,7 @@ def bought(found) -> dict[tuple[str, int], int]:
     }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_postage_decides_where_a_card_is_bought(a_seller, a_shop, catalog, tag):
     """Beta is cheaper for each card, but another parcel costs more than that saves."""
     base = f"Base {tag}"
@@ -93,7 +93,7 @@ async def test_postage_decides_where_a_card_is_bought(a_seller, a_shop, catalog,
     assert (await split(buyer, {"name": mew}))["total"] == 6.27
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_parcel_whose_postage_nobody_said_is_not_free(a_seller, a_shop, catalog, tag):
     """The shop that says nothing is 0.30 cheaper, and would have won with free postage."""
     base, name, dear = f"Base {tag}", f"Mew {tag}", f"Abra {tag}"
@@ -127,7 +127,7 @@ async def test_a_parcel_whose_postage_nobody_said_is_not_free(a_seller, a_shop, 
         assert round(told, 2) == answer["total"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_conditions_and_printings_that_will_do(a_seller, a_shop, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag}"
     name = f"Abra {tag}"
@@ -158,7 +158,7 @@ async def test_conditions_and_printings_that_will_do(a_seller, a_shop, catalog, 
         assert (await split(buyer, card))["total"] == total, card
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_cannot_be_had_and_why(a_seller, a_shop, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag}"
     name, other = f"Abra {tag}", f"Mew {tag}"
@@ -193,7 +193,7 @@ async def test_what_cannot_be_had_and_why(a_seller, a_shop, catalog, tag):
     }  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_two_lines_share_the_copies_of_one_listing(a_seller, a_shop, catalog, tag):
     base, name = f"Base {tag}", f"Abra {tag}"
     await catalog((name, base, "9/64", "Holofoil", 42))
@@ -208,7 +208,7 @@ async def test_two_lines_share_the_copies_of_one_listing(a_seller, a_shop, catal
     assert found["greedy_total"] == 4.0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_too_few_sellers_say_what_more_would_cost(a_seller, a_shop, catalog, tag):
     base = f"Base {tag}"
     names = [f"Abra {tag}", f"Mew {tag}"]
@@ -316,7 +316,7 @@ async def test_a_basket_equals_brute_force(a_seller, a_shop, catalog, tag, seed)
     assert (found["total"], found["gap"]) == (least / 10_000, 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_solver_does_not_hold_up_other_requests(a_seller, a_shop, catalog, tag):
     base = f"Base {tag}"
     names = [f"Card {n} {tag}" for n in range(8)]
@@ -340,7 +340,7 @@ async def test_the_solver_does_not_hold_up_other_requests(a_seller, a_shop, cata
     assert sorted(waits)[len(waits) // 2] < 0.25
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_baskets_of_one_buyer_let_another_have_a_turn(a_seller, a_shop, catalog, tag):
     """Each takes a whole core, so few are solved at a time."""
     name, base = f"Mew {tag}", f"Base {tag}"

@@ -14,7 +14,7 @@ from builders import a_csv, a_row
 from cardsync.platform import clock
 from orders_builder import an_item, an_order
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 BACKTEST = "/api/pricing/backtest"
 FIRST = clock.now().replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=9)
@@ -85,7 +85,7 @@ async def test_each_day_is_priced_by_what_was_known_then(a_seller):
     }  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_only_the_days_asked_for_and_both_ends_are_in(a_seller):
     seller = await a_past_of_three_days(a_seller)
     assert days(await what_of(seller, **span(1, 3))) == [(2, "7.00", 1), (2, "11.00", 1)]
@@ -94,7 +94,7 @@ async def test_only_the_days_asked_for_and_both_ends_are_in(a_seller):
     assert days(await what_of(seller, **moments)) == [(2, "7.00", 1)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_day_goes_on_from_what_was_asked_the_day_before(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):
@@ -122,7 +122,7 @@ async def test_a_guard_holds_in_the_past_too(a_seller):
     assert [value for _, value, _ in told] == ["5.00", "5.00"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     seller = await a_seller(time_zone="UTC")
     await seen(seller, at(0, 8), a_row(1, market="2.00", price="1.00"))
@@ -132,7 +132,7 @@ async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     assert days(await what_of(seller, capped)) == [(1, "1.20", 1), (1, "1.44", 1)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_seller):
     seller = await a_seller(time_zone="UTC")
     new = {"market": "5.00", "price": "1.00", "quantity": 2}
@@ -151,7 +151,7 @@ async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_se
     assert days(found) == [(1, "1.10", 1), (2, "3.41", 2), (2, "3.42", 2)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_never_lower_holds_on_to_what_was_asked(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day, market in enumerate(("1.50", "1.20", "1.80")):
@@ -160,7 +160,7 @@ async def test_never_lower_holds_on_to_what_was_asked(a_seller):
     assert days(found) == [(1, "1.50", 1), (1, "1.50", 0), (1, "1.80", 1)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_queries_see_the_values_of_then(a_seller):
     seller = await a_past_of_three_days(a_seller)
     dear = [{"query": "market>2.50", "adjust_bp": 10_000}, {"query": "name:card", "adjust_bp": 0}]
@@ -172,7 +172,7 @@ async def test_queries_see_the_values_of_then(a_seller):
     assert found["summary"]["blocked"] == {"no_rule": 2}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_query_that_asks_for_the_time_is_asked_of_each_day(a_seller):
     seller = await a_seller(time_zone="UTC")
     await seen(seller, at(0), a_row(1, market="2.00", price="1.00"))
@@ -192,7 +192,7 @@ async def test_a_query_that_asks_for_the_time_is_asked_of_each_day(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_is_on_on_its_days(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(3):
@@ -208,7 +208,7 @@ async def test_a_sale_is_on_on_its_days(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_way_back_from_a_sale_waits_for_nobody(a_seller):
     seller = await a_seller(time_zone="UTC")
     limits = {"review_up_bp": 5_000, "review_down_bp": 2_000}
@@ -227,7 +227,7 @@ async def test_the_way_back_from_a_sale_waits_for_nobody(a_seller):
     assert [day["listed_value"] for day in found["days"]] == ["10.00", "4.00", "4.00", "10.00"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):
@@ -242,7 +242,7 @@ async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     assert [value for _, value, _ in days(found)] == ["1.00", "0.90", "1.00", "0.90"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     seller = await a_past_of_three_days(a_seller)
     for moment, sku, price in (
@@ -275,7 +275,7 @@ async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     assert found["summary"]["without_asked_price"] == 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_without_a_line_of_both_prices_the_sums_are_unknown_and_not_zero(a_seller):
     seller = await a_past_of_three_days(a_seller)
     order = await an_order(seller, order_date=at(2).date(), placed_at_given=at(2))
@@ -305,7 +305,7 @@ async def test_the_newest_day_asks_what_the_preview_asks(a_seller):
     assert found["summary"]["changed"] == ahead["up"] + ahead["down"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_nothing_is_written_and_two_at_once_say_the_same(a_seller):
     seller = await a_past_of_three_days(a_seller)
     kept = [

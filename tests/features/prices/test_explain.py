@@ -45,7 +45,7 @@ async def a_sale(seller, name, begins=-1, ends=1, **fields):
     return answer.json()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_and_expired_sales_are_omitted(
     a_seller,
 ):
@@ -75,7 +75,7 @@ async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_a
     } == set()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_seller):
     seller = await a_seller()
     await a_sale(seller, "Sale", priority=1)
@@ -93,7 +93,7 @@ async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_se
     assert (await explained(seller))["governing_rule"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_blockers_are_diagnostic(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="", low=""), a_row(2)))
@@ -107,7 +107,7 @@ async def test_blockers_are_diagnostic(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_the_live_target(
     a_seller,
 ):
@@ -123,7 +123,7 @@ async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_t
     assert (await explained(seller))["historical_breakdown"]["reflects_current_price"] is False
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_keys_are_snake_case(a_seller):
     seller = await a_seller()
     await a_sale(seller, "Sale")
@@ -140,7 +140,7 @@ async def test_keys_are_snake_case(a_seller):
     assert [key for key in found if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_on_demand_run_leaves_no_receipt_of_its_own(a_seller):
     seller = await a_seller(attribution_logging=False)
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
@@ -152,7 +152,7 @@ async def test_an_on_demand_run_leaves_no_receipt_of_its_own(a_seller):
     assert (told["target_price"], told["historical_breakdown"]) == ("2.20", None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_absent_receipt_does_not_prove_that_there_is_no_cap_history(a_seller):
     seller = await a_seller(capped=True, attribution_logging=False)
     await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00")))
@@ -165,7 +165,7 @@ async def test_an_absent_receipt_does_not_prove_that_there_is_no_cap_history(a_s
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_path_names_the_sellers_sku_and_not_the_inventory_row(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(987_654_321)))
@@ -174,7 +174,7 @@ async def test_the_path_names_the_sellers_sku_and_not_the_inventory_row(a_seller
     assert (await seller.get(f"/api/v1/pricing/explain/{told['card']['id']}")).status_code == 404
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_cap_step_names_the_formulas_target_both_references_and_the_sellers_limit(a_seller):
     seller = await a_seller()
     await made(seller, cap=CAP, adjust_bp=1000)
@@ -189,7 +189,7 @@ async def test_a_cap_step_names_the_formulas_target_both_references_and_the_sell
     assert step_of((await explained(seller))["historical_breakdown"], "cap") == cap
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_temporary_sale_applies_after_the_cap(a_seller):
     seller = await a_seller()
     await made(seller, cap=CAP)
@@ -223,7 +223,7 @@ async def test_the_direct_minimum_and_the_fee_gap_raise_a_capped_result(a_seller
     assert told["target_price"] == gap["output"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(("boost", "target"), [(True, "2.50"), (False, "2.25")])
 async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_adds_no_markup(
     a_seller, boost, target
@@ -240,7 +240,7 @@ async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_ad
     assert (step_of(told, "stale_reduction")["input"], told["target_price"]) == ("2.50", target)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no_price_without_evidence(
     a_seller,
 ):
@@ -258,7 +258,7 @@ async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no
     assert gate["summary"] == "2.00 stays: there is no known listing to undercut."
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):
     seller = await a_seller()
     await made(seller, market_gate=GATE | {"max_age_hours": 1})
@@ -268,7 +268,7 @@ async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):
     assert (gate["aggressive_price"], gate["verdict"]) == (None, "market_stale")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why_sales_were_not(
     a_seller,
 ):
@@ -300,7 +300,7 @@ async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_ru
     assert plain["warnings"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_unknown(a_seller):
     """An input that nothing feeds and that is not reported missing would fall back in silence."""
     seller = await a_seller()

@@ -30,7 +30,7 @@ async def again(seller, *tags):
     return await seller.export(**{"If-None-Match": ", ".join(tags)})
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -49,7 +49,7 @@ async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
     seller = await a_seller()
     ids = [30, 2, 100, 11, 1]
@@ -69,7 +69,7 @@ async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_seller):
     seller, other = await a_seller(), await a_seller()
     rows = [a_row(n) for n in range(1, 120)]
@@ -78,7 +78,7 @@ async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_sell
     assert (await seller.export()).content == (await other.export()).content
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_no_price_below_a_cent_is_asked_for(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -149,7 +149,7 @@ async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("setting", "reason"),
@@ -175,7 +175,7 @@ async def test_a_switch_of_the_account_empties_the_export_and_says_why(
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_all_reasons_stand_together_in_their_order(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 21))))
@@ -191,7 +191,7 @@ async def test_no_updates_stands_alone(a_seller):
     assert (await seller.export()).headers[REASON] == "past_due"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_every_answer_is_private_and_to_be_asked_for_again(a_seller):
     seller, tag = await a_reader(a_seller)
     nobody = await a_seller()
@@ -200,7 +200,7 @@ async def test_every_answer_is_private_and_to_be_asked_for_again(a_seller):
         assert "Authorization" in answer.headers["Vary"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_read_only_export_has_a_weak_etag(a_seller):
     _, tag = await a_reader(a_seller)
     assert tag.startswith('W/"')
@@ -216,7 +216,7 @@ async def test_a_header_only_export_has_an_etag_too(a_seller):
     assert REASON not in answer.headers
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_same_tag_is_304_without_a_body(a_seller):
     seller, tag = await a_reader(a_seller)
     answer = await again(seller, tag)
@@ -224,7 +224,7 @@ async def test_the_same_tag_is_304_without_a_body(a_seller):
     assert REASON not in answer.headers
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_if_none_match_is_a_list_compared_weakly(a_seller):
     seller, tag = await a_reader(a_seller)
     strong = tag.removeprefix("W/")
@@ -234,14 +234,14 @@ async def test_if_none_match_is_a_list_compared_weakly(a_seller):
     assert [(await again(seller, *tags)).status_code for tags in misses] == [200] * len(misses)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_identical_upload_keeps_the_304(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(a_csv(a_row(1, market="1.20"), a_row(2, market="1.00")))
     assert (await again(seller, tag)).status_code == 304
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_change_that_no_target_shows_keeps_the_304(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(
@@ -271,7 +271,7 @@ async def test_a_changed_set_has_another_tag(a_seller, rows):
     assert answer.headers["ETag"] != tag
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_tag_comes_back_with_the_set(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(a_csv(a_row(1, market="1.30"), a_row(2, market="1.00")))
@@ -279,7 +279,7 @@ async def test_the_tag_comes_back_with_the_set(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("setting", ["past_due", "automatic_pricing_paused"])
 async def test_a_switch_changes_the_tag_and_back(a_seller, setting):
     seller, tag = await a_reader(a_seller)
@@ -292,7 +292,7 @@ async def test_a_switch_changes_the_tag_and_back(a_seller, setting):
     assert (await again(seller, tag)).status_code == 304
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_full_account_always_gets_the_file_and_no_tag(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.set(sync_mode="full")
@@ -302,7 +302,7 @@ async def test_a_full_account_always_gets_the_file_and_no_tag(a_seller):
         assert len(read_csv(answer.content)) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_account_held_read_only_by_its_plan_has_tags(a_seller):
     seller = await a_priced_seller(a_seller)
     await seller.set(plan="free")
@@ -310,7 +310,7 @@ async def test_an_account_held_read_only_by_its_plan_has_tags(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sellers_export_holds_its_own_cards_only(a_seller):
     seller, other = await a_seller(), await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
@@ -327,7 +327,7 @@ async def a_rule(seller, **fields):
     return answer.json()["id"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_unpublished_drafts_are_excluded(a_seller):
     seller = await a_priced_seller(a_seller)
     before = (await seller.export()).content
@@ -337,7 +337,7 @@ async def test_unpublished_drafts_are_excluded(a_seller):
     assert (await seller.export()).content == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("sync_mode", ["full", "read_only"])
 async def test_drafts_only_says_that_a_draft_would_change_a_card(a_seller, sync_mode):
     seller = await a_seller(sync_mode=sync_mode)
@@ -364,7 +364,7 @@ async def test_a_draft_that_would_change_nothing_explains_nothing(a_seller):
     assert (await seller.export()).headers[REASON] == "no_updates"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_beside_updates_a_draft_explains_nothing(a_seller):
     seller = await a_priced_seller(a_seller)
     await a_rule(seller, adjust_bp=5000)
@@ -373,7 +373,7 @@ async def test_beside_updates_a_draft_explains_nothing(a_seller):
     assert (await seller.export()).headers[REASON] == "past_due"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_seller):
     seller = await a_priced_seller(a_seller)
     now = clock.now()
@@ -401,7 +401,7 @@ async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_selle
     assert (answer.status_code, len(read_csv(answer.content))) == (200, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_while_a_run_waits_for_the_sellers_word_the_export_is_empty(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 61))))

@@ -34,7 +34,7 @@ async def a_stocked(a_seller):
     return seller
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_preview_counts_moves_and_names_the_largest(a_seller):
     seller = await a_stocked(a_seller)
     found = await previewed(seller, **AT_MARKET)
@@ -61,7 +61,7 @@ async def test_a_preview_counts_moves_and_names_the_largest(a_seller):
     }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_nothing_is_written(a_seller):
     seller = await a_stocked(a_seller)
     before = await seller.cards(), await seller.service.sql(seller.id, "SELECT * FROM price_run")
@@ -88,7 +88,7 @@ async def test_the_lease_is_held_only_as_long_as_it_reads(a_seller):
     assert (refused.status_code, await holder(seller)) == (422, None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("other", ["sync", "rollback", "preview"])
 async def test_what_holds_the_lease_is_not_disturbed(a_seller, other):
     seller = await a_stocked(a_seller)
@@ -104,7 +104,7 @@ async def holder(seller):
     return state["lease_holder"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_without_rules_of_its_own_it_is_the_live_ones_with_drafts(a_seller):
     seller = await a_stocked(a_seller)
     assert (await previewed(seller))["up"] == 1
@@ -113,7 +113,7 @@ async def test_without_rules_of_its_own_it_is_the_live_ones_with_drafts(a_seller
     assert (await previewed(seller, rules=[]))["blocked"] == {"no_rule": 4}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_search_narrows_it_and_queries_choose(a_seller):
     seller = await a_stocked(a_seller)
     assert (await previewed(seller, **AT_MARKET, search="market>=1"))["cards"] == 2

@@ -27,16 +27,16 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from browsers import A_PASSWORD, Browser, joined, signed_in
 from builders import Seller, SellerBuilder, a_csv, a_row, an_order, read_csv
 from cardsync.platform import clock
 from pricing_model import CARDS, Model, Prices
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 TICK = timedelta(seconds=1)
 RULES = "/api/pricing/rules"
 ROLLBACKS = "/api/pricing/rollbacks"
@@ -582,7 +582,7 @@ class Pricing(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=soak.examples(2, 4),
+    max_examples=schedule.examples(2, 4),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,
@@ -601,7 +601,7 @@ async def test_any_sequence_is_answered_as_the_model_says(a_seller: SellerBuilde
     await run(a_seller, EVERYDAY)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_very_many_long_sequences_are_answered_as_the_model_says(
     a_seller: SellerBuilder,
 ) -> None:

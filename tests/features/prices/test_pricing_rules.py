@@ -328,7 +328,7 @@ async def test_what_a_sale_may_not_say_is_refused_by_the_fields_name(a_seller, f
     assert (code, message.startswith(field)) == ("invalid_rule", True), message
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_pinned_card_keeps_its_price_until_it_is_unpinned(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))

@@ -114,7 +114,7 @@ async def test_a_receipt_stays_as_it_was_and_says_that_the_target_is_another_now
     }
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
@@ -129,7 +129,7 @@ async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     assert (await breakdown(seller))["final_price"] == "2.97"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_receipts_past_their_time_are_deleted_and_an_explanation_says_so(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
@@ -190,7 +190,7 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     assert [parquet_file.replay(data) for data in kept] == [0, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_operator_replays_a_run(a_seller, in_the_environment):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1), a_row(2)))
@@ -210,7 +210,7 @@ async def test_the_operator_replays_a_run(a_seller, in_the_environment):
     assert (unknown.exit_code, "there is no pricing run" in unknown.output) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
     a_seller, in_the_environment, monkeypatch
 ):
@@ -236,7 +236,7 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
     seller = await a_seller()
     asked = {

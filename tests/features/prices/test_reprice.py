@@ -28,7 +28,7 @@ async def repriced(seller):
     return run.json()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -172,7 +172,7 @@ async def test_while_another_writes_prices_nothing_is_begun(a_seller):
     assert (answer.status_code, answer.json()["status"]) == (409, "mutex_held")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_run_whose_job_was_lost_is_found_by_the_sweep(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00")))
@@ -322,7 +322,7 @@ async def test_losing_candidates_are_named(a_seller):
 
 
 @pytest.mark.first(1)
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("loss", ["rename", "delete"])
 @pytest.mark.parametrize(
     ("query", "before"),
@@ -370,7 +370,7 @@ async def warnings_of(seller, rule):
     return (await seller.get(f"{RULES}/{rule['id']}")).json()["warnings"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("query", ["rule:Competitive", "-rule:Competitive", "bolt has:photo|rule"])
 async def test_a_rule_or_sale_that_asks_for_rules_is_refused_and_a_stored_one_is_broken(
     a_seller, query

@@ -20,7 +20,7 @@ from cardsync.prices.runs.reprice import work_off_one
 from stopped_workers import killed, stopped
 from world import state_of, tasks
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB = 300, 50
@@ -122,7 +122,7 @@ async def test_cancelled_at_a_slab_boundary(a_seller, boundary):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goes_on_with_its_run(
     a_seller,
 ):
@@ -138,7 +138,7 @@ async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goe
     await is_free(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("lost", [1, SLABS - 1], ids=["the first", "the last but one"])
 async def test_a_slab_that_the_database_lost_is_written_again(a_seller, lost):
     """Slabs don't wait for the disk: after a crash the last of them may be gone, and the worker's
@@ -165,7 +165,7 @@ async def test_a_slab_that_the_database_lost_is_written_again(a_seller, lost):
     await is_whole(seller, run_id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_upload_that_comes_after_the_cancel_is_not_cancelled_with_the_run(a_seller):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
@@ -178,7 +178,7 @@ async def test_an_upload_that_comes_after_the_cancel_is_not_cancelled_with_the_r
     assert (await seller.report(sent.json()["upload_id"]))["state"] in ("done", "awaiting_review")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sync_that_collects_beside_a_run_is_cancelled_with_it(a_seller):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
@@ -209,7 +209,7 @@ async def test_killed_at_a_slab_boundary_it_is_taken_up_again(a_seller, boundary
     await is_whole(seller, run_id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_killed_after_the_last_slab_the_agent_still_hears_of_it(a_seller, monkeypatch):
     """All is written, and only the run's last transaction is missing."""
     seller = await a_shop(a_seller)
@@ -248,7 +248,7 @@ async def test_whoever_lost_the_lease_writes_nothing_more(a_seller):
     await is_whole(seller, run_id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_step_that_is_longer_than_the_lease_does_not_lose_it(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
@@ -297,7 +297,7 @@ async def test_two_workers_of_one_run_do_it_once(a_seller):
     assert len(told) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_that_keeps_failing_is_given_up_and_the_next_one_is_not(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
@@ -346,7 +346,7 @@ async def test_two_drafts_of_one_priority_published_at_once_are_never_both(a_sel
     assert sorted(answer.status_code for answer in answers) == [201, 422, 422, 422]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_beside_an_import_waits_and_then_prices_what_came(a_seller):
     seller = await a_shop(a_seller)
     rows = [a_row(n, market="2.40", price="1.20") for n in range(1, ROWS + 1)]
@@ -377,7 +377,7 @@ async def test_rules_with_queries_make_their_task_when_they_have_priced(a_seller
     assert task["kind"] == "apply_price_updates"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     seller = await a_seller()
     await seller.post(
@@ -425,7 +425,7 @@ async def a_large_move(seller, priority=2, adjust_bp=9000):
     return run_id
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_waiting_run_is_answered_once_by_many_at_once(a_seller):
     seller = await a_shop(a_seller)
     run_id = await a_large_move(seller)
@@ -443,7 +443,7 @@ async def test_a_waiting_run_is_answered_once_by_many_at_once(a_seller):
     await is_free(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_newer_run_overtakes_one_that_waits(a_seller):
     seller = await a_shop(a_seller)
     older = await a_large_move(seller)
@@ -474,7 +474,7 @@ async def test_a_run_that_an_import_has_overtaken_is_not_confirmed_any_more(a_se
     assert (await seller.post(f"/api/pricing/runs/{run_id}/discard")).status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_prices_for_the_moment_when_it_is_taken_up_not_when_it_was_asked_for(a_seller):
     """A sale that ended while the run waited is over; its next life after a kill prices for the
     same moment as the first.
@@ -499,7 +499,7 @@ async def test_a_run_prices_for_the_moment_when_it_is_taken_up_not_when_it_was_a
     await is_whole(seller, run_id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_that_waited_for_an_import_is_not_overtaken_by_it(a_seller):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)

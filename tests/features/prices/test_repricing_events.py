@@ -17,7 +17,7 @@ from rollbacks_builder import a_pushed_run as pushed
 from rollbacks_builder import a_rule, ask, newest_run, read, ready, rows, tasks
 from world import exported, targets
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 EVENTS = "/api/v1/repricing_events"
 FAILURE = f"{EVENTS}/failure"
@@ -81,7 +81,7 @@ async def pushes(seller):
     return [row["status"] for row in await seller.service.sql(seller.id, query, id=seller.id)]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(("days", "target"), [(2, "1.9800"), (4, None)])
 async def test_an_import_makes_no_market_price_younger(a_seller, days, target):
     """The market was seen by the upload: eight days later its price is too old to be used."""
@@ -104,7 +104,7 @@ async def test_an_import_moves_current_prices_and_empties_the_export(a_seller):
     assert answer.headers["X-Price-Export-Empty-Reason"] == "no_updates"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_price_before_the_import_stays_in_the_history(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -126,7 +126,7 @@ async def test_the_price_before_the_import_stays_in_the_history(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_price_seen_after_the_import_stays(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -163,7 +163,7 @@ async def test_an_import_before_the_upload_moves_a_price_only_if_a_clock_may_be_
     assert await prices(seller) == {1: "1.9800" if moved else "1.0000"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_clock_that_is_behind_moves_the_prices_of_a_file_that_is_known(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -173,7 +173,7 @@ async def test_a_clock_that_is_behind_moves_the_prices_of_a_file_that_is_known(a
     assert await prices(seller) == {1: "1.9800"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_old_file_told_of_after_a_newer_upload_changes_nothing(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -201,7 +201,7 @@ async def test_an_import_of_the_future_is_refused_and_changes_nothing(a_seller, 
     assert await seller.service.sql(seller.id, query, id=seller.id) == [{"count": 0}]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_clock_that_is_a_little_ahead_counts_as_now(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -303,7 +303,7 @@ async def test_one_that_names_neither_ends_what_was_queued_before_it(a_seller):
     assert await pushes(seller) == ["completed"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_older_file_told_of_late_leaves_the_newer_prices_push(a_seller):
     seller, _ = await a_pushed_price(a_seller)
     old = await imported_rows(seller)
@@ -350,7 +350,7 @@ async def test_the_event_with_the_served_files_sha256_closes_a_rollback(a_seller
     assert [status for status, _ in await tasks(seller)] == ["completed"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_applied_its_cards_have_no_target_until_the_next_run(a_seller):
     seller, _, sha, _ = await a_served_rollback(a_seller)
     assert set((await targets(seller)).values()) == {"1.9800"}
@@ -361,7 +361,7 @@ async def test_applied_its_cards_have_no_target_until_the_next_run(a_seller):
     assert await targets(seller) == dict.fromkeys((1, 2, 3), "1.9800")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_beside_the_rollback_keep_their_targets(a_seller):
     seller, run = await pushed(a_seller)
     await seller.import_csv(rows({1: "1.98", 2: "1.98", 3: "1.98", 4: "1.00"}))
@@ -373,7 +373,7 @@ async def test_cards_beside_the_rollback_keep_their_targets(a_seller):
     assert await exported(seller) == {4: "1.9800"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_another_files_event_closes_nothing(a_seller):
     seller, id, _, _ = await a_served_rollback(a_seller)
     for fields in (
@@ -408,7 +408,7 @@ async def test_a_failure_ends_the_rollback_and_loses_nothing(a_seller):
     assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_failure_of_updates_is_only_recorded(a_seller):
     seller, id, _, _ = await a_served_rollback(a_seller)
     first = await record(seller, FAILURE, **FAILED)
@@ -430,7 +430,7 @@ async def test_a_failure_names_its_step_and_error(a_seller, fields):
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("ending", ["expired", "failed"])
 async def test_one_given_up_and_imported_all_the_same_is_applied(a_seller, ending):
     seller, id, sha, _ = await a_served_rollback(a_seller)
@@ -444,7 +444,7 @@ async def test_one_given_up_and_imported_all_the_same_is_applied(a_seller, endin
     assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_while_another_writes_prices_the_event_waits_for_it(a_seller):
     seller, id, sha, _ = await a_served_rollback(a_seller)
     await seller.hold_lease("sync")
@@ -457,7 +457,7 @@ async def test_while_another_writes_prices_the_event_waits_for_it(a_seller):
     assert await targets(seller) == dict.fromkeys((1, 2, 3), None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_cards_move_in_slabs(a_seller):
     seller, run = await pushed(a_seller, cards=120)
     rollback = await ready(seller, run_id=run)
@@ -473,7 +473,7 @@ async def test_many_cards_move_in_slabs(a_seller):
     assert (event["moved"], event["rows"]) == (120, None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
     seller, id, sha, run = await a_served_rollback(a_seller)
     await record(seller, file_sha256=sha)
@@ -482,7 +482,7 @@ async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
     assert (await read(seller, id))["cards"] == 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
     seller = await a_seller()
     row = a_row(
@@ -495,7 +495,7 @@ async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_after_a_rollback_the_receipt_does_not_reflect_the_current_price(a_seller):
     seller, _, sha, _ = await a_served_rollback(a_seller)
     explain = "/api/v1/pricing/explain/1"

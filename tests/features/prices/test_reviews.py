@@ -138,7 +138,7 @@ async def test_moves_beyond_the_limits_wait_and_all_others_are_exported(shop):
     assert (preview["reviewed"], preview["held"], preview["unchanged"]) == (2, 0, 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_first_price_waits_if_the_seller_wants_it(shop):
     seller = await shop()
     await limited(seller, review_first_price=True)
@@ -157,7 +157,7 @@ async def test_a_first_price_waits_if_the_seller_wants_it(shop):
     assert await exported(seller) == {1: "10.00"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rules_own_limits_stand_in_the_place_of_the_sellers(shop):
     seller = await shop()
     own = {"up_bp": None, "down_bp": 0, "first_price": False}
@@ -210,7 +210,7 @@ async def test_an_accepted_price_is_exported_and_later_runs_let_it_pass(shop):
     assert await prices(seller) == [(1, "rise", "10.00", "22.01")]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_acceptance_is_forgotten_after_thirty_days(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"))
@@ -237,7 +237,7 @@ async def test_of_32_callers_for_the_same_price_one_wins(shop):
     assert counted["n"] == (1 if winner.json()["run_id"] else 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_are_decided_together_and_each_refusal_is_told(shop):
     seller = await shop()
     await imported(seller, *(card(n, f"{20 + n}.00") for n in range(1, 5)))
@@ -279,7 +279,7 @@ async def test_a_word_that_names_no_review_is_refused(a_seller, body, error):
     assert (answer.status_code, answer.json()["error"]) == (422, error)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_dismissed_price_waits_again_only_when_it_moves_on(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"))
@@ -291,7 +291,7 @@ async def test_a_dismissed_price_waits_again_only_when_it_moves_on(shop):
     assert await prices(seller) == [(1, "rise", "10.00", "22.01")]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_both_words_can_be_taken_back(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"), card(2, "5.00"))
@@ -310,7 +310,7 @@ async def test_both_words_can_be_taken_back(shop):
     assert (await undone(seller, "pricing.review_accepted")).status_code == 409
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_price_that_no_run_asks_any_more_does_not_wait(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"), card(2, "20.00"))
@@ -326,7 +326,7 @@ async def test_a_price_that_no_run_asks_any_more_does_not_wait(shop):
     assert (await prices(seller), (await exported(seller))[1]) == ([], "20.00")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_review_expires_with_its_evidence(shop):
     seller = await shop()
     await limited(seller, max_age_hours=24)
@@ -341,7 +341,7 @@ async def test_a_review_expires_with_its_evidence(shop):
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -402,7 +402,7 @@ async def half_off(seller, **lasts):
     assert (await seller.post(SALES, json=sale)).status_code == 201
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     seller = await shop()
     await imported(seller, card(1, "10.00"), card(2, "40.00"))
@@ -417,7 +417,7 @@ async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     assert await prices(seller) == [(2, "rise", "10.00", "40.00")]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_over_stored_cards_keeps_reviews_as_an_import_does(shop):
     seller = await shop(query="market>=1")
     await imported(seller, card(1, "20.00"), card(2, "11.00"))
@@ -442,7 +442,7 @@ async def test_another_shop_and_a_token_that_only_reads_decide_nothing(shop, a_s
     assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_accepted_leaps_do_not_stop_the_next_run(shop):
     seller = await shop()
     rows = [card(n, "20.00") for n in range(1, 61)]
@@ -458,7 +458,7 @@ def drawn_as(rows, kind):
     return {row["marketplace_id"] for row in rows if row["kind"] == kind}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop):
     seller = await shop(holdout_bp=2_000)
     await imported(seller, *(card(n, "11.00") for n in range(1, 201)))
@@ -483,7 +483,7 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     assert (await exported(seller)).keys() == changed.keys()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_draw_that_is_broken_off_is_forgotten(shop):
     seller = await shop(holdout_bp=2_000)
     rows = [card(n, "11.00") for n in range(1, 101)]
@@ -518,7 +518,7 @@ async def test_a_receipt_with_reviews_and_hold_outs_prices_itself_again(shop):
     assert set(frame["holdout"].drop_nulls()) == {"held", "twin"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -533,7 +533,7 @@ async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
     assert await exported(seller) == {1: "20.00"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -548,7 +548,7 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -569,7 +569,7 @@ async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
     assert await exported(seller) == {1: "20.00"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rolled_back_acceptance_waits_again(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -584,7 +584,7 @@ async def test_a_rolled_back_acceptance_waits_again(a_seller):
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_is_gone_does_not_wait(shop):
     seller = await shop()
     others = [card(n) for n in range(2, 5)]
@@ -597,7 +597,7 @@ async def test_a_card_that_is_gone_does_not_wait(shop):
     assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -613,7 +613,7 @@ async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     assert await exported(seller) == {1: "10.00"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -643,7 +643,7 @@ async def test_the_price_of_a_custom_listing_is_decided_too(shop):
     assert await exported(seller) == {77: "20.00"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_hold_out_draws_custom_listings_too(shop):
     seller = await shop(holdout_bp=2_000)
     report = await imported(seller, own_listing("11.00"), card(1, "11.00"))

@@ -33,7 +33,7 @@ from rollbacks_builder import (  # fmt: skip
 )
 from world import exported, targets
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 REASON = "X-Price-Export-Empty-Reason"
 
@@ -57,7 +57,7 @@ async def test_a_run_is_rolled_back_to_the_prices_before_it(a_seller):
     assert (await read(seller, rollback["id"]))["state"] == "served"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_dry_run_shows_the_diff_and_keeps_nothing(a_seller):
     seller, run = await a_pushed_run(a_seller)
     answer = await seller.post(ROLLBACKS, json={"run_id": run, "dry_run": True})
@@ -74,7 +74,7 @@ async def test_a_dry_run_shows_the_diff_and_keeps_nothing(a_seller):
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_diff_shows_the_first_fifty_and_counts_all(a_seller):
     seller, run = await a_pushed_run(a_seller, cards=120)
     rollback = await ready(seller, run_id=run)
@@ -85,7 +85,7 @@ async def test_the_diff_shows_the_first_fifty_and_counts_all(a_seller):
     assert len(await exported(seller)) == 120
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_was_asked_and_perhaps_pushed_is_brought_back_too(a_seller):
     """Whether the agent imported the last targets is not known before the next upload: the file
     names the old price either way.
@@ -100,7 +100,7 @@ async def test_what_was_asked_and_perhaps_pushed_is_brought_back_too(a_seller):
     assert await exported(seller) == {1: "1.0000", 2: "1.0000"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rules_effect_is_its_unbroken_last_changes(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "2.00", 2: "2.00", 3: "2.00"}))
@@ -118,7 +118,7 @@ async def test_a_rules_effect_is_its_unbroken_last_changes(a_seller):
     assert await exported(seller) == {1: "2.0000"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_deleted_rules_effect_can_still_be_brought_back(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.98"}))
@@ -143,7 +143,7 @@ async def test_a_lists_cards_go_back_before_their_last_change(a_seller, named):
     assert await exported(seller) == {1: "1.9800", 3: "1.9800"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_everything_since_a_time_goes_back_before_the_first_change_then(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00", 2: "1.98"}))
@@ -157,7 +157,7 @@ async def test_everything_since_a_time_goes_back_before_the_first_change_then(a_
     assert await exported(seller) == {1: "1.9800", 2: "1.9800"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_that_are_gone_or_had_no_price_are_left_out(a_seller):
     seller, run = await a_pushed_run(a_seller)
     await seller.import_csv(
@@ -178,7 +178,7 @@ async def test_cards_that_are_gone_or_had_no_price_are_left_out(a_seller):
     ] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_nothing_to_bring_back_is_over_at_once(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.98"}))
@@ -188,7 +188,7 @@ async def test_nothing_to_bring_back_is_over_at_once(a_seller):
     assert await tasks(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rollback_whose_cards_are_all_sold_is_over_when_it_is_served(a_seller):
     seller, run = await a_pushed_run(a_seller)
     rollback = await ready(seller, run_id=run)
@@ -243,7 +243,7 @@ async def test_a_rollback_can_be_cancelled_before_it_is_served(a_seller, prepare
     assert [status for status, _ in await tasks(seller)] == (["cancelled"] if prepared else [])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_served_rollback_cannot_be_cancelled(a_seller):
     seller, run = await a_pushed_run(a_seller)
     rollback = await ready(seller, run_id=run)
@@ -296,7 +296,7 @@ async def test_a_rollback_expires_after_a_day_and_loses_nothing(a_seller, served
     assert (again["state"], again["cards"]) == ("ready", 3)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_asked_again_it_is_the_same_rollback(a_seller):
     seller, run = await a_pushed_run(a_seller)
     answers = await asyncio.gather(*(ask(seller, run_id=run) for _ in range(4)))
@@ -306,7 +306,7 @@ async def test_asked_again_it_is_the_same_rollback(a_seller):
     assert len(await tasks(seller)) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_another_one_waits_until_the_first_is_over(a_seller):
     seller, run = await a_pushed_run(a_seller)
     since = clock.rfc3339(clock.now() - timedelta(days=1))
@@ -341,7 +341,7 @@ async def test_while_another_writes_prices_none_is_begun(a_seller, holder):
     assert (await seller.post(ROLLBACKS, json={"run_id": run, "dry_run": True})).status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_one_that_met_a_sync_is_prepared_when_the_sync_is_done(a_seller):
     seller, run = await a_pushed_run(a_seller)
     rollback = await ask(seller, run_id=run)
@@ -354,7 +354,7 @@ async def test_one_that_met_a_sync_is_prepared_when_the_sync_is_done(a_seller):
     assert (await read(seller, rollback["id"]))["state"] == "ready"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_beside_an_upload_both_come_to_their_end(a_seller):
     seller, run = await a_pushed_run(a_seller, cards=120)
     rollback = await ask(seller, run_id=run)
@@ -383,7 +383,7 @@ async def test_a_rollback_is_served_whatever_the_account_may_push(a_seller, chan
     assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rollback_is_always_200_and_has_no_etag(a_seller):
     seller, run = await a_pushed_run(a_seller, sync_mode="read_only")
     tag = (await seller.export()).headers["ETag"]
@@ -396,7 +396,7 @@ async def test_a_rollback_is_always_200_and_has_no_etag(a_seller):
     assert len(read_csv(answer.content)) == 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_served_again_it_is_the_same_file(a_seller):
     seller, run = await a_pushed_run(a_seller)
     rollback = await ready(seller, run_id=run)
@@ -441,7 +441,7 @@ async def swept_in(seller, **later):
     await seller.service.run_jobs()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_claim_on_a_rollback_that_is_over_runs_out_and_is_not_offered_again(a_seller):
     seller, run = await a_pushed_run(a_seller)
     rollback = await ready(seller, run_id=run)
@@ -454,7 +454,7 @@ async def test_a_claim_on_a_rollback_that_is_over_runs_out_and_is_not_offered_ag
     assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_that_is_deleted_before_its_cards_are_looked_up_fails_its_rollback(a_seller):
     seller, _ = await a_pushed_run(a_seller)
     ids = await card_ids(seller)
@@ -510,7 +510,7 @@ async def test_a_preparation_that_nobody_ends_holds_the_export_no_longer_than_it
     assert await exported(seller) == {1: "1.9800"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_reasons_of_a_preparation_stand_in_their_order(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))

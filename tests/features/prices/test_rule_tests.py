@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from browsers import joined, signed_in
 from builders import a_csv, a_row, a_shop
 
@@ -272,10 +272,11 @@ SAVES = st.lists(
 )
 
 
-@pytest.mark.slow
-@soak.deeper
+@pytest.mark.day
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(3, 15), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=schedule.examples(3, 15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.tuples(EXPECTATIONS, SEARCHES), min_size=1, max_size=3), SAVES)
 async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
@@ -372,10 +373,10 @@ async def governing(seller):
     return [[rule[field] for field in fields] for rule in live]
 
 
-@pytest.mark.slow
-@soak.deeper
+@pytest.mark.day
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(3, 12),
+    max_examples=schedule.examples(3, 12),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -82,7 +82,7 @@ async def test_a_run_starts_within_a_minute_of_a_sales_start_and_end(a_seller, m
     await seller.fingerprint_is_right()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_made_while_it_is_on_and_one_ended_now_count_as_edges(a_seller):
     seller = await a_shop(a_seller)
     sale = await a_sale(seller)
@@ -140,7 +140,7 @@ async def test_an_ended_sale_is_left_out_before_any_run_and_its_etag_is_worth_no
     assert (await seller.export(**{"If-None-Match": after.headers["ETag"]})).status_code == 304
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_full_account_is_not_sent_an_ended_sale_either(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -150,8 +150,8 @@ async def test_a_full_account_is_not_sent_an_ended_sale_either(a_seller):
     assert (answer.headers[REASON], read_csv(answer.content)) == ("no_updates", [])
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it_is_over(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, ends=timedelta(minutes=10))
@@ -172,8 +172,8 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
     assert (left, until) == ([], [{"export_until": None}])
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is_over(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -184,8 +184,8 @@ async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is
     assert await exported(seller) == {}
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_many_edges_at_once_are_one_run(a_seller):
     seller = await a_shop(a_seller)
     for n in range(5):
@@ -200,7 +200,7 @@ async def test_many_edges_at_once_are_one_run(a_seller):
     assert await triggers(seller) == ["sale_started", "sale_ended"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_that_waits_already_is_taken(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -211,7 +211,7 @@ async def test_a_run_that_waits_already_is_taken(a_seller):
     assert (await triggers(seller), (await exported(seller))[1]) == (["manual"], HALF)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_while_the_account_is_paused_no_run_begins_and_one_does_when_it_goes_on(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)
@@ -225,7 +225,7 @@ async def test_while_the_account_is_paused_no_run_begins_and_one_does_when_it_go
     assert (await triggers(seller), (await exported(seller))[1]) == (["sale_started"], HALF)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_that_came_and_went_during_a_pause_brings_no_run(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=2 * HOUR)
@@ -245,7 +245,7 @@ async def test_two_workers_at_the_same_edge_begin_one_run(a_seller):
     assert await triggers(seller) == ["sale_started"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=2 * HOUR)
@@ -264,8 +264,8 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     assert await triggers(seller) == ["sale_started"]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(
     a_seller,
 ):
@@ -328,7 +328,7 @@ async def states(seller):
     return [run["state"] for run in reversed(await runs(seller)) if run["trigger"] != "sync"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("edge", ["start", "end", "a run that waits already"])
 async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
     """Nothing else happens in this shop: no upload, no request."""
@@ -360,7 +360,7 @@ async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
     await seller.fingerprint_is_right()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)
@@ -380,7 +380,7 @@ async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller,
     assert (await exported(seller))[1] == HALF
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_manual_run_that_fails_is_its_sellers_to_begin_again(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -393,8 +393,8 @@ async def test_a_manual_run_that_fails_is_its_sellers_to_begin_again(a_seller, m
     assert await triggers(seller) == ["sale_started", "manual"]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_sales_run_whose_worker_is_killed_is_finished_by_the_next_one(a_seller):
     seller = await a_shop(a_seller, cards=200)
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)

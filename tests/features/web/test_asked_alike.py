@@ -36,7 +36,7 @@ def addresses(app, ids):
             )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_head_is_get_without_its_body_at_every_address(a_seller, service):
     """Nothing else asks all routes of the application by HEAD."""
     seller, ids = await filled_shop(a_seller)
@@ -71,8 +71,8 @@ EVERY_TABLE = " UNION ALL ".join(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("small", [5000, pytest.param(0, marks=pytest.mark.soak)])
+@pytest.mark.day
+@pytest.mark.parametrize("small", [5000, pytest.param(0, marks=pytest.mark.night)])
 async def test_head_changes_no_row_of_any_table(a_seller, service, alive, owner_url, small):
     """Nothing else looks at all tables after a HEAD of each route: as a GET, some take a lock, mark
     a file as served, or make what a page needs. Where no shop is small, processes of their own read.

@@ -6,7 +6,7 @@ import random
 import re
 import string
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import a_csv, a_row
 from requests_of_routes import DOCUMENT, answer_of
@@ -119,12 +119,12 @@ async def refused_for_its_form(a_seller, rounds: int, seed: int) -> dict[str, st
     return wrong
 
 
-@soak.deeper
+@schedule.deeper
 async def test_a_body_of_the_schema_is_never_refused_for_its_form(a_seller):
     """Alone finds a field whose type or need openapi.json tells otherwise than its reader."""
-    seed = random.randrange(10**6) if soak.DEEP else 1
+    seed = random.randrange(10**6) if schedule.DEEP else 1
     wrong = await refused_for_its_form(
-        a_seller, soak.examples(3, soak.count("BODIES", 100, 6)), seed
+        a_seller, schedule.examples(3, schedule.count("BODIES", 100, 6)), seed
     )
     assert not wrong, f"seed {seed}: " + "\n".join(
         f"{route}: {said}" for route, said in wrong.items()

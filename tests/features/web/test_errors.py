@@ -188,7 +188,7 @@ async def crashing(settings):
         yield http
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("accept", ["application/json", CHROME])
 async def test_an_unforeseen_failure_tells_nothing_but_the_request_id(crashing, accept):
     answer = await crashing.get("/crash", headers={"Accept": accept})
@@ -240,7 +240,7 @@ async def test_connections_that_ended_in_their_pools_are_noticed_before_they_are
     assert [(await seller.get(path)).status_code for path in paths * 2] == [200] * 6
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_back(settings):
     away = settings.model_copy(
         update={
@@ -335,7 +335,7 @@ async def test_a_text_with_a_nul_is_refused_and_not_changed(a_seller, method, pa
     assert (await seller.get("/api/lists")).json()["lists"] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_nul_in_an_address_breaks_no_route(a_seller):
     seller = await a_seller()
     found = {}

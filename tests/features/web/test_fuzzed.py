@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-import soak
+import schedule
 from browsers import joined, signed_in
 from builders import SellerBuilder
 from dashboard_builder import filled_shop
@@ -27,12 +27,12 @@ MOST_SHOWN = 5
 
 def counted():
     """The requests of the day, and the share of 100,000 that a night makes of each kind."""
-    whole = soak.count("FUZZED", 33_400, 1_000)
-    return [DAILY, pytest.param(whole, marks=pytest.mark.soak)]
+    whole = schedule.count("FUZZED", 33_400, 1_000)
+    return [DAILY, pytest.param(whole, marks=pytest.mark.night)]
 
 
 def seed():
-    return random.random() if soak.DEEP else soak.DAY
+    return random.random() if schedule.DEEP else schedule.DAY
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ async def test_no_route_fails_at_an_odd_request(shop, count):
         assert await failures(requests, send, seller.service) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("count", counted()[1:])
 async def test_no_page_fails_at_an_odd_form_or_address(shop, count):
     seller, ids, owner, staff, _ = shop

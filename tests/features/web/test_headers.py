@@ -54,7 +54,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_every_route_tells_browsers_what_they_must_not_do(a_seller):
     """Each of openapi.json, by a signed-in owner and by a key."""
     seller = await a_seller()
@@ -69,7 +69,7 @@ async def test_every_route_tells_browsers_what_they_must_not_do(a_seller):
     assert wrong == {}
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_every_page_tells_browsers_what_they_must_not_do(a_seller):
     seller, ids = await filled_shop(a_seller)
     browser = await signed_in(seller)

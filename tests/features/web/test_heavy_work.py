@@ -290,7 +290,7 @@ async def test_a_seller_has_one_archive_at_a_time_and_others_their_own(
     assert served.status_code == (await owners[0].get(EVERYTHING)).status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing(
     beside: Service, monkeypatch, tmp_path
 ) -> None:
@@ -311,7 +311,7 @@ async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_ended(
     beside: Service,
 ) -> None:
@@ -329,7 +329,7 @@ async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_en
         assert (process in processes()) is not is_stuck
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(
     beside: Service, monkeypatch
 ) -> None:
@@ -343,7 +343,7 @@ async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(
     assert len(processes()) <= 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_price_file_waits_for_no_backtests(service, settings, alive) -> None:
     """A host of four web processes has less than two heavy ones for each: there are two."""
     app = create_app(settings.model_copy(update={"heavy_cards": 0, "web_workers": 4}))

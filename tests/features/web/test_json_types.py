@@ -125,7 +125,7 @@ def operations() -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"{method.upper()} {path}", content["application/json"]["schema"]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_no_field_of_any_body_takes_another_type(a_seller):
     """Nothing else sends each operation each wrong type of each field."""
     seller, ids = await filled_shop(a_seller)

@@ -65,7 +65,7 @@ async def test_good_polls_are_quiet_and_bad_ones_are_not(a_seller, service, log)
     assert '"route": "/api/v1/heartbeat"' in log.getvalue()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(settings, log):
     @get("/crash")
     async def crash() -> None:

@@ -79,7 +79,7 @@ async def dripping(parts: int, size: int, pause: float):
     yield b'"1"}'
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_an_answer_that_does_not_begin_in_its_time_is_unavailable(impatient):
     began = time.monotonic()
     answer = await impatient.get("/stuck")
@@ -105,13 +105,13 @@ async def test_a_request_that_ends_in_the_middle_of_a_copy_leaves_no_connection_
     assert (await impatient.get("/readyz")).json()["checks"]["database"] == "ok"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_an_answer_that_has_begun_takes_as_long_as_it_takes(impatient):
     answer = await impatient.get("/streamed")
     assert (answer.status_code, answer.text) == (200, "part " * 5)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_time_of_the_body_is_not_the_answers(settings, alive, a_seller):
     seller = await a_seller()
     app = create_app(settings.model_copy(update={"request_seconds": 2}))

@@ -26,15 +26,15 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from builders import SellerBuilder, a_csv, a_row, read_csv
 from cardsync.platform import clock
 from tasks_builder import TASKS, claim, end, told
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
 CARDS = (1, 2, 3)
 ENDED = ("completed", "failed", "cancelled")
 CLAIM_LIVES = timedelta(minutes=10)
@@ -290,7 +290,7 @@ class AgentWork(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=soak.examples(2, 3),
+    max_examples=schedule.examples(2, 3),
     stateful_step_count=10,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -305,7 +305,7 @@ async def test_each_hand_over_counts_once(a_seller: SellerBuilder) -> None:
     await run(a_seller, EVERYDAY)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_each_hand_over_of_very_many_sequences_counts_once(a_seller: SellerBuilder) -> None:
     how = settings(EVERYDAY, max_examples=SOAK_EXAMPLES, stateful_step_count=40, derandomize=False)
     await run(a_seller, how)

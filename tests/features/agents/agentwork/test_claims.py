@@ -317,7 +317,7 @@ async def test_while_a_rollback_waits_its_own_task_is_handed_out_and_no_other_pr
     assert kinds == {"quick_add_listing", "apply_price_updates"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("way", ["fails", "expires"])
 async def test_a_rollback_whose_task_fails_for_good_is_over(a_seller, way):
     seller, run = await a_pushed_run(a_seller)

@@ -15,7 +15,7 @@ from world import tasks
 RULES = "/api/pricing/rules"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_an_import_with_changes_makes_one_task_and_read_only_none(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="2.00")))

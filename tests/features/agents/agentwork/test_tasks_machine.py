@@ -23,16 +23,16 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from builders import Seller, SellerBuilder
 from cardsync.platform import clock
 from tasks_builder import TASKS, listed, queue, routine, told
 from tasks_model import Answer, Model
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 Op = tuple[str, dict[str, Any]]
 
 REQUESTS = ("refresh_orders", "refresh_account", "backfill_orders")
@@ -296,9 +296,9 @@ async def run(a_seller: SellerBuilder, examples: int, steps: int) -> None:
 
 
 async def test_the_service_answers_as_the_model_does(a_seller):
-    await run(a_seller, soak.examples(4, 15), 25)
+    await run(a_seller, schedule.examples(4, 15), 25)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_it_does_so_however_long(a_seller):
     await run(a_seller, SOAK_EXAMPLES, 60)

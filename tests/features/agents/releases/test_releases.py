@@ -176,7 +176,7 @@ async def test_what_is_published_is_listed_with_its_kills(operator):
     assert "nightly" in told
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_publishing_again_moves_the_roll_out(operator, seller):
     first = await operator.publish("1.1", percentage=0)
     assert (await beat(seller))["update_available"] is False
@@ -224,7 +224,7 @@ async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
     assert len((await operator.json("list"))["releases"]) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("version", "given", "words"),
     [
@@ -300,7 +300,7 @@ async def test_the_other_fields_of_the_heartbeat_stay(operator, seller):
     }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("version", "platform", "available"),
     [
@@ -321,7 +321,7 @@ async def test_who_is_told_of_an_update(operator, seller, version, platform, ava
     assert bool(UPDATE_FIELDS & told.keys()) is available
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_desktop_wrapper_asks_for_its_own_product_platform_and_channel(operator, seller):
     await operator.publish("9.9")
     await operator.publish("3.0", product="desktop", platform="windows/amd64")
@@ -339,8 +339,8 @@ async def test_the_desktop_wrapper_asks_for_its_own_product_platform_and_channel
     assert await offered(version="3.0") is None
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_staged_release_reaches_some_sellers_and_the_same_ones_later(operator, a_seller):
     sellers = [await a_seller() for _ in range(24)]
     reached = []
@@ -533,7 +533,7 @@ async def test_bytes_that_are_gone_are_not_found_and_no_crash(download, service)
     assert (await download("HEAD")).status_code == 404
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_store_in_the_cloud_serves_its_bytes_itself(download, service):
     bucket = S3Store("cards", access_key_id="id", secret_access_key="secret", region="eu-central-1")
     async with another_process(service) as other:
@@ -585,7 +585,7 @@ async def listeners(service) -> list[int]:
         return list(await session.scalars(query, {"name": notices.APPLICATION_NAME}))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_is_published_reaches_every_process_by_a_notice(operator, service):
     # The slow pace is an hour: only the notice can be so fast.
     async with another_process(service, release_refresh_seconds=3600) as other:
@@ -605,15 +605,15 @@ async def test_what_is_published_reaches_every_process_by_a_notice(operator, ser
         await eventually(killed, "the second process never heard of the kill")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_new_process_knows_from_its_first_request_on(operator, service):
     await operator.publish("1.1")
     async with another_process(service, release_refresh_seconds=3600) as other:
         assert await knows(other, "1.1")
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_process_whose_connection_broke_hears_again(operator, service, cut_off):
     async with another_process(service, release_refresh_seconds=3600) as other:
         await eventually(lambda: _are(service, 2), "the processes do not listen")
@@ -700,7 +700,7 @@ async def test_a_notice_comes_with_its_payload_and_only_if_the_transaction_commi
         await eventually(told, "the notice did not come, or another one did")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_process_starts_and_stops_while_the_database_is_away(service):
     away = service.settings.model_copy(
         update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}

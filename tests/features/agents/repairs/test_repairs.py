@@ -149,7 +149,7 @@ async def test_a_link_to_the_page_itself_is_left_out(a_seller, step):
     assert (await healed(await a_seller(), **lost, page_url=elsewhere))["status"] == "gone"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_after_the_third_failure_a_selector_is_never_proposed_again(a_seller, step):
     seller = await a_seller()
     told = await healed(seller, **step)
@@ -176,7 +176,7 @@ async def test_a_proposal_that_fails_three_times_is_not_made_a_fourth_time(a_sel
     assert (await healed(seller, **step))["status"] == "gone"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_three_sellers_verified_holds_for_all(a_seller, step):
     one, two, three, fourth = [await a_seller() for _ in range(4)]
     for seller in (one, one, two):
@@ -322,7 +322,7 @@ async def test_another_sellers_corrections_are_not_found(a_seller, step):
     assert (row["state"], row["failures"]) == ("proposed", 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_every_step_of_a_repair_stands_in_the_feed(a_seller, step):
     seller = await a_seller()
     number = await verifies(seller, **step)

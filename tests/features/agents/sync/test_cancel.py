@@ -18,14 +18,14 @@ from cardsync.platform import clock
 from stopped_workers import killed, stopped
 from world import state_of, status
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB, ABSENT = 300, 50, 30
 SLABS = ROWS // SLAB
 # Where a worker is stopped: every day at the ends and between, in the soak at every boundary.
 BOUNDARIES = [
-    boundary if boundary in (0, 1, SLABS) else pytest.param(boundary, marks=pytest.mark.soak)
+    boundary if boundary in (0, 1, SLABS) else pytest.param(boundary, marks=pytest.mark.night)
     for boundary in range(SLABS + 1)
 ]
 BEFORE = [a_row(n, market="1.20", price="1.00") for n in range(1, ROWS + ABSENT + 1)]
@@ -138,7 +138,7 @@ async def test_a_cycle_that_collects_is_cancelled_at_once(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_seller):
     seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -155,7 +155,7 @@ async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_sell
     }  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
@@ -195,7 +195,7 @@ async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
     await next_one_is_whole(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     """The other outcome: nobody cancels, and afterwards there is nothing left to cancel."""
@@ -283,7 +283,7 @@ async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary)
     await next_one_is_whole(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_seller):
     seller = await a_synced_shop(a_seller)
     upload = await send(seller)
@@ -297,7 +297,7 @@ async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_s
     assert states == ["cancelled", "done"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
     seller = await a_synced_shop(a_seller)
     upload = await send(seller)
@@ -310,7 +310,7 @@ async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
     await next_one_is_whole(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_between_two_uploads_the_first_stays_done(a_seller):
     seller = await a_synced_shop(a_seller)
     first, second = await send(seller), await send(seller, BEFORE)
@@ -394,7 +394,7 @@ async def test_a_rollback_keeps_its_lease(a_seller, service):
     assert (await seller.report(upload))["state"] == "cancelled"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_export_no_longer(
     a_seller,
 ):
@@ -412,7 +412,7 @@ async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_expo
     assert not any(card["gone"] for card in await seller.cards())
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_review_that_waits_is_no_part_of_the_cycle(a_seller):
     seller = await a_synced_shop(a_seller)
     report = await seller.import_csv(a_csv(*BEFORE[:20]))
@@ -439,7 +439,7 @@ async def test_the_clients_log_and_the_cancel_merge_in_either_order(a_seller, fi
     ] == [("cycle-1", "cancelled", "1.2.3")]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
     seller = await a_synced_shop(a_seller)
     await send(seller, **{"X-Sync-Cycle-Id": "cycle-1"})
@@ -450,7 +450,7 @@ async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
     assert (await status(seller))["sync_in_progress"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(a_seller):
     seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -466,7 +466,7 @@ async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(
     assert (await status(seller))["phase"] == "idle"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_holder_of_a_cycle_that_is_being_cancelled_is_not_told_to_run_it_again(a_seller):
     """The worker writes what an earlier cycle uploaded; this one has uploaded nothing yet."""
     seller = await a_synced_shop(a_seller)
@@ -524,7 +524,7 @@ async def test_two_cancels_at_once_cancel_once(a_seller):
     assert len(await cycles(seller)) == 5
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cancel_and_the_worker_at_once_end_one_way(a_seller):
     """Whenever the cancel comes: refused and done, or answered and cancelled; and the cycle after
     it is never touched.

@@ -200,8 +200,8 @@ async def work_off(seller) -> None:
     await seller.service.run_jobs()
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.night
 async def test_screenshots_go_after_fourteen_days_row_and_object(a_seller, service):
     seller = await a_seller()
     await log(seller, sync_cycle_id="c1")
@@ -222,7 +222,7 @@ async def test_screenshots_go_after_fourteen_days_row_and_object(a_seller, servi
     assert await service.sql(seller.id, "SELECT count(*) FROM sync_cycle") == [{"count": 1}]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_young_screenshots_are_left_alone(a_seller, service):
     seller = await a_seller()
     await keep(seller, sync_cycle_id="c1")

@@ -74,7 +74,7 @@ async def test_an_agent_that_says_nothing_usable_gets_no_plan(a_seller, capabili
     assert "plan" not in answer
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_wait_has_no_plan(a_seller):
     seller = await a_planned_seller(a_seller)
     assert await able_poll(seller) == {
@@ -93,7 +93,7 @@ async def test_capabilities_may_come_in_several_parameters(a_seller):
     assert answer["plan"]["steps"] == ["fetch_orders", "fetch_order_items", "fetch_shipping"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_step_that_a_request_only_needs_is_left_out_while_it_is_fresh(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, "fetch_orders", "fetch_refunds")
@@ -113,7 +113,7 @@ async def test_a_step_that_a_request_only_needs_is_left_out_while_it_is_fresh(a_
     }  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_it_is_run_again_when_its_window_is_over(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, "fetch_orders")
@@ -141,14 +141,14 @@ async def test_a_scheduled_cycle_leaves_out_what_is_fresh(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_only_success_makes_a_step_fresh(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, status="partial", failed=["fetch_orders"], skipped=["refresh_account"])
     assert await last_successes(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_newest_success_counts_and_names_we_do_not_know_are_not_kept(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, "fetch_orders", "make_coffee")
@@ -160,8 +160,8 @@ async def test_the_newest_success_counts_and_names_we_do_not_know_are_not_kept(a
     assert second["fetch_orders"] - first["fetch_orders"] >= MINUTE
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_log_that_comes_twice_makes_nothing_fresher(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, "fetch_orders", status="partial", cycle="c1")
@@ -215,7 +215,7 @@ async def test_a_refused_schedule_stays_due(a_seller):
     assert (await able_poll(seller))["plan"]["error"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_holder_hears_the_same_plan_whatever_has_changed(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, "fetch_orders")
@@ -301,7 +301,7 @@ async def test_a_first_sync_is_over_when_each_step_of_the_history_succeeded_in_o
     assert (await able_poll(seller))["first_sync"] is False
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_fresh_step_of_no_first_sync_does_not_end_one(a_seller):
     seller = await a_planned_seller(a_seller)
     await ran(seller, *HISTORY)

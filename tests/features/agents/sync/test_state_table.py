@@ -179,8 +179,8 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
     ]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_seller):
     """The cooldown may begin at this moment: the request comes before it and stays, or it is
     refused and leaves nothing.
@@ -188,8 +188,8 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_se
     await cooldown_begins_meanwhile(a_seller, (402, "cooldown"), credits_metering_enabled=True)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged(a_seller):
     await cooldown_begins_meanwhile(a_seller, (429, "cooldown"), plan="free")
     seller = await a_seller.synced(plan="free")

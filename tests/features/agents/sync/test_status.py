@@ -133,7 +133,7 @@ async def test_the_sellers_word_ends_the_review(a_seller, service, word):
     assert (await status(seller))["phase"] == "idle"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_entering_review_is_no_completed_sync_and_confirming_completes_it(a_seller, service):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 31))))

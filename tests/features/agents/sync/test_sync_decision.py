@@ -13,7 +13,7 @@ from builders import a_csv, a_png, a_row, log, poll
 from cardsync.agents.seller_state.sync_kinds import KINDS
 from cardsync.platform import clock
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 MINUTE = timedelta(minutes=1)
 HISTORY = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
@@ -57,7 +57,7 @@ async def test_a_seller_who_never_synced_is_due_at_once(a_seller):
     assert await poll(await a_seller()) == sync("scheduled", first=True)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_after_a_cycle_there_is_nothing_to_do(a_seller):
     seller = await a_synced_seller(a_seller)
     assert await poll(seller) == wait("no_sync_needed")
@@ -171,7 +171,7 @@ async def test_the_lock_ends_when_the_worker_has_finished(a_seller, service):
     assert not await in_progress(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_with_two_uploads_the_lock_lasts_until_both_are_finished(a_seller, service):
     seller = await a_seller()
     await poll(seller)
@@ -229,7 +229,7 @@ async def test_a_cycle_without_inventory_ends_with_its_log(a_seller, kind):
     assert not await in_progress(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_orders_cycle_into_which_an_upload_fell_still_ends_with_its_log(a_seller, service):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind="orders")
@@ -239,7 +239,7 @@ async def test_an_orders_cycle_into_which_an_upload_fell_still_ends_with_its_log
     assert not await in_progress(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_partial_cycle_without_inventory_is_no_completed_sync(a_seller):
     seller = await a_synced_seller(a_seller)
     before = (await seller.get("/api/v1/status")).json()["last_sync_at"]
@@ -249,7 +249,7 @@ async def test_a_partial_cycle_without_inventory_is_no_completed_sync(a_seller):
     assert (await seller.get("/api/v1/status")).json()["last_sync_at"] == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_partial_log_whose_inventory_was_imported_counts_as_a_sync(a_seller):
     seller = await a_seller()
     await poll(seller)
@@ -265,7 +265,7 @@ async def test_a_partial_log_of_a_full_cycle_that_uploaded_nothing_does_not(a_se
     assert (await seller.get("/api/v1/status")).json()["last_sync_at"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_log_without_a_lock_is_only_recorded(a_seller, service):
     seller = await a_synced_seller(a_seller)
     before = (await seller.get("/api/v1/status")).json()
@@ -299,7 +299,7 @@ async def test_the_late_log_of_another_agent_leaves_the_lock(a_seller, service):
     assert not await in_progress(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_late_log_of_a_cycle_that_showed_itself_before_leaves_the_lock(a_seller):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind="orders")
@@ -313,7 +313,7 @@ async def test_the_late_log_of_a_cycle_that_showed_itself_before_leaves_the_lock
     assert not await in_progress(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_log_of_a_cycle_that_showed_itself_under_the_lock_ends_it(a_seller):
     seller = await a_synced_seller(a_seller)
     await a_newer_lock(seller, "orders")
@@ -334,7 +334,7 @@ async def test_asking_twice_is_one_request(a_seller):
     assert await poll(seller) == wait("no_sync_needed")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_request_while_a_cycle_runs_waits_for_its_end(a_seller):
     seller = await a_seller()
     await poll(seller)
@@ -345,7 +345,7 @@ async def test_a_request_while_a_cycle_runs_waits_for_its_end(a_seller):
     assert await poll(seller, "agent-2") == sync("manual_request", kind="orders")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_kind_is_handed_out_as_asked(a_seller, kind):
     seller = await a_synced_seller(a_seller)
@@ -365,7 +365,7 @@ async def test_a_missing_unknown_or_non_string_kind_is_full(a_seller, body):
     assert (await poll(seller))["kind"] == "full"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_body_of_a_request_is_optional(a_seller):
     seller = await a_synced_seller(a_seller)
     assert (await seller.post("/api/v1/sync/request")).json() == {"status": "requested"}
@@ -580,7 +580,7 @@ async def test_a_cycle_that_runs_when_quiet_hours_begin_runs_on(a_seller):
     assert await poll(seller) == first
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_orders_cycle_does_not_move_the_schedule(a_seller):
     seller = await a_synced_seller(a_seller)
     clock.shift(300 * MINUTE)
@@ -591,7 +591,7 @@ async def test_an_orders_cycle_does_not_move_the_schedule(a_seller):
     assert (await poll(seller))["reason"] == "scheduled"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_failed_scheduled_cycles_back_off_and_a_success_ends_that(a_seller):
     seller = await a_seller()
     for minutes in (5, 10, 20):
@@ -664,7 +664,7 @@ async def test_a_request_that_was_taken_and_went_stale_is_offered_again(a_seller
     assert await poll(seller, "agent-2") == sync("manual_request", kind="orders")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("taken", "meanwhile", "offered"),
     [("orders", "sales", "sales"), ("full", "sales", "full"), ("sales", "full", "full")],
@@ -680,7 +680,7 @@ async def test_of_a_stale_request_and_one_made_meanwhile_full_wins_else_the_newe
     assert await poll(seller, "agent-2") == sync("manual_request", kind=offered)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_stale_orders_cycle_into_which_an_upload_fell_is_offered_again(a_seller):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind="orders")
@@ -751,7 +751,7 @@ async def test_looking_on_does_not_keep_a_lock(a_seller, activity):
     assert (await poll(seller, "agent-2"))["reason"] == "manual_request"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_export_that_has_not_changed_keeps_the_lock_too(a_seller):
     seller = await a_synced_seller(a_seller, sync_mode="read_only")
     etag = (await seller.export()).headers["ETag"]
@@ -763,7 +763,7 @@ async def test_an_export_that_has_not_changed_keeps_the_lock_too(a_seller):
     assert (await poll(seller, "agent-2"))["reason"] == "in_progress"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_holders_poll_keeps_its_lock_after_an_upload_too(a_seller):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind="orders")
@@ -774,7 +774,7 @@ async def test_the_holders_poll_keeps_its_lock_after_an_upload_too(a_seller):
         assert await poll(seller, "agent-1") == wait("in_progress")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_asking_for_the_report_keeps_the_lock(a_seller):
     seller = await a_synced_seller(a_seller)
     upload_id = (await seller.import_csv(a_csv(a_row())))["id"]
@@ -908,7 +908,7 @@ async def test_a_log_that_comes_before_the_upload_keeps_its_row(a_seller, servic
     assert (row["status"], row["placeholder"]) == ("success", False)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("trigger", ["manual", "scheduled"])
 async def test_the_trigger_is_kept_on_the_log_and_never_shown(a_seller, service, trigger):
     seller = await a_seller()

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from builders import Seller, SellerBuilder, a_csv, a_row
 from cardsync.agents.seller_state.state import take_lease
 from cardsync.agents.seller_state.sync_kinds import KINDS
@@ -36,9 +36,9 @@ from cardsync.platform.work.streams import oldest_open
 from sync_model import Answer, Model, matches
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 # Each step is a little later than the one before, though the clock stands; a whole sequence takes
 # less than a second.
 TICK = timedelta(milliseconds=1)
@@ -397,7 +397,7 @@ class Protocol(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=soak.examples(2, 4),
+    max_examples=schedule.examples(2, 4),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,
@@ -445,7 +445,7 @@ async def test_any_sequence_is_answered_as_the_model_says(a_seller: SellerBuilde
     await run(a_seller, EVERYDAY)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_very_many_long_sequences_are_answered_as_the_model_says(
     a_seller: SellerBuilder,
 ) -> None:

@@ -115,7 +115,7 @@ async def test_what_is_published_is_listed_with_its_kills(operator):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("version", [1, 4, 5])
 async def test_a_version_is_higher_than_all_before_it(operator, seller, version):
     await operator.published(a_pack(5))

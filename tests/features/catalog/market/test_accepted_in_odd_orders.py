@@ -50,7 +50,7 @@ async def pins(seller):
     return await seller.service.sql(seller.id, sql, id=seller.id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_undone_unpinning_ends_with_the_evidence(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -60,7 +60,7 @@ async def test_an_undone_unpinning_ends_with_the_evidence(shop, observed, produc
     assert await pins(seller) == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_undone_pin_of_many_ends_with_the_evidence(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -80,7 +80,7 @@ async def test_an_accepted_price_holds_as_long_as_the_newest_evidence(shop, obse
     assert pin["until"] == clock.read_moment(seen) + timedelta(hours=24)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_accepted_price_that_has_ended_is_no_pin(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -89,7 +89,7 @@ async def test_an_accepted_price_that_has_ended_is_no_pin(shop, observed, produc
     assert await found(seller, "is:pinned") == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_older_acceptance_is_not_undone_below_a_newer_one(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -133,7 +133,7 @@ async def test_a_card_that_is_pinned_while_a_generation_runs(shop, observed, pro
     assert (await listed_now(seller))["total"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, product, monkeypatch):  # noqa: F811
     seller = await shop()
     await observed(*listings(product, *["15.00"] * 10))
@@ -148,7 +148,7 @@ async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, produc
     assert (await targets(seller))[1] != "14.85"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_automatic_mode_waits_where_the_rules_changed_meanwhile(
     shop,  # noqa: F811
     observed,
@@ -199,7 +199,7 @@ async def test_automatic_mode_keeps_the_limits_of_the_rule_that_governs_now(
     assert (await targets(seller))[1] != "14.85"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     decided = await accepted(seller, one)
@@ -210,7 +210,7 @@ async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, p
     assert await targets(seller) == ("10.00", "10.00")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -221,7 +221,7 @@ async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, 
     assert await pins(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_generation_of_a_card_that_is_gone_and_comes_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     [card] = (await seller.get("/api/cards")).json()["cards"]

@@ -51,7 +51,7 @@ async def test_a_product_that_was_seen_without_listings_has_none(listed, observe
     assert (await badge(seller))["condition_listings"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_buy_out_is_told_for_four_hours(listed, observed, product):
     seller = await listed(**CELLS)
     before, after = ago(hours=10), ago(hours=2)
@@ -98,7 +98,7 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     assert "on target" not in change
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):
     seller = await listed(**CELLS)
     cap = {"mode": "hold", "up_bp": 1_000, "down_bp": 1_000, "period": "day"}
@@ -119,7 +119,7 @@ async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):
     assert (held["reason"], held["price"]) == ("holdout", "11.00")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_hold_out_that_was_switched_off_holds_no_price(listed):
     seller = await listed(**CELLS)
     rule = {"name": "At market", "state": "published", "priority": 1, "holdout_bp": 2_000}

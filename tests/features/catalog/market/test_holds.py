@@ -110,7 +110,7 @@ async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
     assert await gate_of(seller) == (None, None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_without_a_gate_nothing_is_held_any_more(listed, observed, product):
     seller = await listed()
     seen = ago(hours=1)
@@ -125,7 +125,7 @@ async def test_without_a_gate_nothing_is_held_any_more(listed, observed, product
     assert await gate_of(seller) == (None, None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_buy_out_holds_for_four_hours(listed, observed, product):
     seller = await listed()
     before, after = ago(hours=3), ago(hours=1)

@@ -32,7 +32,7 @@ async def test_automatic_mode_applies_no_rise_beyond_the_review_limit(shop, obse
     assert await targets(seller) == ("10.00", "11.88")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_on_sale_is_not_recommended_anything(shop, observed, product):  # noqa: F811
     seller = await shop()
     sale = {
@@ -46,7 +46,7 @@ async def test_a_card_on_sale_is_not_recommended_anything(shop, observed, produc
     assert (await synced(seller))["total"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_waits_is_not_recommended_anything(shop, observed, product):  # noqa: F811
     seller = await shop(price_source="market")
     await seller.http.patch(SETTINGS, json={"review_up_bp": 1_000})

@@ -50,7 +50,7 @@ def test_a_sale_counts_once_and_a_second_import_writes_nothing(
         assert owner.execute(versions, {"product": product}).fetchall() == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_listings_of_a_moment_are_counted(run, stored, written, product):
     header = "product_id,condition,printing,language,price,quantity,observed_at\n"
     path = written(
@@ -148,7 +148,7 @@ def looks(owner_url, product):
         ).fetchone()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_the_newest_look_counts_whatever_comes_first(run, written, product, owner_url):
     sale = "{p},NM,Normal,English,1,1,2026-11-01T10:00:00Z,2026-11-{day}T10:00:00Z,"
     for day in (12, 14, 13):
@@ -158,7 +158,7 @@ def test_the_newest_look_counts_whatever_comes_first(run, written, product, owne
     assert looks(owner_url, product) == (moment(14), moment(20))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 def test_a_look_in_the_future_ends_with_the_next_import(run, written, product, owner_url):
     sale = "{p},NM,Normal,English,1,1,2026-11-01T10:00:00Z,{at},"
     run(written(sale.format(p=product, at="2099-01-01T00:00:00Z")))

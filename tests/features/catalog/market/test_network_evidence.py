@@ -78,7 +78,7 @@ async def test_three_other_sellers_make_a_figure_and_two_do_not(shop):
     assert seen["buy_out_detected_at"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_reader_is_none_of_the_three(shop):
     await shop("12.00")
     await shop("14.00")
@@ -88,7 +88,7 @@ async def test_a_reader_is_none_of_the_three(shop):
     assert (await seen_by(reader))["listings_low"] == 120_000
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_orders_of_one_seller_are_one_seller(shop):
     reader = await shop("9.00", exposed=False)
     await shop("12.00", sold=[10] * 20)
@@ -124,7 +124,7 @@ async def test_a_hidden_sellers_rows_are_deleted(shop, service):
     assert (await service.sql(hidden.id, rows, id=hidden.id))[0]["n"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_seller_that_was_not_read_for_a_day_counts_no_more(shop):
     reader = await shop("9.00", exposed=False)
     sellers = [await shop(price) for price in ("12.00", "13.00", "14.00")]

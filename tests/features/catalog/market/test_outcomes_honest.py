@@ -16,7 +16,7 @@ from cardsync.platform import clock
 from orders_builder import change_order
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_one_card_left_alone_says_nothing_of_ten(a_seller):
     seller = await a_seller()
     cards = await stocked(seller, 12)
@@ -29,7 +29,7 @@ async def test_one_card_left_alone_says_nothing_of_ten(a_seller):
     assert (by_kind["verdict"], by_kind["interval"]) == ("not_enough_sales", None)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_refunded_sale_brought_nothing(a_seller):
     seller = await a_seller()
     cards = await stocked(seller, 4)
@@ -44,7 +44,7 @@ async def test_a_refunded_sale_brought_nothing(a_seller):
     assert (by_kind["net_per_card"], by_kind["cards_sold"]) == ("2.5275", 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_cancelled_order_brought_nothing(a_seller):
     seller = await a_seller()
     cards = await stocked(seller, 3)
@@ -89,7 +89,7 @@ async def test_a_price_that_was_rolled_back_tells_nothing(a_seller):
     assert [one["card_id"] for one in answer["reviews"]] == [cards[2]]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_hold_out_is_measured_while_it_holds(a_seller):
     """A card that was drawn on the last day of its thirty days follows its rule a day later."""
     seller = await a_seller()

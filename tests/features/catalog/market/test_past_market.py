@@ -148,7 +148,7 @@ async def test_a_look_counts_once_an_hour_and_never_before_its_time(observed, pr
         assert looks() == times[1:]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_looks_go_with_the_observations_of_their_time(observed, product, looks, service):
     old, new = clock.now() - timedelta(days=900), clock.now() - timedelta(days=1)
     for at in (old, new):

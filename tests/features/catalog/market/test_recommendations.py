@@ -78,7 +78,7 @@ def prices(answer):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_listings_above_the_price_recommend_a_raise(shop, observed, product):
     seller = await shop()
     seen = ago(hours=1)
@@ -103,7 +103,7 @@ async def test_listings_above_the_price_recommend_a_raise(shop, observed, produc
     assert clock.read_moment(one["expires_at"]) == until
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_has_one_review_and_at_most_three_rivals(shop, observed, product):
     seller = await shop()
     await observed(
@@ -132,7 +132,7 @@ async def test_nothing_is_recommended_without_fresh_evidence(shop, observed, pro
     assert bool((await synced(seller))["total"]) is found
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_two_listings_and_a_buy_out_recommend_nothing(shop, observed, product):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50"))
@@ -166,7 +166,7 @@ async def test_the_sellers_own_limits_hold(shop, observed, product, fields, prop
     assert [one["proposed_price"] for one in answer["recommendations"]] == expected
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_pinned_or_blocked_card_is_left_alone(shop, observed, product):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50", "16.00"))
@@ -178,7 +178,7 @@ async def test_a_pinned_or_blocked_card_is_left_alone(shop, observed, product):
     assert (await synced(seller))["total"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_same_evidence_gives_the_same_recommendation(shop, observed, product):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50", "16.00"))
@@ -206,7 +206,7 @@ async def test_generating_twice_at_once_leaves_one(shop, observed, product):
     assert (await listed_now(seller))["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_expired_evidence_is_not_shown_and_expires_at_the_next_look(shop, observed, product):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50", "16.00"))
@@ -281,7 +281,7 @@ async def test_an_accepted_price_is_taken_back(shop, observed, product):
     assert await targets(seller) == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_undone_acceptance_is_no_outcome(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
@@ -293,7 +293,7 @@ async def test_an_undone_acceptance_is_no_outcome(shop, observed, product):
     assert (await seller.get(LIST)).json()["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_accepted_price_stays_until_its_evidence_expires(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
@@ -316,7 +316,7 @@ async def test_an_accepted_price_stays_until_its_evidence_expires(shop, observed
     assert await seller.service.sql(seller.id, left, id=seller.id) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_owner_unpins_an_accepted_price(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
@@ -344,7 +344,7 @@ async def test_changed_evidence_is_a_conflict_and_stays_pending(shop, observed, 
     assert await targets(seller) == ("10.00", "16.83")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_generic_raise_is_previewed_anew(shop, service):
     seller = await shop()
     [one] = (await synced(seller, market="14.00"))["recommendations"]
@@ -363,7 +363,7 @@ async def test_a_generic_raise_is_previewed_anew(shop, service):
     assert answer.json()["status"] == "accepted"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_was_pinned_since_is_not_eligible(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     await seller.http.put("/api/pricing/pins/1", json={"price": "10.00"})
@@ -372,7 +372,7 @@ async def test_a_card_that_was_pinned_since_is_not_eligible(shop, observed, prod
     assert (await listed_now(seller))["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_snoozed_until_the_evidence_changes(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     answer = await seller.post(f"{LIST}/{one['id']}/snooze", json=revision(one))
@@ -383,7 +383,7 @@ async def test_snoozed_until_the_evidence_changes(shop, observed, product):
     assert (again["id"], again["proposed_price"]) == (one["id"], "16.83")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_dismissed_for_thirty_days_and_undone(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     answer = await seller.post(f"{LIST}/{one['id']}/dismiss", json=revision(one))
@@ -397,7 +397,7 @@ async def test_dismissed_for_thirty_days_and_undone(shop, observed, product):
     assert (await listed_now(seller))["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_unknown_ids_and_bodies_are_refused(shop, observed, product, a_seller):
     seller, one = await pending(shop, observed, product)
     stranger = await a_seller()
@@ -410,7 +410,7 @@ async def test_unknown_ids_and_bodies_are_refused(shop, observed, product, a_sel
         assert "revision" in answer.json()["error"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_rules_that_never_match_or_lack_a_floor_are_told(shop):
     seller = await shop(query="game:pokemon", name="Never <b>matches</b>")
     answer = await synced(seller, price="0.20", market="0.20", low="0.20")
@@ -425,7 +425,7 @@ async def test_rules_that_never_match_or_lack_a_floor_are_told(shop):
     assert answer.status_code == 200
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_stale_stock_stands_apart(shop):
     seller = await shop()
     await synced(seller)
@@ -445,7 +445,7 @@ async def test_stale_stock_stands_apart(shop):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_automatic_mode_applies_only_what_is_sure(shop, observed, product):
     seller = await shop()
     answer = await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
@@ -527,7 +527,7 @@ async def test_a_reading_token_reads_and_accepts_nothing(shop, observed, product
     assert answer.json()["status"] == "accepted"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_running_price_run_goes_first(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     await seller.service.sql(
@@ -540,7 +540,7 @@ async def test_a_running_price_run_goes_first(shop, observed, product):
     assert (answer.status_code, answer.json()["status"]) == (409, "mutex_held")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_worker_killed_in_the_middle_leaves_nothing(shop, observed, product, monkeypatch):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50", "16.00"))
@@ -566,7 +566,7 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing(shop, observed, prod
     assert (await listed_now(seller))["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_expired_long_ago_is_deleted_with_its_events(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     clock.shift(timedelta(hours=25))
@@ -585,7 +585,7 @@ async def test_what_expired_long_ago_is_deleted_with_its_events(shop, observed, 
         clock.reset()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_run_that_waits_for_the_seller_goes_first(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     [run] = await seller.service.sql(
@@ -612,7 +612,7 @@ async def uploads(seller, market, days):
         clock.shift(timedelta(days=1 if day else 0))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_market_price_that_lasts_is_recommended_with_its_history(shop):
     seller = await shop()
     await uploads(seller, lambda day: "14.00" if day < 4 else "10.00", 18)
@@ -626,7 +626,7 @@ async def test_a_market_price_that_lasts_is_recommended_with_its_history(shop):
     assert "above its median" in one["evidence"]["reason"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_market_price_that_leapt_today_waits_until_it_lasts(shop):
     seller = await shop()
     await uploads(seller, lambda day: "14.00" if day < 1 else "10.00", 16)
@@ -634,7 +634,7 @@ async def test_a_market_price_that_leapt_today_waits_until_it_lasts(shop):
     assert (await listed_now(seller))["recommendations"] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_leap_leaves_the_card_to_other_evidence(shop, observed, product):
     seller = await shop()
     await uploads(seller, lambda day: "90.00" if day < 1 else "10.00", 16)
@@ -645,7 +645,7 @@ async def test_a_leap_leaves_the_card_to_other_evidence(shop, observed, product)
     assert answer["recommendations"][0]["evidence"]["source"] == "imported"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_stale_stock_is_not_suggested_against_a_buy_out(shop, observed, product):
     """Also not while a suggestion that was made before the buy-out is still pending."""
     seller = await shop()

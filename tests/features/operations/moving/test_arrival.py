@@ -72,7 +72,7 @@ async def test_the_shop_goes_on_with_ids_of_its_own(shop, moved):
         assert (await owner.get(page)).status_code == 200, page
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_archive_of_data_alone_lets_nobody_in(shop, moved, tmp_path):
     there = await moved(shop, "--only-data")
     assert (await there.get("/api/v1/status")).status_code == 401
@@ -83,7 +83,7 @@ async def test_an_archive_of_data_alone_lets_nobody_in(shop, moved, tmp_path):
         assert archive.manifest.holds == "data"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("secrets", [True, False])
 async def test_webhooks_are_sealed_anew_or_off(shop, moved, secrets):
     sealed = "SELECT secret, off_at, off_why FROM webhook WHERE seller_id = :id"
@@ -95,7 +95,7 @@ async def test_webhooks_are_sealed_anew_or_off(shop, moved, secrets):
     assert (now["off_at"] is None, now["off_why"]) == (secrets, None if secrets else "owner")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_shop_is_hidden_until_its_owner_shows_it(shop, moved):
     await shop.set(network_consent=True, network_published=True, store_name="The Card House")
     there = await moved(shop)
@@ -105,7 +105,7 @@ async def test_the_shop_is_hidden_until_its_owner_shows_it(shop, moved):
     assert row == {"exposed": False}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_products_that_the_catalog_has_are_found_and_others_made(shop, elsewhere, moved):
     """Another shop there lists some of the same cards: they are the same products."""
     other = await SellerBuilder(elsewhere)()
@@ -123,7 +123,7 @@ async def test_products_that_the_catalog_has_are_found_and_others_made(shop, els
         assert names[card["product_id"]] == card["product_name"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_upload_that_waits_is_worked_off_where_the_shop_arrives(shop, moved):
     """Accepted at the old installation and not begun, with its object in the archive."""
     rows = [a_row(n, name=f'Card "{n}"\\N, ünï', price=f"{n}.26") for n in range(1, 130)]
@@ -141,7 +141,7 @@ async def test_an_upload_that_waits_is_worked_off_where_the_shop_arrives(shop, m
     assert str((await there.cards())[0]["price"]) == "1.2600"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_match_that_was_settled_is_undone_where_the_shop_arrives(shop, moved):
     """The undo names products of the old installation."""
     owner = await signed_in(shop)

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from browsers import joined
 from builders import SellerBuilder, environment
 from cardsync.cli import program
@@ -461,13 +461,13 @@ def a_forgery(path, changes):
     return forged(path, tables)
 
 
-@soak.deeper
+@schedule.deeper
 def test_no_archive_changes_a_row_of_another_shop(archive, victim, elsewhere):
     """Only whole imports show what reaches the database."""
     before = others(elsewhere)
 
     @settings(
-        max_examples=soak.examples(6, soak.count("HOSTILE_ARCHIVES", 300, 12)),
+        max_examples=schedule.examples(6, schedule.count("HOSTILE_ARCHIVES", 300, 12)),
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )

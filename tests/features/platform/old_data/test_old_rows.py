@@ -26,7 +26,7 @@ import pytest
 from obstore.exceptions import BaseError
 from sqlalchemy.exc import DBAPIError
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import Seller, a_csv, a_row, environment
 from cardsync.operations import put_away
@@ -37,7 +37,7 @@ from cardsync.platform.storage import LocalStore, Store
 from cardsync.platform.work.jobs import Work
 from cardsync.stock.cards import history
 
-ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
+ROUNDS = schedule.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 SHORT = {
     "history_retention_days": 31,
     "activity_retention_days": 31,
@@ -101,7 +101,7 @@ async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
     assert "1.00" in (await owner.get(f"{address}?history=all")).text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, owner_url):
     one, other = await a_seller(), await a_seller()
     for seller in (one, other):
@@ -258,7 +258,7 @@ async def test_a_late_worker_touches_no_file_of_another(a_seller, owner_url):
     assert sum(frame.height for frame in frames) == 6
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_hour_moves_so_much_and_the_next_one_the_rest(a_seller, monkeypatch):
     seller = await a_seller()
     await with_history(seller)
@@ -296,7 +296,7 @@ async def test_a_bucket_that_is_away_ends_no_tidying(a_seller):
     assert await files(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
     seller = await a_seller()
     await with_history(seller)
@@ -305,7 +305,7 @@ async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
     assert await count(seller, "price_observation") == 6
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_files_go_when_they_are_too_old_even_for_the_store(a_seller):
     seller = await a_seller()
     await with_history(seller)
@@ -373,7 +373,7 @@ def mover(seller: Seller) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.night)])
 async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds, monkeypatch):
     """It alone finds a row that is in no place, or in two, after a process that ended anywhere."""
     seller = await a_seller()

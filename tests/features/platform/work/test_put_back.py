@@ -229,7 +229,7 @@ def _the_clock_stands():
 
 
 @pytest.mark.first(1)
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_waits_rests_longer_each_time_and_goes_on(a_seller, owner_url, name):
     stream = STREAMS[name]
@@ -317,7 +317,7 @@ async def storage_path(seller, upload_id):
     return store.path(row["storage_key"])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("name", UPLOADS)
 @pytest.mark.parametrize("what", ["a folder in its place", "nothing"])
 async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, name, what):
@@ -338,7 +338,7 @@ async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, nam
     assert (await seller.report(again))["state"] == "done"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_ever(
     a_seller, owner_url
 ):
@@ -499,7 +499,7 @@ async def test_a_worker_that_was_overtaken_writes_nothing_more(a_seller, name):
     assert await work.is_let_go()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("name", STREAMS)
 async def test_what_cannot_even_be_put_back_is_in_the_log_and_begun_again(
     a_seller, owner_url, name

@@ -37,10 +37,10 @@ async def turns(seller):
     return len(await seller.service.sql(seller.id, query, id=str(seller.id)))
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("stream", ["inventory", "orders"])
-@pytest.mark.parametrize("uploads", [15, pytest.param(50, marks=pytest.mark.soak)])
-@pytest.mark.soak
+@pytest.mark.parametrize("uploads", [15, pytest.param(50, marks=pytest.mark.night)])
+@pytest.mark.night
 async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(
     a_seller, stream, uploads
 ):
@@ -56,7 +56,7 @@ async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_fo
     assert theirs == sorted(theirs)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
     seller = await a_seller()
     await asyncio.gather(
@@ -70,7 +70,7 @@ async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
     assert await turns(seller) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_turn_that_was_taken_up_meanwhile_is_followed_by_another(a_seller):
     """The waiting turn is held by who accepts: a worker finds the upload or does not begin before
     it is there.
@@ -83,7 +83,7 @@ async def test_a_turn_that_was_taken_up_meanwhile_is_followed_by_another(a_selle
         assert (await seller.report(ids))["state"] == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_report_says_how_long_the_queue_is(a_seller):
     clock.stop()
     seller, first, second = await a_seller(), await a_seller(), await a_seller()

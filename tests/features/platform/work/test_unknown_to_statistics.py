@@ -86,7 +86,7 @@ def items(count: int) -> Sequence[dict[str, object]]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_each_step_of_a_new_shop_reads_its_rows_a_few_times(a_seller, owner_url) -> None:
     """It alone finds joins that are quick in a small test and take minutes in a new, large shop."""
     readings = Readings(owner_url)

@@ -101,7 +101,7 @@ async def test_no_way_of_a_token_goes_round_the_limits(a_limited_seller, way):
     assert plan["actor"].startswith("token ")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_member_makes_of_a_proposal_what_was_asked(a_limited_seller, way):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
@@ -144,7 +144,7 @@ async def test_all_at_once_is_no_way_round_either(a_limited_seller):
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [409] * 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_behind_a_gentler_one_is_judged_as_if_it_ran_alone(a_limited_seller):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
     gentle = await owner.post(f"{PRICING}/sales", json=a_sale(-100, priority=1, days=1))
@@ -190,7 +190,7 @@ async def test_a_key_reprices_whatever_the_rules_ask(a_limited_seller):
     assert card["target_price"] == "7.00"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_that_a_rule_selects_is_a_price(a_limited_seller):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
     made = (await owner.post("/api/lists", json={"name": "Cheap"})).json()
@@ -227,7 +227,7 @@ async def test_a_rollback_by_a_key_is_under_the_limits(a_limited_seller):
     assert rollback["state"] == "requested"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_drafts_and_names_move_no_price(a_limited_seller):
     seller, _, rule_id = await a_shop_under_limits(a_limited_seller)
     draft = await seller.post(f"{PRICING}/rules", json={"name": "Draft", "adjust_bp": -9900})
@@ -325,7 +325,7 @@ async def test_a_pin_of_many_and_an_end_of_pins_are_weighed(a_limited_seller):
     assert (fine.status_code, fine.json()["changed"]) == (200, 2)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller):
     _, owner, _ = await a_shop_under_limits(a_limited_seller)
     form = {"name": "All", "percent": "99", "ends": "2130-01-01T08:00", "action": "schedule"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import a_row
 from plans_builder import (
@@ -55,7 +55,7 @@ async def test_slices_of_a_plan_are_the_whole(a_seller):
     assert (await rule_of(seller, rule_id))["adjust_bp"] == -2000
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_one_dear_card_of_a_large_shop_has_the_same_limit(a_seller):
     rows = [a_row(1, market="50.00", price="50.00", low="")]
     rows += [a_row(n, market="100.00", price="100.00", low="", quantity=50) for n in range(2, 10)]
@@ -96,7 +96,7 @@ async def test_the_shop_loses_no_more_than_its_budget_of_a_week(a_seller):
     assert (await planned(seller, pins("", "", "", "", "9.00")))["status"] == "applied"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_a_member_clicks_is_not_counted(a_seller):
     seller, _ = await a_bold_shop(a_seller)
     owner = await signed_in(seller)
@@ -144,7 +144,7 @@ async def test_no_plan_prices_a_card_under_a_hundredth_of_its_market(a_seller):
     assert (await planned(seller, pins("5.00")))["status"] == "applied"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_without_stock_hides_no_price(a_seller):
     rows = [a_row(1, market="500.00", price="500.00", low="", quantity=0), a_row(2)]
     seller, _ = await a_bold_shop(a_seller, *rows)
@@ -224,11 +224,11 @@ async def asked_value(seller):
     return Decimal((await seller.post("/api/pricing/preview")).json()["listed_value_after"])
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.hypothesis
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(3, 15),
+    max_examples=schedule.examples(3, 15),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

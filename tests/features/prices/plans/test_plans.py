@@ -49,7 +49,7 @@ async def test_a_small_change_of_a_key_applies_at_once(a_seller):
     assert await feed(seller) == ["plan.applied"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_dry_run_changes_nothing_and_says_what_would_happen(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1000, dry_run=True, plan_key="once"))
@@ -78,7 +78,7 @@ async def test_a_larger_change_waits_for_an_owner_and_applies_on_the_click(a_sel
     assert await feed(seller) == ["plan.pending_review", "plan.applied"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_large_shop_is_weighed_in_parts_as_a_small_one_at_once(a_seller, monkeypatch):
     seller, rule_id = await a_plain_shop(a_seller)
     whole = await planned(seller, lowered(rule_id, 1500, dry_run=True))
@@ -118,7 +118,7 @@ async def test_a_plan_shows_the_cards_that_it_moves_furthest_with_prices_and_rea
     assert "40.00 → <strong>34.00</strong>" in page
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_declined_plan_takes_no_click_any_more(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))
@@ -131,7 +131,7 @@ async def test_a_declined_plan_takes_no_click_any_more(a_seller):
     assert (await rule_of(seller, rule_id))["adjust_bp"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_plan_with_one_bad_change_changes_nothing(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     good = {"op": "update", "rule_id": rule_id, "set": {"adjust_bp": -100}}
@@ -189,7 +189,7 @@ async def rules_over(seller, *queries):
     return ids
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_matrix_that_switches_a_rule_has_at_most_five_actions(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     ids = await rules_over(seller, *(f"price>{n * 100}" for n in range(1, 6)))
@@ -206,7 +206,7 @@ async def test_a_matrix_that_switches_a_rule_has_at_most_five_actions(a_seller):
     assert (await planned(seller, changes(*many)))["status"] == "applied"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_overlap_is_judged_on_the_cards_that_both_scopes_select(a_seller):
     rows = [a_row(n, market="10.00", price="10.00", number=n) for n in (1, 2, 3)]
     seller, _ = await a_plain_shop(a_seller, *rows)
@@ -226,7 +226,7 @@ async def test_overlap_is_judged_on_the_cards_that_both_scopes_select(a_seller):
     assert (await seller.post(PLANS, json=pinned)).json()["code"] == "overlapping_rule_transitions"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_same_key_makes_one_plan(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     first = await planned(seller, lowered(rule_id, 300, plan_key="k"))
@@ -294,7 +294,7 @@ async def test_what_drifted_is_shown_and_takes_a_new_click(a_seller):
     assert await feed(seller) == ["plan.pending_review", "plan.drifted", "plan.applied"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_other_prices_and_a_deleted_rule_are_drift_too(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     [second] = await rules_over(seller, "price>1000")
@@ -314,7 +314,7 @@ async def test_other_prices_and_a_deleted_rule_are_drift_too(a_seller):
         assert any(words in line for line in seen["drift"])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_plan_expires_after_a_day(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))
@@ -363,7 +363,7 @@ async def test_an_owner_reads_and_sets_permissions_and_nobody_else(a_seller):
     assert (await seller.get(PERMISSIONS)).json()["code"] == "session_required"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_pins_and_lists_are_planned_with_rules(a_seller):
     seller, _ = await a_plain_shop(a_seller)
     body = {
@@ -388,7 +388,7 @@ async def test_pins_and_lists_are_planned_with_rules(a_seller):
     assert (await planned(seller, deleted))["status"] == "pending_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_on_a_list_that_a_rule_names_are_a_change_of_prices(a_seller):
     seller, _ = await a_plain_shop(a_seller)
     made = await seller.post("/api/lists", json={"name": "Bulk"})
@@ -479,7 +479,7 @@ async def test_each_mode_answers_each_band_over_http(a_seller, mode, statuses):
         assert plan["risk"] == (None if mode == "deny" else risk)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_plan_that_changes_nothing_asks_nobody_but_who_is_always_asked(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     await allow(seller, "ask_for_mutations")
@@ -488,7 +488,7 @@ async def test_a_plan_that_changes_nothing_asks_nobody_but_who_is_always_asked(a
     assert (await planned(seller, lowered(rule_id, 0)))["status"] == "pending_review"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_plans_are_listed_newest_first_in_pages(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     ids = [(await planned(seller, lowered(rule_id, n, dry_run=True)))["plan_id"] for n in (1, 2, 3)]
@@ -500,7 +500,7 @@ async def test_plans_are_listed_newest_first_in_pages(a_seller):
     assert (bad.status_code, bad.json()["code"]) == (422, "invalid_payload")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_plan_makes_rules_in_another_order(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     one, two = await rules_over(seller, "price>1", "price>2")
@@ -510,7 +510,7 @@ async def test_a_plan_makes_rules_in_another_order(a_seller):
     assert [rule["id"] for rule in rules] == [two, one, rule_id]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_new_order_of_rules_waits_for_its_click_like_all_else(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     await allow(seller, "always_ask")
@@ -524,7 +524,7 @@ async def test_a_new_order_of_rules_waits_for_its_click_like_all_else(a_seller):
     assert [rule["id"] for rule in rules] == [two, one, rule_id]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_sweep_writes_expiry_once_and_drops_what_was_decided_long_ago(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))

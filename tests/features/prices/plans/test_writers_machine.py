@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import a_csv, a_row
 from plans_builder import PLANS, PRICING, a_sale, allow, changes
@@ -258,11 +258,11 @@ def rows_of(market):
     return [a_row(n, market=price, price=price, low="", number=n) for n, price in market.items()]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.hypothesis
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(2, soak.count("WRITERS_HISTORIES", 60, 12)),
+    max_examples=schedule.examples(2, schedule.count("WRITERS_HISTORIES", 60, 12)),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
@@ -335,11 +335,11 @@ days = st.lists(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.hypothesis
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(2, soak.count("WRITERS_DAYS", 60, 12)),
+    max_examples=schedule.examples(2, schedule.count("WRITERS_DAYS", 60, 12)),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -118,7 +118,7 @@ async def restocks(seller, number, copies):
 
 
 # The model and SQL are two ways of counting: this alone finds where they differ.
-@pytest.mark.slow
+@pytest.mark.day
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate],

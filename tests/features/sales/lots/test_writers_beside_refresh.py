@@ -13,7 +13,7 @@ from builders import an_order
 from cardsync.operations.processes.worker import run_worker
 from cardsync.platform.concurrency import beside
 from cardsync.platform.database.urls import libpq_url
-from soak import DEEP
+from schedule import DEEP
 
 CARD = 4_040
 ROUNDS = 60 if DEEP else 20

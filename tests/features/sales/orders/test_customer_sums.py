@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from builders import an_order
 from orders_builder import apply_alone, keep_sums
 
@@ -123,10 +123,10 @@ async def out_of_date(seller):
     return bool(rows)
 
 
-@pytest.mark.slow
-@soak.deeper
+@pytest.mark.day
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(4, 20),
+    max_examples=schedule.examples(4, 20),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

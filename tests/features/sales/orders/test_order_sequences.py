@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cardsync.sales.orders.shipping_type import shipping_type
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 Row = dict[str, Any]
 PATHS = {
@@ -255,7 +255,7 @@ of_any_steps = given(
 test_any_sequence_of_uploads = settings(max_examples=3, **QUICK)(
     of_any_steps(ends_in_what_a_plain_model_says)
 )
-test_very_many_sequences_of_uploads = pytest.mark.soak(
+test_very_many_sequences_of_uploads = pytest.mark.night(
     settings(max_examples=100, **QUICK)(of_any_steps(ends_in_what_a_plain_model_says))
 )
 
@@ -276,7 +276,7 @@ def history(chance: random.Random) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 24))]
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.night) for seed in range(2, 24))]
 )
 async def test_split_repeated_shuffled_and_interleaved_it_is_the_same_history(a_seller, seed):
     """As long as everything came once more after its order, no order of arrival matters."""

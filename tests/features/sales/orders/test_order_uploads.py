@@ -40,7 +40,7 @@ async def written(seller) -> int:
     return row["n"]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_an_order_is_accepted_and_then_there(a_seller):
     seller = await a_seller()
     answer = await seller.send("/orders", [an_order("A-1"), an_order("A-2")])
@@ -168,7 +168,7 @@ async def test_another_media_type_is_refused(a_seller):
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_same_again_writes_nothing(a_seller):
     seller = await a_seller()
     orders = [an_order("A-1"), an_order("A-2", total_amt=99)]
@@ -222,8 +222,8 @@ async def test_absent_keeps_and_null_clears(a_seller):
     assert str(order["order_date"]) == "2026-07-03"
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_scale_is_stored_as_it_was_sent(a_seller):
     seller = await a_seller()
     for sent in ("1.5", "1.50", "1.5000", "2"):
@@ -245,8 +245,8 @@ async def test_both_spellings_of_cancelled_are_one_group_and_none_is_unknown(
     assert (order["status"], order["status_group"]) == (status, group)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_when_an_order_was_placed(a_seller):
     seller = await a_seller()
 
@@ -366,7 +366,7 @@ async def test_what_a_refund_comes_to_without_a_total(a_seller, row, amount):
     assert (counted["total"], sum(counted["status_counts"].values())) == (1, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_refund_of_an_order_that_nobody_named_counts_from_the_first_moment(a_seller):
     seller = await a_seller()
     await seller.refunds(
@@ -380,8 +380,8 @@ async def test_a_refund_of_an_order_that_nobody_named_counts_from_the_first_mome
     assert await refunded(seller) == ("9.00", "full", "payment processor")
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_what_was_said_of_a_refund_stays_until_it_is_said_anew(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1")])
@@ -474,7 +474,7 @@ async def test_a_refund_of_zero_is_a_refund(a_seller):
     assert (await seller.stored_order("A-2"))["refund_amt"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_shipping_items_and_feedback_of_unknown_orders_are_skipped_and_counted(a_seller):
     seller, other = await a_seller(), await a_seller()
     await other.orders([an_order("B-1")])
@@ -502,8 +502,8 @@ async def test_shipping_items_and_feedback_of_unknown_orders_are_skipped_and_cou
     assert await other.stored_items("B-1") == []
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_shipping_details_decide_how_an_order_travels(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1")])
@@ -521,7 +521,7 @@ async def test_shipping_details_decide_how_an_order_travels(a_seller):
     assert await travels(shipping_method="Untracked letter") == "pwe"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_threshold_counts_for_all_orders_from_the_moment_it_is_set(a_seller):
     seller = await a_seller()
     await seller.orders(
@@ -545,8 +545,8 @@ async def test_the_threshold_counts_for_all_orders_from_the_moment_it_is_set(a_s
     assert await types() == ["expedited", "pwe", "pwe", "pwe", "pwe"]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_threshold_set_while_an_upload_is_applied_counts_for_it(a_seller):
     seller = await a_seller()
     await seller.send("/orders", [an_order(f"A-{n}", total_amt=30) for n in range(2000)])
@@ -609,7 +609,7 @@ async def test_a_line_with_a_sku_is_one_and_the_orders_sums_follow(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_lines_without_a_sku_take_the_place_of_the_earlier_ones(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1"), an_order("A-2")])
@@ -640,7 +640,7 @@ async def test_lines_without_a_sku_take_the_place_of_the_earlier_ones(a_seller):
     assert (order["items_total"], order["items_quantity"]) == (2, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_an_item_takes_the_price_its_card_had_when_the_order_was_placed(a_seller):
     seller = await a_seller()
     for day, price in (("2026-11-01", "1.00"), ("2026-11-05", "2.50"), ("2026-11-09", "4.00")):
@@ -675,7 +675,7 @@ async def test_an_item_takes_the_price_its_card_had_when_the_order_was_placed(a_
     assert await prices() == ["1", "1", "2.5", "4", None]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_uploads_accepted_later_find_what_earlier_ones_brought_however_late_either_is_applied(
     a_seller,
 ):
@@ -802,8 +802,8 @@ async def test_erasing_a_seller_while_an_upload_is_applied_leaves_nothing(a_sell
     )
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_same(a_seller):
     seller = await a_seller()
     # Also half of it.

@@ -77,7 +77,7 @@ async def a_writer_that_outlived_its_worker(seller, upload: int):
         await session.rollback()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_the_next_worker_waits_for_a_writer_that_outlived_its_own(a_seller):
     seller = await a_seller()
     work = seller.service.work

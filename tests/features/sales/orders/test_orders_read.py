@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-import soak
+import schedule
 from builders import Seller, SellerBuilder
 from cardsync.asgi import create_app
 from cardsync.sales.orders import pullable, queries
@@ -192,7 +192,7 @@ async def test_a_search_that_is_nothing_the_database_could_store(a_seller):
         assert (answer.status_code, answer.json()["total"]) == (200, 0)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_items_are_the_first_by_id_as_many_as_asked_for(a_seller):
     seller = await a_seller()
     order, bare = await a_shop(seller, {}, {})
@@ -302,8 +302,8 @@ async def test_a_key_is_needed(service, path):
         assert (await http.get(path)).status_code == 401
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_goes_on(
     a_seller, service, alive
 ):
@@ -637,11 +637,14 @@ QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 # With all orders within the reach of the short ways, and with most of them beyond.
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 @pytest.mark.parametrize("reach", [10_000, 12])
 @settings(
-    max_examples=soak.examples(40, 250), deadline=None, database=None, suppress_health_check=QUIET
+    max_examples=schedule.examples(40, 250),
+    deadline=None,
+    database=None,
+    suppress_health_check=QUIET,
 )
 @given(QUERIES, st.integers(0, 1))
 async def test_any_query_finds_what_the_model_finds(random_shops, monkeypatch, reach, query, which):
@@ -709,9 +712,9 @@ STEPS = st.lists(
 )
 
 
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(5, 25), deadline=None, database=None, suppress_health_check=QUIET
+    max_examples=schedule.examples(5, 25), deadline=None, database=None, suppress_health_check=QUIET
 )
 @given(STEPS)
 async def test_the_tally_is_what_counting_gives_after_any_changes(a_seller, service, steps):

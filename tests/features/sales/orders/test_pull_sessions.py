@@ -348,7 +348,7 @@ async def a_shop_with_two_orders(a_seller):
     return seller
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -387,7 +387,7 @@ async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_sell
     assert listed["review_count"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_becomes_again_what_it_was_is_not_told_as_changed(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -422,7 +422,7 @@ async def test_each_change_of_an_upload_is_named(a_seller, path, row, changed):
     assert (second["changed"], second["needs_review"]) == ([], False)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -445,7 +445,7 @@ async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
     assert sorted(quantities.values()) == [[2, 1], [9]]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_is_taken_out_takes_its_lines_along(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -460,7 +460,7 @@ async def test_what_is_taken_out_takes_its_lines_along(a_seller):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_session_that_is_opened_while_an_upload_is_written_is_of_one_moment(a_seller):
     seller = await a_seller()
     numbers = [f"A-{n}" for n in range(40)]

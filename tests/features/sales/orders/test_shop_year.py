@@ -18,7 +18,7 @@ from builders import Seller
 from cardsync.platform import clock
 from shop_year import Sale, sales
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 FIRST, WINDOW = date(2026, 1, 5), timedelta(days=90)
 BEYOND = ("Shipped", "Cancel")
@@ -142,13 +142,13 @@ async def spent(seller: Seller) -> dict[str, tuple[int, Decimal]]:
     }
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.night
 async def test_months_of_a_shop(a_seller):
     await lives(await a_seller(), 1, days=50)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("seed", range(1, 8))
 async def test_a_year_of_a_shop(a_seller, seed):
     await lives(await a_seller(), seed, days=365)

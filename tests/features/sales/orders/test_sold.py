@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-import soak
+import schedule
 from builders import a_csv, a_row, an_order
 from cardsync.sales.orders.customer_sums import keep_customers
 from orders_builder import apply_alone, keep_sums
@@ -198,10 +198,10 @@ UPLOADS = st.lists(
 )
 
 
-@pytest.mark.slow
-@soak.deeper
+@pytest.mark.day
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(4, 20),
+    max_examples=schedule.examples(4, 20),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -81,7 +81,7 @@ async def orders(shop, session):
     return {order["id"]: order for order in found["orders"]}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_queue_is_in_shelf_order_and_of_one_game(shop):
     owner = await signed_in(shop)
     _session, _, (one, two, other), links = await a_pull(shop, owner)
@@ -140,7 +140,7 @@ async def test_an_undo_that_comes_first_takes_back_all_the_same(shop):
     assert told["progress"]["pulled"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_missing_card_is_for_audit_and_its_order_for_review(shop):
     owner = await signed_in(shop)
     session, (first, _), (one, _, _), links = await a_pull(shop, owner)
@@ -157,7 +157,7 @@ async def test_a_missing_card_is_for_audit_and_its_order_for_review(shop):
     assert (await shop.get("/api/cards", params={"search": "is:audit"})).json()["cards"] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_order_cancelled_meanwhile_stops_its_lines(shop):
     owner = await signed_in(shop)
     session, (first, _), (one, _, _), links = await a_pull(shop, owner)
@@ -210,7 +210,7 @@ async def test_no_answer_behind_a_link_names_a_buyer(shop):
         assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("how", ["revoked", "completed", "cancelled"])
 async def test_a_link_ends(shop, how):
     owner = await signed_in(shop)
@@ -436,7 +436,7 @@ async def test_a_phone_says_that_some_copies_are_there_and_the_rest_is_missing(s
     assert bad.status_code == 422
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_the_desk_marks_stands_on_the_phones_and_can_be_taken_back_there(shop):
     owner = await signed_in(shop)
     session, (first, _), (one, two, _), links = await a_pull(shop, owner)
@@ -467,7 +467,7 @@ async def test_what_the_desk_marks_stands_on_the_phones_and_can_be_taken_back_th
     assert (await orders(shop, session))[first]["pulled_at"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_order_deferred_at_the_desk_comes_last_on_the_phones(shop):
     owner = await signed_in(shop)
     session, (first, _), (one, two, _), links = await a_pull(shop, owner)
@@ -477,7 +477,7 @@ async def test_an_order_deferred_at_the_desk_comes_last_on_the_phones(shop):
     assert {line["item_id"] for line in queue["lines"]} == {one, two}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_upload_of_orders_wakes_the_phones(shop):
     owner = await signed_in(shop)
     await a_pull(shop, owner)
@@ -513,7 +513,7 @@ async def test_a_missing_card_is_settled_by_the_count_of_its_box(shop):
     assert await audited() == ["Card 2"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_second_cover_says_that_the_first_one_works_on(shop):
     owner = await signed_in(shop)
     session, _, _, links = await a_pull(shop, owner)
@@ -522,7 +522,7 @@ async def test_a_second_cover_says_that_the_first_one_works_on(shop):
     assert (await Phone(shop, links["magic"]).queue())["lines"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_link_that_ended_still_opens_the_marks_that_the_phone_kept(shop):
     owner = await signed_in(shop)
     session, _, _, links = await a_pull(shop, owner)

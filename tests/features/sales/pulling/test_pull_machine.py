@@ -24,15 +24,15 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import SellerBuilder
 from orders_builder import an_item, an_order, change_order
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
 PHONES = st.integers(0, 3)
 ITEMS = st.integers(0, 5)
 
@@ -213,7 +213,7 @@ class Pulls(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=soak.examples(2, 10),
+    max_examples=schedule.examples(2, 10),
     stateful_step_count=20,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -230,7 +230,7 @@ async def test_every_copy_is_pulled_at_most_once_and_nothing_is_lost(
     await run(a_seller, EVERYDAY)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_very_many_pulls_lose_nothing(a_seller: SellerBuilder) -> None:
     how = settings(EVERYDAY, max_examples=SOAK_EXAMPLES, stateful_step_count=30, derandomize=False)
     await run(a_seller, how)

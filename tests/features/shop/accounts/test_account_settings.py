@@ -268,7 +268,7 @@ async def test_the_operator_can_set_all_that_the_owner_can_and_more(a_seller):
 TWO = [a_row(1, line="Magic", market="9.00"), a_row(2, line="Pokemon", market="9.00")]
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -292,7 +292,7 @@ async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_se
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_product_line")
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -311,7 +311,7 @@ async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_sell
     assert await exported(seller) == (None, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_switched_on_again_its_cards_are_priced_anew(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -329,8 +329,8 @@ async def test_switched_on_again_its_cards_are_priced_anew(a_seller):
     assert next(line["name"] for line in told["product_lines"] if line["enabled"]) == "yugioh"
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     seller = await a_seller(lines=["magic"])
     browser = await signed_in(seller)
@@ -349,8 +349,8 @@ async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     assert answer.status_code == 422, answer.text
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_the_file_of_a_rollback_leaves_out_what_is_switched_off(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

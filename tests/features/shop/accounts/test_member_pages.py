@@ -300,7 +300,7 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     assert '<a href="/account/credits">' in (await browser.get("/account")).text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
     seller = await a_seller()
     for _ in range(201):

@@ -875,7 +875,7 @@ def test_every_unsafe_route_leaves_an_entry_or_says_why_it_does_not():
     assert not SCENES.keys() & EXEMPT.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("route", sorted(SCENES))
 async def test_a_write_leaves_an_entry_of_its_request(a_seller, route):
     seller = await a_seller()

@@ -91,7 +91,7 @@ RULE_EDITS = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("action", RULE_EDITS)
 async def test_a_rule_edit_is_taken_back(a_seller, action):
     seller = await a_seller()
@@ -197,7 +197,7 @@ async def test_a_pin_is_taken_back_to_the_price_before_it_or_none(a_seller):
     assert await pinned(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_pin_that_was_taken_off_comes_back(a_seller):
     seller, _ = await stocked(a_seller)
     await pins(seller, "2.00")
@@ -207,7 +207,7 @@ async def test_a_pin_that_was_taken_off_comes_back(a_seller):
     assert await pinned(seller) == ["2.0000"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
     seller, [card, *_] = await stocked(a_seller)
     number = await a_list(seller)
@@ -218,7 +218,7 @@ async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
     assert await lists(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_gets_its_former_name_back(a_seller):
     seller, _ = await stocked(a_seller)
     number = await a_list(seller)
@@ -230,7 +230,7 @@ async def test_a_list_gets_its_former_name_back(a_seller):
     assert [each["name"] for each in await lists(seller)] == ["Binder"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_deleted_list_comes_back_with_its_cards(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards[:2])
@@ -241,7 +241,7 @@ async def test_a_deleted_list_comes_back_with_its_cards(a_seller):
     assert (await lists(seller), await cards_on(seller)) == (before, sorted(cards[:2]))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_leave_a_list_that_they_were_put_on(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, cards[0])
@@ -250,7 +250,7 @@ async def test_cards_leave_a_list_that_they_were_put_on(a_seller):
     assert await cards_on(seller) == [cards[0]]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_return_to_a_list_that_they_were_taken_off(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards)
@@ -259,7 +259,7 @@ async def test_cards_return_to_a_list_that_they_were_taken_off(a_seller):
     assert await cards_on(seller) == sorted(cards)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_that_moved_since_stay_as_they_are(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards)
@@ -374,7 +374,7 @@ SALE_EDITS = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("action", SALE_EDITS)
 async def test_an_edit_of_a_sale_is_taken_back(a_seller, action):
     seller = await a_seller()
@@ -389,7 +389,7 @@ async def test_an_edit_of_a_sale_is_taken_back(a_seller, action):
     assert (again.status_code, again.json()["id"]) == (200, told["id"])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_sale_that_was_changed_since_stays(a_seller):
     seller = await a_seller()
     sale_id = await a_sale(seller)

@@ -12,7 +12,7 @@ from builders import a_csv, a_row, poll
 from cardsync.platform import clock
 from world import phase
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 MINUTE = timedelta(minutes=1)
 
@@ -160,7 +160,7 @@ async def test_a_waiting_request_is_not_sold_again(a_seller):
     assert await charges(seller) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_request_that_cost_nothing_is_not_sold_either(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -168,7 +168,7 @@ async def test_a_request_that_cost_nothing_is_not_sold_either(a_seller):
     assert (await poll(seller))["kind"] == "orders"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_metering_flag_makes_no_difference(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.set(credits_metering_enabled=True)
@@ -189,7 +189,7 @@ async def test_every_plan_pays_the_same(a_seller, plan):
     assert (await said(seller), await charges(seller)) == ("charged", 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_paused_schedule_does_not_hold_the_bought_sync_back(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.set(auto_sync_paused=True)
@@ -232,7 +232,7 @@ async def test_after_the_bought_cycle_was_cancelled_a_new_key_is_charged_again(a
     assert await charges(seller) == 2
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_after_the_bought_cycle_completed_the_next_wait_can_be_bought(a_seller):
     seller = await in_cooldown(a_seller)
     await skip(seller, "key-1")
@@ -283,7 +283,7 @@ async def test_a_replay_wins_over_everything_that_holds_now(a_seller):
     assert (await said(seller), await said(seller, "key-2")) == ("replayed", "sync_in_flight")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_same_key_of_two_sellers_is_two_keys(a_seller):
     one, other = await in_cooldown(a_seller), await in_cooldown(a_seller)
     assert [await said(one, "same"), await said(other, "same")] == ["charged", "charged"]
@@ -404,7 +404,7 @@ async def test_credentials_come_before_the_key(service):
         assert (await http.post("/api/v1/sync/skip_wait")).status_code == 401
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_body_is_not_looked_at(a_seller):
     seller = await in_cooldown(a_seller)
     answer = await seller.post(

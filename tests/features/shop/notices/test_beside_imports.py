@@ -35,7 +35,7 @@ async def test_no_import_waits_for_a_receiver_that_hangs(a_seller, service, aliv
             assert len(receiver.got) == 1
 
 
-@pytest.mark.parametrize("hanging", [2, pytest.param(8, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("hanging", [2, pytest.param(8, marks=pytest.mark.night)])
 async def test_receivers_that_hang_hold_up_no_other_shop_and_no_other_receiver(
     a_seller, service, alive, hanging
 ):

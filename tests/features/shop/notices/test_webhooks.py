@@ -56,7 +56,7 @@ async def seller(a_seller, near):
     return of_service(await a_seller(), near)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_silent_agent_is_reported_once_and_again_after_it_came_back(seller, receiver):
     _, _, secret = await a_webhook(seller, receiver.url, "agent_silent")
     await calls(seller)
@@ -84,7 +84,7 @@ async def test_a_silent_agent_is_reported_once_and_again_after_it_came_back(sell
     assert len({post.id for post in receiver.got}) == 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_test_is_signed_so_that_the_official_reader_takes_it(seller, receiver):
     owner, id, secret = await a_webhook(seller, receiver.url)
     answer = await owner.post(f"/api/webhooks/{id}/test")
@@ -119,7 +119,7 @@ async def test_what_happens_is_reported_to_who_asked_for_it(seller, receiver):
     assert (new["count"], new["money"], new["sentence"]) == (2, "25.00", "2 new orders to pull.")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_failing_receiver_is_tried_again_later_with_the_same_message(seller, receiver):
     owner, id, _ = await a_webhook(seller, receiver.url)
     receiver.status = 500
@@ -177,7 +177,7 @@ async def test_a_failing_receiver_is_tried_less_and_less_and_gets_all_when_it_wo
     assert sum(row["state"] == "sent" for row in await deliveries(owner, id)) >= 40
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_after_three_days_it_is_given_up_and_can_be_sent_again(seller, receiver):
     owner, id, _ = await a_webhook(seller, receiver.url)
     receiver.status = 503
@@ -234,7 +234,7 @@ async def test_a_redirect_is_not_followed(seller, receiver):
         assert (row["state"], row["status"]) == ("waiting", 307)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_receiver_that_hangs_costs_a_turn_one_wait(a_seller, hasty, receiver):
     seller = of_service(await a_seller(), hasty)
     owner, id, _ = await a_webhook(seller, receiver.url)
@@ -303,7 +303,7 @@ async def test_a_worker_that_is_killed_in_the_middle_sends_the_same_message_agai
     assert (row["state"], row["status"]) == ("sent", 200)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_for_a_day_both_secrets_are_good(seller, receiver):
     owner, id, former = await a_webhook(seller, receiver.url)
     rotated = (await owner.post(f"/api/webhooks/{id}/secret")).json()
@@ -332,7 +332,7 @@ async def test_the_secret_is_shown_once_and_is_nowhere_in_plain(seller, receiver
     assert secret not in (await owner.get(f"/settings/webhooks/{id}")).text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_webhook_that_is_off_or_deleted_gets_nothing(seller, receiver):
     owner, id, _ = await a_webhook(seller, receiver.url, "consent_missing")
     await owner.post(f"/api/webhooks/{id}/test")
@@ -384,7 +384,7 @@ async def test_a_port_that_nobody_listens_at_is_tried_again(seller, receiver):
     assert (row["state"], row["error"]) == ("waiting", "its host cannot be reached safely")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_suspended_shop_reports_nothing(seller, receiver):
     await a_webhook(seller, receiver.url, "consent_missing")
     await seller.import_csv(a_csv(a_row(1)))

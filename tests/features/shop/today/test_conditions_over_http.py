@@ -243,7 +243,7 @@ async def test_cards_that_left_without_a_sale_are_told_for_a_week(a_seller):
     assert "cards_dropped" not in await told(seller)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_row_that_never_had_copies_did_not_leave(a_seller):
     seller = await a_shop(a_seller, *(a_row(n) for n in range(1, 31)))
     await seller.orders([{"order_number": "A-1", "order_date": f"{clock.now():%m/%d/%y}"}])

@@ -88,7 +88,7 @@ async def test_an_observation_that_says_the_same_is_not_kept_twice(a_seller):
     assert await observations(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_new_name_alone_is_no_observation(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
@@ -97,7 +97,7 @@ async def test_a_new_name_alone_is_no_observation(a_seller):
     assert (await seller.cards())[0]["rarity"] == "R"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_goes_and_returns_leaves_its_trace_under_one_id(a_seller):
     seller = await a_seller()
     times = [ago(minutes=30), ago(minutes=20), ago(minutes=10)]
@@ -134,7 +134,7 @@ async def test_a_time_of_another_zone_is_the_same_moment(a_seller):
     assert await observed_at(seller) == [moment]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     "said", ["2999-01-01T00:00:00Z", "yesterday", "", "9999-12-31T23:59:59-14:00"]
 )
@@ -148,7 +148,7 @@ async def test_a_time_in_the_future_or_that_cannot_be_read_counts_as_now(a_selle
     assert all(before <= moment <= clock.now() for moment in await observed_at(seller))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_prices_older_than_a_week_are_no_reference(a_seller):
     seller = await a_seller()
     old = await seller.import_csv(a_csv(a_row(1)), **exported(ago(hours=169)))
@@ -157,7 +157,7 @@ async def test_prices_older_than_a_week_are_no_reference(a_seller):
     assert (young["blocked"], young["changed"]) == ({}, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_observations_older_than_two_years_are_not_kept(a_seller):
     seller = await a_seller()
     recent = ago(minutes=5)
@@ -190,7 +190,7 @@ async def test_each_run_leaves_a_price_change_of_each_card_that_it_would_reprice
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_price_that_was_asked_for_already_is_not_asked_again(a_seller):
     seller = await a_seller()
     file = a_csv(a_row(1, market="1.20", price="1.00"))
@@ -199,7 +199,7 @@ async def test_a_price_that_was_asked_for_already_is_not_asked_again(a_seller):
     assert len(await price_changes(seller)) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_price_that_was_taken_over_is_no_change_any_more(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="1.20", price="1.00")))
@@ -211,7 +211,7 @@ async def test_a_price_that_was_taken_over_is_no_change_any_more(a_seller):
     assert report["changed"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_without_a_price_gets_its_first(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="")))

@@ -139,7 +139,7 @@ FINDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(("text", "ids"), FINDS)
 async def test_a_search_finds(seller, text, ids):
     assert await found(seller, text) == ids
@@ -271,8 +271,8 @@ async def test_a_search_over_its_time_is_told(seller, service, monkeypatch):
     assert "takes longer than" in page["query_errors"][0]["message"]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_card_with_its_history(a_seller):
     seller = await a_seller()
     for day, price in enumerate(("1.00", "2.00", "3.00")):
@@ -300,7 +300,7 @@ async def test_a_card_with_its_history(a_seller):
     assert (await seller.get("/api/cards/999999999")).json()["code"] == "not_found"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -311,7 +311,7 @@ async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
     assert await found(seller, "sku:..-1|7") == [-1, 7]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     seller = await a_seller()
     await seller.import_csv(
@@ -346,8 +346,8 @@ async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     assert await found(seller, "has:rule") == []
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_trust_is_what_imports_and_orders_tell(a_seller):
     seller = await a_seller()
 
@@ -386,8 +386,8 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit") == []
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_earlier_one(a_seller):
     seller = await a_seller()
 
@@ -412,8 +412,8 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
     assert await found(seller, "is:audit") == []
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_what_the_last_pricing_held_is_held(a_seller):
     """A rule may hold what would move too far: told after a pricing with the upload, and after
     one of its own.
@@ -446,7 +446,7 @@ async def test_what_the_last_pricing_held_is_held(a_seller):
     assert await found(seller, "is:held") == [1, 3]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     await seller.import_csv(a_csv(a_row(1), a_row(2, line="Pokemon")))
@@ -462,7 +462,7 @@ async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
     assert explained["historical_breakdown"] is None
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
     seller = await a_seller()
     photo = {"title": "Signed", "photo": "https://example.invalid/1.jpg"}
@@ -497,7 +497,7 @@ async def test_a_hostile_search_is_answered(seller, text):
     assert page["total"] <= 7
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_that_cannot_be_read(
     a_seller, service
 ):
@@ -526,7 +526,7 @@ async def rules(seller, *queries):
     await seller.service.sql(seller.id, insert, s=seller.id, q=list(queries))
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
     a_seller, service, monkeypatch
 ):
@@ -546,7 +546,7 @@ async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
     assert "more than 2,000 terms" in problem["message"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_long_statement_is_kept_by_nobody(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
@@ -597,6 +597,6 @@ async def with_variants(service):
         ('v:")]"', []),
     ],
 )
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_variant_is_whole_words_inside_one_pair_of_brackets(with_variants, text, ids):
     assert await found(with_variants, text) == ids

@@ -187,12 +187,12 @@ async def picks_what_it_means(service, sellers, cases: int, seed: int) -> None:
     assert picked_something > done / 5
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_selection_picks_what_it_means(service, sellers):
     await picks_what_it_means(service, sellers, 300, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_ten_thousand_selections_pick_what_they_mean(service, sellers):
     await picks_what_it_means(service, sellers, 10_000, 2)
 

@@ -70,9 +70,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.day
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_slab_reads_the_cards_that_are_its_own(young_seller, service, change):
     rows = [CHANGES[change](n) for n in range(1, CARDS + 1)]
     with explained(service.database.engine.sync_engine) as plans:
@@ -84,8 +84,8 @@ async def test_a_slab_reads_the_cards_that_are_its_own(young_seller, service, ch
         assert cards_read(plan) <= service.settings.slab_rows, (statement, plan)
 
 
-@pytest.mark.slow
-@pytest.mark.soak
+@pytest.mark.day
+@pytest.mark.night
 async def test_what_is_gone_is_found_without_reading_the_rest(young_seller, service):
     """A few cards at the end of the shop are absent: what comes before them is not read."""
     with explained(service.database.engine.sync_engine) as plans:

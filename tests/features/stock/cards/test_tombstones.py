@@ -8,7 +8,7 @@ import pytest
 
 from builders import HEADER, a_csv, a_row, a_shop, read_csv
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
 POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
 MAGIC = [a_row(n) for n in (1, 2, 3)]
@@ -55,7 +55,7 @@ async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_lines_that_do_not_occur_in_the_file_stay_as_they_are(a_seller):
     seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]))
@@ -70,7 +70,7 @@ async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller)
     assert await gone(seller) == [12]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_away(a_seller):
     seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]), **{"X-Product-Line": "pokemon"})
@@ -78,7 +78,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_awa
     assert await gone(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_takes_nothing_away_even_when_confirmed(
     a_seller,
 ):
@@ -95,7 +95,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
     assert await gone(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
     """Which card it names cannot be told, and that card is in the file."""
     seller = await a_shop(a_seller, *CARDS)
@@ -109,7 +109,7 @@ async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_car
     assert await gone(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_short_file_is_short_whatever_its_unreadable_rows_may_name(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*MANY))
@@ -161,7 +161,7 @@ BLANK = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("blank", BLANK.values(), ids=BLANK)
 async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
     seller = await a_shop(a_seller, *CARDS)
@@ -170,7 +170,7 @@ async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
     assert await gone(seller) == [3]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a_seller):
     seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]) + b'"2","Magic"\r\n')
@@ -178,7 +178,7 @@ async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a
     assert await gone(seller) == [3]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
     seller = await a_shop(a_seller, *CARDS)
     await seller.import_key(
@@ -187,7 +187,7 @@ async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
     assert await gone(seller) == [12]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_named_line_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     rows = [a_row(1, line=""), a_row(2, line="Magic"), a_row(3, line="  ")]
@@ -238,7 +238,7 @@ async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
     assert card["target_price"] == Decimal("2.9700")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_that_stays_away_is_not_gone_again(a_seller):
     seller = await a_shop(a_seller, *CARDS)
     file = a_csv(*MAGIC[1:])

@@ -44,7 +44,7 @@ async def seen(who, **query) -> list[int]:
     return [card["id"] for card in page["cards"]]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_contribution_is_a_row_of_the_inventory(shop):
     _, _, bea = shop
     card = await contribute(bea, printing="foil", price=1.25)
@@ -85,7 +85,7 @@ async def test_a_printing_that_no_table_knows_is_kept_as_its_text(shop):
     assert await seen(bea, search="is:foil") == [card["id"]]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_private_ones_are_seen_by_their_member_only(shop):
     seller, owner, bea = shop
     card = await contribute(bea)
@@ -112,7 +112,7 @@ async def test_private_ones_are_seen_by_their_member_only(shop):
     assert (await bea.get("/api/shelves/1")).json()["total"] == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_published_ones_are_seen_by_all_of_the_seller(shop, a_seller):
     seller, owner, bea = shop
     card = await contribute(bea)
@@ -128,7 +128,7 @@ async def test_published_ones_are_seen_by_all_of_the_seller(shop, a_seller):
     assert (await stranger.post(f"/api/contributions/{card['id']}/publish")).status_code == 404
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_no_upload_and_no_export_speaks_of_them(shop):
     seller, _, bea = shop
     mine = await contribute(bea)
@@ -151,7 +151,7 @@ def listed(id: int = 1, **cells) -> dict[str, str]:
     return a_row(id, **{"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", **cells})
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_the_marketplace_lists_takes_over_lists_and_places(shop):
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
@@ -179,7 +179,7 @@ async def test_what_the_marketplace_lists_takes_over_lists_and_places(shop):
     assert await seen(owner) == [live]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_lists_count_and_take_what_a_caller_sees(shop):
     seller, owner, bea = shop
     listed_here = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
@@ -208,7 +208,7 @@ async def test_lists_count_and_take_what_a_caller_sees(shop):
     assert (searched["added"], searched["requested"]) == (0, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_retired_one_is_refused_where_it_is_selected_directly_and_nothing_is_inserted(shop):
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
@@ -246,7 +246,7 @@ async def test_what_others_call_their_cards_is_not_told(shop, a_seller):
         assert "Nobody" not in answer.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_of_a_game_that_the_account_does_not_sell_is_not_contributed(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     await seller.import_csv(a_csv(a_row(1, line="Pokemon")))
@@ -270,7 +270,7 @@ async def test_no_upload_confirms_what_is_only_in_hand(shop):
     assert await found(seller, "is:in-flux") == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(
     shop, limited
 ):
@@ -308,7 +308,7 @@ async def test_a_private_one_stays_its_members_whatever_is_listed(shop):
     assert card["id"] in await seen(bea)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_member_who_goes_takes_the_private_ones_along(shop, service):
     seller, owner, bea = shop
     private, shared = await contribute(bea), await contribute(bea, shared=True)
@@ -361,7 +361,7 @@ async def test_what_cannot_be_is_refused(shop, changes, names):
     assert await seller.cards() == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("path", ["", "/1/publish"])
 async def test_keys_contribute_nothing(shop, path):
     seller, _, _ = shop
@@ -369,8 +369,8 @@ async def test_keys_contribute_nothing(shop, path):
     assert (answer.status_code, answer.json()["code"]) == (403, "session_required")
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
     """The import retires the contribution at some moment among them: an earlier caller is carried
     over, a later one is refused.
@@ -420,7 +420,7 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
     assert (await sets(member["contributed_by"]), await sets(None)) == (["Aetherdrift"], [])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.first(1)
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
@@ -447,7 +447,7 @@ async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(sho
     assert (on_it, added) == ([live], 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_no_list_is_made_while_the_marketplace_lists_a_contribution(shop, service):
     """A list that is made meanwhile would not be held, and could take what is being retired."""
     seller, owner, bea = shop

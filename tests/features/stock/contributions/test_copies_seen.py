@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import soak
+import schedule
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import a_list, card_ids
@@ -165,7 +165,7 @@ async def test_a_listed_card_that_turns_out_to_be_the_same_takes_nothing_over(sh
     assert await published(seller) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_a_worker_that_died_between_slabs_loses_no_copy(shop):
     """The card's slab is committed, its new quantity stands there; the next worker finds nothing
     to write, and promotes.
@@ -217,9 +217,9 @@ uploads = st.tuples(st.just("list"), st.integers(0, 4), st.integers(0, 4))
 publications = st.tuples(st.just("publish"), st.sampled_from(CARDS), st.integers(1, 3))
 
 
-@soak.deeper
+@schedule.deeper
 @settings(
-    max_examples=soak.examples(2, 5),
+    max_examples=schedule.examples(2, 5),
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -47,7 +47,7 @@ async def seller(a_seller):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_is_made_read_renamed_and_deleted(seller):
     made = await make(seller, "  My Élite Binder! ")
     assert made == {
@@ -64,7 +64,7 @@ async def test_a_list_is_made_read_renamed_and_deleted(seller):
     assert await lists(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_slug_is_never_used_again(seller):
     first = await make(seller, "Binder")
     assert (await make(seller, "Binder?"))["slug"] == "binder-2"
@@ -89,7 +89,7 @@ async def test_a_slug_is_never_used_again(seller):
         " \u2060\ufeff ",
     ],
 )
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_name_that_is_none_is_refused(seller, name):
     made = await make(seller)
     assert refusal(await seller.post("/api/lists", json={"name": name})) == (422, "invalid_name")
@@ -99,7 +99,7 @@ async def test_a_name_that_is_none_is_refused(seller, name):
     )
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_name_is_kept_as_it_is_seen(seller):
     assert (await make(seller, " Bin\u200bder\u202e "))["name"] == "Binder"
     assert refusal(await seller.post("/api/lists", json={"name": "\ufeffbinder"})) == (
@@ -114,7 +114,7 @@ async def test_a_name_is_kept_as_it_is_seen(seller):
     ] == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_name_is_one_list_s_alone(seller):
     made, other = await make(seller, "Été"), await make(seller, "Other")
     for same in ("Été", " été ", "E\u0301te\u0301"):
@@ -148,7 +148,7 @@ async def test_one_name_raced_for_is_one_list(seller):
     assert sorted(answer.status_code for answer in answers) == [201, 422, 422, 422]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_cards_are_selected_in_three_forms(seller):
     ids = await card_ids(seller)
     made = await make(seller)
@@ -182,7 +182,7 @@ async def test_selected_ids_narrow_whatever_selects(seller):
         assert await add(seller, made["id"], search="bolt", selected_ids=nothing) == (0, 0, False)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller):
     made = await make(seller)
     for nothing in ({"marketplace_ids": []}, {"card_ids": []}):
@@ -209,7 +209,7 @@ async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller)
     assert await lists(seller) == [made]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_cards_of_a_list_are_read_by_no_program_and_open_a_page_in_a_browser(seller):
     path = f"/api/lists/{(await make(seller))['id']}/cards"
     token = await seller.token("mcp:read", "mcp:write")
@@ -249,7 +249,7 @@ async def remove_both(seller, list_id, query, **body):
     return answer.json().get("removed", answer.status_code)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_body_and_a_query_are_one_selection(seller):
     ids = await card_ids(seller)
     made = await make(seller)
@@ -320,7 +320,7 @@ async def test_a_nul_in_a_query_is_no_crash(seller):
     assert await remove_both(seller, made["id"], "selected_ids=%001") == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_is_gone_stays_on_the_list(seller):
     made = await make(seller)
     await add(seller, made["id"], search="is:gone or bolt")
@@ -333,7 +333,7 @@ async def test_what_is_gone_stays_on_the_list(seller):
     assert await found(seller, "list:binder is:gone") == [5, 7]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_lists_tell_whether_a_card_is_on_them(seller):
     ids = await card_ids(seller)
     one, other = await make(seller, "One"), await make(seller, "Other")
@@ -345,7 +345,7 @@ async def test_lists_tell_whether_a_card_is_on_them(seller):
     assert "member" not in (await lists(seller))[0]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, limited):
     limited("CARDS_PER_LIST", 3)
     made = await make(seller)
@@ -358,7 +358,7 @@ async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, limited):
     assert await add(seller, made["id"], marketplace_ids=[5, 3]) == (0, 2, False)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, limited):
     limited("CARDS_PER_LIST", 2)
     owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
@@ -374,7 +374,7 @@ async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, 
     assert refusal(await bea.post(path, json={"marketplace_ids": [3]})) == (422, "list_full")
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_last_place_is_given_once(seller, limited):
     limited("CARDS_PER_LIST", 3)
     made = await make(seller)
@@ -409,7 +409,7 @@ async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(sel
     assert (await seller.service.sql(seller.id, left, s=seller.id))[0]["count"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):
     """A list that somebody holds: writes to it are refused for now, and take no more than two
     connections of the pool.
@@ -435,8 +435,8 @@ async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, 
     assert {answer.status_code for answer in await asyncio.gather(*asked)} <= {200, 404, 503}
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@pytest.mark.night
+@pytest.mark.day
 async def test_a_write_that_searches_too_long_is_refused(seller, service, monkeypatch):
     monkeypatch.setitem(FLAGS, "held", "pg_sleep(3) IS NULL")
     made, browser = await make(seller), await signed_in(seller)
@@ -460,7 +460,7 @@ async def test_a_write_that_searches_too_long_is_refused(seller, service, monkey
         service.app.state.settings = service.settings
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_custom_listings_have_negative_ids(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -496,7 +496,7 @@ async def test_nothing_of_another_seller_is_reached(seller, a_seller):
     assert len(await lists(other)) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_lists_did_stands_in_the_feed(seller, service):
     made = await make(seller)
     await add(seller, made["id"], search="bolt")
@@ -517,7 +517,7 @@ async def test_what_lists_did_stands_in_the_feed(seller, service):
     ]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_search_by_a_name_that_is_no_more_is_an_error(seller):
     made = await make(seller, "Old Name")
     assert await found(seller, 'list:"old name"') == []

@@ -101,7 +101,7 @@ async def card_of(seller, marketplace_id=1):
     return next(card for card in await seller.cards() if card["marketplace_id"] == marketplace_id)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_picture_of_the_catalog_is_fetched_once_for_all_sellers(seller, site, a_seller):
     product = await a_product(seller.service, site.shows("a.jpg"))
     await has_cards(seller, product)
@@ -126,7 +126,7 @@ async def test_a_picture_of_the_catalog_is_fetched_once_for_all_sellers(seller, 
     assert site.asked == ["/a.jpg"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_browser_that_has_the_picture_gets_no_bytes(seller, site):
     product = await a_product(seller.service, site.shows("a.jpg"))
     await has_cards(seller, product)
@@ -154,7 +154,7 @@ async def test_the_stand_in_shows_set_number_and_game_and_no_markup_of_a_name(se
     assert "<svg" in unknown.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_provisional_product_shows_nothing_of_the_row_it_was_made_of(seller, a_seller):
     await seller.import_csv(a_csv(a_row(1, number="SECRET1")))
     card = await card_of(seller)
@@ -203,7 +203,7 @@ async def card_of_custom(seller):
     return row["id"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_photo_that_no_card_has_any_more_is_deleted(seller, site):
     photo = site.shows("own.jpg")
     await seller.import_csv(a_csv(a_row(1, photo=photo, title="Signed")))
@@ -216,7 +216,7 @@ async def test_a_photo_that_no_card_has_any_more_is_deleted(seller, site):
     assert await addresses(seller, "card_photo") == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_marketplaces_picture_that_a_file_names_is_shared(seller, pictured):
     """Nothing is fetched: its host is not listed here. What the file names is only an id."""
     url = "https://tcgplayer-cdn.tcgplayer.com/product/12345_in_1000x1000.jpg"
@@ -258,7 +258,7 @@ async def test_pictures_are_off_without_hosts(service, a_seller, site):
     assert site.asked == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_dearest_cards_are_first_and_a_host_is_asked_only_so_often(seller, site):
     cheap = await a_product(seller.service, site.shows("b.jpg"))
     dear = await a_product(seller.service, site.shows("a.jpg"))
@@ -370,7 +370,7 @@ async def test_a_picture_without_an_end_makes_its_host_rest_and_no_other_wait(
     assert good.headers["content-type"] == "image/webp"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_host_that_is_away_is_asked_ever_less(seller, site):
     product = await a_product(seller.service, site.shows("a.jpg", status=503))
     await has_cards(seller, product)
@@ -427,7 +427,7 @@ async def test_a_redirect_is_not_followed(seller, site):
         assert (site.asked, other.asked) == (["/a.jpg"], [])
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     "url",
     [
@@ -459,7 +459,7 @@ async def test_a_picture_keeps_no_place_and_no_camera():
         assert b"EXIF" not in content
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_small_picture_is_not_made_larger():
     async with encoder() as encode:
         made = await encode.make(a_picture(100, 140, form="PNG"))

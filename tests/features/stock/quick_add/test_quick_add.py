@@ -91,7 +91,7 @@ async def test_a_printing_that_no_table_knows_is_kept_as_its_text(shop):
     assert answer.json()["error"] == "entries[0].printing: has 1 to 60 characters"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_import_that_shows_the_card_acknowledges(shop):
     seller, owner, _ = shop
     await seller.import_csv(a_csv(a_row(77, quantity=3, **ON_FILE)))
@@ -139,7 +139,7 @@ async def test_a_lost_answer_is_compared_and_settled_row_by_row(shop):
     assert (await seller.get("/api/quick_add/pending")).status_code == 403
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_marketplace_rejects_with_a_reason_and_a_change_makes_a_draft(shop):
     seller, owner, _ = shop
     [entry] = await published(owner, JAGUAR)
@@ -268,7 +268,7 @@ async def test_a_contribution_is_retired_when_its_listing_is_live(shop):
     assert states == {None, "retired"}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_custom_listing_has_a_title_and_a_photo(shop):
     seller, owner, _ = shop
     photo = "https://example.invalid/photo/1.jpg"
@@ -308,7 +308,7 @@ async def test_bad_entries_are_named_and_nothing_of_the_batch_stays(shop):
     assert other.status_code == 404
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_published_entries_may_be_taken_back_until_a_file_has_held_them(shop):
     seller, owner, bea = shop
     one, two = await published(owner, JAGUAR, JAGUAR | {"printing": "Foil"})
@@ -318,7 +318,7 @@ async def test_published_entries_may_be_taken_back_until_a_file_has_held_them(sh
     assert (await owner.send("DELETE", f"/api/quick_add/{two}")).status_code == 409
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_who_may_not_push_prices_may_list_and_who_is_not_entitled_loses_nothing(shop):
     seller, owner, _ = shop
     await seller.import_csv(a_csv(a_row(1)))
@@ -350,7 +350,7 @@ async def imported(seller, sha256, path="repricing_events", **more):
     assert answer.status_code == 201, answer.text
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_an_import_of_the_file_lists_its_entries_and_ends_no_price_push(shop):
     seller, owner, _ = shop
     [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR)
@@ -378,7 +378,7 @@ async def test_the_marketplaces_reason_stands_on_the_entry_that_it_refused(shop)
     assert event == {"rejected": [{"id": 77, "message": "price too low"}], "paused": [77]}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_new_listing_that_was_refused_is_named_by_its_entry(shop):
     seller, owner, _ = shop
     [listed, refused], sha256 = await a_served_file(
@@ -393,7 +393,7 @@ async def test_a_new_listing_that_was_refused_is_named_by_its_entry(shop):
     assert (await entry_of(owner, elsewhere))["status"] == "published"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("row", [{}, {"entry_id": 1, "marketplace_id": 1}], ids=str)
 async def test_a_refused_row_is_named_in_one_way(shop, row):
     seller, owner, _ = shop
@@ -447,7 +447,7 @@ async def waits(seller):
     return (await seller.post("/api/v1/heartbeat", json={})).json()["has_pending_tasks"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_listings_task_that_failed_for_good_is_offered_again_after_a_rest(shop):
     seller, owner, _ = shop
     [entry] = await published(owner, JAGUAR)
@@ -464,7 +464,7 @@ async def test_a_listings_task_that_failed_for_good_is_offered_again_after_a_res
     assert len(await waiting_tasks(seller)) == 1, "never twice at once"
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_a_person_publishes_ends_the_rest_of_a_failed_task(shop):
     seller, owner, _ = shop
     [first] = await published(owner, JAGUAR)
@@ -483,7 +483,7 @@ async def test_a_failed_listings_task_of_which_nothing_is_published_is_not_offer
     assert await waiting_tasks(seller) == []
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_last_claim_that_runs_out_is_a_failure_for_good_too(shop):
     seller, owner, _ = shop
     await published(owner, JAGUAR)

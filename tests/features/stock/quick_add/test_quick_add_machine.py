@@ -24,7 +24,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import SellerBuilder, a_csv, a_row, read_csv
 from cardsync.platform import clock
@@ -38,9 +38,9 @@ from quick_add_builder import (
 )
 from world import played
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.day
 
-SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
+SOAK_EXAMPLES = schedule.count("CARDSYNC_SOAK_EXAMPLES", 100, 10)
 CARDS = (1, 2)
 ENDED = ("listed", "rejected")
 
@@ -209,7 +209,7 @@ class QuickAdds(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=soak.examples(2, 6),
+    max_examples=schedule.examples(2, 6),
     stateful_step_count=15,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -224,7 +224,7 @@ async def test_each_delta_is_listed_exactly_once(a_seller: SellerBuilder) -> Non
     await run(a_seller, EVERYDAY)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_each_delta_of_very_many_sequences_is_listed_exactly_once(
     a_seller: SellerBuilder,
 ) -> None:

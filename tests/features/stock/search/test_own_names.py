@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-import soak
+import schedule
 from browsers import signed_in
 from builders import a_row, a_shop
 from cards_builder import search
@@ -42,8 +42,8 @@ async def test_names_that_the_language_reads_otherwise_find_their_cards(a_seller
     """Alone it meets names of whole catalogs that hold `or`, `//` and a dash before a letter."""
     names = of_catalogs(shared_data, 10**9)
     doubtful = [one for one in names if " or " in one[0].lower() or "//" in one[0]]
-    others = random.Random(soak.DAY).sample(names, 100)
-    some = random.Random(soak.DAY).sample(doubtful, soak.examples(20, len(doubtful)))
+    others = random.Random(schedule.DAY).sample(names, 100)
+    some = random.Random(schedule.DAY).sample(doubtful, schedule.examples(20, len(doubtful)))
     seller = await a_shop_of(a_seller, some + others)
     assert not (missed := await misses(seller, some)), missed
 

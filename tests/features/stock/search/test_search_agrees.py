@@ -207,7 +207,7 @@ def some_trees(seed: int, count: int):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_sql_agrees_about_rules_by_their_ids_drafts_and_broken_ones(service):
     readings = service.app.state.database.readings
     for seed in (3, 4):
@@ -238,7 +238,7 @@ WRITTEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_sql_agrees_about_whatever_text_can_be_read(service):
     readings = service.app.state.database.readings
     seller, inventory = await an_inventory(service, 5)
@@ -255,11 +255,11 @@ async def test_sql_agrees_about_whatever_text_can_be_read(service):
         compared += 1
 
 
-@pytest.mark.slow
+@pytest.mark.day
 async def test_sql_agrees_with_the_slow_evaluator(service):
     await agree(service, range(2), 60)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_sql_agrees_with_the_slow_evaluator_on_five_thousand_trees(service):
     await agree(service, range(100, 125), 200)

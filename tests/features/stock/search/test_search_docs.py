@@ -38,7 +38,7 @@ async def seller(service):
     return seller
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize("text", EXAMPLES)
 async def test_an_example_can_be_asked(seller, text):
     assert (await search(seller, text))["query_errors"] == []

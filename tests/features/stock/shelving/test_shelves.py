@@ -46,7 +46,7 @@ async def lying(seller: Seller) -> dict[tuple[int, str], int]:
     return {(row["card_id"], f"{row['box']}-{row['slot']}"): row["quantity"] for row in rows}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_card_lies_in_several_slots_with_quantities(shop):
     seller, browser, ids = shop
     await put(browser, ids[1], 10, 1, 1)
@@ -66,7 +66,7 @@ async def test_a_card_lies_in_several_slots_with_quantities(shop):
     assert (card["location_code"], card["unshelved_quantity"], card["quantity"]) == ("2-7", 0, 3)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_more_than_are_on_hand_is_drift_and_changes_no_quantity(shop):
     seller, browser, ids = shop
     before = await seller.cards()
@@ -77,7 +77,7 @@ async def test_more_than_are_on_hand_is_drift_and_changes_no_quantity(shop):
     assert await seller.cards() == before
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_moving_all_or_some(shop):
     _, browser, ids = shop
     await put(browser, ids[1], 1, 1, 3)
@@ -89,7 +89,7 @@ async def test_moving_all_or_some(shop):
     assert locations(await browser.post("/api/shelves/move", json=nowhere)) == {"2-2": 3}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_removing_all_or_some(shop):
     _, browser, ids = shop
     await put(browser, ids[1], 1, 1, 3)
@@ -116,7 +116,7 @@ async def test_removing_all_or_some(shop):
         ("put", {"box": 1, "quantity": 1}, (422, "invalid_payload")),
     ],
 )
-@pytest.mark.soak
+@pytest.mark.night
 async def test_what_cannot_be_is_refused_and_changes_nothing(shop, path, body, expected):
     seller, browser, ids = shop
     await put(browser, ids[1], 1, 1, 3)
@@ -142,7 +142,7 @@ async def test_a_card_of_another_seller_is_not_found(shop, a_seller, whose):
         assert f"card {card}" in answer.json()["error"]
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_the_shelves_and_a_box_are_read_in_the_order_of_the_way(shop):
     _, browser, ids = shop
     for card, box, slot, quantity in ((1, 10, 2, 1), (1, 9, 1, 1), (2, 10, 10, 2), (3, 10, 2, 5)):
@@ -183,7 +183,7 @@ async def test_each_seller_has_shelves_of_its_own(shop, a_seller):
     assert (await stranger.get("/api/shelves/1")).json()["total"] == 0
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -236,7 +236,7 @@ async def put_many(browser: Browser, **body):
     return answer.json()
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_are_put_slot_by_slot_and_the_same_again_puts_nothing(shop):
     seller, browser, ids = shop
     await put(browser, ids[2], 1, 1, 1)
@@ -307,7 +307,7 @@ async def test_pieces_that_went_elsewhere_since_are_not_taken_back(shop):
     assert await lying(seller) == {(ids[1], "5-2"): 2}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_search_selects_what_is_put(shop):
     seller, browser, ids = shop
     told = await put_many(
@@ -319,7 +319,7 @@ async def test_a_search_selects_what_is_put(shop):
     assert (by_sku["cards"], by_sku["requested"]) == (1, 1)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 @pytest.mark.parametrize(
     "body",
     [
@@ -339,7 +339,7 @@ async def test_a_selection_of_nothing_puts_nothing(shop, body):
     assert await lying(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_where_there_is_no_room_the_rest_is_told(shop):
     _, browser, ids = shop
     body = {"card_ids": list(ids.values()), "start_slot": 1_000_000}
@@ -356,7 +356,7 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
     assert sum((await lying(seller)).values()) == 9
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
     """In either order the card that is put by hand is there, and `put_many` takes the cards that
     then are on no shelf.
@@ -382,7 +382,7 @@ async def test_putting_many_and_putting_one_at_once_take_turns(shop):
         assert await lying(seller) == {}
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_many_are_put_after_who_is_still_putting_one(shop):
     seller, browser, ids = shop
     async with seller.service.database.tenant(seller.id) as session:
@@ -396,7 +396,7 @@ async def test_many_are_put_after_who_is_still_putting_one(shop):
     assert (await lying(seller))[ids[1], "9-9"] == sum((await lying(seller)).values()) - 6 == 3
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_a_gone_card_keeps_its_place_and_is_drift(shop):
     seller, browser, ids = shop
     await put(browser, ids[1], 4, 4, 3)
@@ -405,7 +405,7 @@ async def test_a_gone_card_keeps_its_place_and_is_drift(shop):
     assert (card["card_id"], card["on_hand"], card["drift"]) == (ids[1], 0, True)
 
 
-@pytest.mark.soak
+@pytest.mark.night
 async def test_orders_are_pulled_along_the_shelves(shop):
     seller, browser, ids = shop
     far = await an_order(seller, order_date="2026-11-01")

@@ -1,19 +1,28 @@
-"""Writes the tables of docs/testing.md, the seconds by folder and by cause, and the list of the long
-tests that `make check` leaves out, from the output of a run with `--durations=0` on standard input.
-Tests that have their turn on another day keep their seconds.
+"""Writes `long_tests.txt`, each test that takes long with its seconds, and which of them alone reach
+lines of `src`, so that they are of every day (`schedule.py`).
+
+`make test PYTEST_ADDOPTS="--durations=0" | python tests/long_tests.py seconds` writes the seconds,
+and the tables of docs/testing.md. `pip install pytest-cov`, `pytest -m "not night" --cov=src
+--cov-context=test` with `CARDSYNC_TEST_TURN=all`, then `python tests/long_tests.py alone` writes
+who is alone, for most new lines a second.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+import schedule
+
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "testing.md"
 LONG_LIST = TESTS / "long_tests.txt"
+# Fewer lines than these are not worth a long test each day.
+LEAST = 5
 # A test is long from so many seconds on, with its own setup; all tests of a file are, if one of
 # them sets up for so long.
 LONG, LONG_SETUP = 0.2, 3.0
@@ -82,8 +91,11 @@ def of_other_days(lines: Iterable[str]) -> list[str]:
         for line in lines
         if (found := LINE.match(line))
     }
-    known = LONG_LIST.read_text().splitlines()
-    return [line for line in known if (test := line.split()[0]) not in ran and is_there(test)]
+    return [
+        f"{test} {seconds}"
+        for test, seconds in schedule.LONG.items()
+        if test not in ran and is_there(test)
+    ]
 
 
 def is_there(test: str) -> bool:
@@ -93,13 +105,68 @@ def is_there(test: str) -> bool:
     return path.is_file() and re.search(rf"def {function}\(", path.read_text()) is not None
 
 
-def main() -> None:
+def lines_of_tests(path: str) -> dict[str, set[tuple[str, int]]]:
+    """Return the lines of `src` that each test function reaches."""
+    from coverage import CoverageData
+
+    data = CoverageData(path)
+    data.read()
+    reached: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for file in data.measured_files():
+        for line, contexts in data.contexts_by_lineno(file).items():
+            for context in contexts:
+                test = context.partition("|")[0].partition("[")[0]
+                reached[test].add((file, line))
+    return reached
+
+
+def chosen(reached: dict[str, set[tuple[str, int]]], seconds: dict[str, float]) -> list[str]:
+    """Return the fewest seconds of tests, greedily, that reach what no shorter test does."""
+    known: set[tuple[str, int]] = set()
+    for test, lines in reached.items():
+        if test not in seconds:
+            known |= lines
+    heap = [(-len(reached.get(test, ())) / seconds[test], test) for test in seconds]
+    heapq.heapify(heap)
+    taken = []
+    while heap:
+        worth, test = heapq.heappop(heap)
+        new = len(reached.get(test, set()) - known)
+        if new < LEAST:
+            continue
+        if -new / seconds[test] > worth:  # Others have taken lines of it since.
+            heapq.heappush(heap, (-new / seconds[test], test))
+            continue
+        taken.append(test)
+        known |= reached[test]
+    return sorted(taken)
+
+
+def write(lines: Iterable[str], alone: Iterable[str]) -> None:
+    names = frozenset(alone)
+    ends = [f"{line} alone" if line.split()[0] in names else line for line in sorted(lines)]
+    LONG_LIST.write_text("\n".join([*ends, ""]))
+
+
+def write_seconds() -> None:
     lines = sys.stdin.readlines()
-    LONG_LIST.write_text("\n".join([*sorted(long_tests(lines) + of_other_days(lines)), ""]))
+    write(long_tests(lines) + of_other_days(lines), schedule.ALONE)
     before, _, rest = PAGE.read_text().partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
     PAGE.write_text(f"{before}{MARKS[0]}\n{tables(lines)}\n{MARKS[1]}{after}")
 
 
+def write_alone(path: str = ".coverage") -> None:
+    reached = lines_of_tests(path)
+    seconds = {test: taken for test, taken in schedule.LONG.items() if schedule.may_wait(test)}
+    write((f"{test} {taken}" for test, taken in schedule.LONG.items()), chosen(reached, seconds))
+
+
 if __name__ == "__main__":
-    main()
+    match sys.argv[1:]:
+        case ["seconds"]:
+            write_seconds()
+        case ["alone", *path]:
+            write_alone(*path)
+        case _:
+            sys.exit(__doc__)
