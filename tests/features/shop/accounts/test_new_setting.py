@@ -40,7 +40,7 @@ ACTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.day
 def test_one_that_is_new_is_in_every_door(owner_url, settings):
     """This alone finds a door that has a list of settings of its own: it runs the program with one
     more setting, in another process.
