@@ -141,6 +141,7 @@ STORIES = {
     "contributions": "test_contributions",
     "credits": "test_skip_wait",
     "dashboard": "test_every_page",
+    "database": "test_locks",
     "imports": "test_inventory_cycle",
     "lists": "test_lists",
     "lots": "test_lots",
