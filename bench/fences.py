@@ -32,8 +32,6 @@ from cardsync.platform.database.packed_integers import integer_columns
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.database.transaction_settings import (
     committed_before_the_disk,
-    grouped_by_all_processes,
-    grouped_by_hash,
 )
 from cardsync.platform.derived import sales_by_day
 from cardsync.platform.kit.row_pages import Paging
@@ -88,10 +86,10 @@ async def integers(report: Report, database: Database, seller: int, rounds: int)
     }
     source = f"card WHERE seller_id = {seller}"
 
-    def reads(expressions: dict[str, str], planned: str) -> Work:
+    def reads(expressions: dict[str, str], *, few: bool = False) -> Work:
         async def read() -> None:
             async with database.tenant(seller) as session:
-                await integer_columns(session, expressions, source, "id", planned=planned)
+                await integer_columns(session, expressions, source, "id", few=few)
 
         return read
 
@@ -102,12 +100,10 @@ async def integers(report: Report, database: Database, seller: int, rounds: int)
                 frame_of, data, dict.fromkeys(columns, packed_integers.pl.Int64)
             )
 
-    hashed = reads(columns, grouped_by_hash())
+    hashed = reads(columns)
     await compared(report, "integer_columns", rounds, hashed, as_rows)
-    await compared(report, "packed", rounds, hashed, reads(apart, grouped_by_hash()))
-    await compared(report, "grouped_by_hash", rounds, hashed, reads(columns, ""))
-    shared = reads(columns, grouped_by_all_processes())
-    await compared(report, "grouped_by_all_processes", rounds, shared, hashed)
+    await compared(report, "packed", rounds, hashed, reads(apart))
+    await compared(report, "grouped_by_hash", rounds, hashed, reads(columns, few=True))
 
 
 async def copies(report: Report, database: Database, seller: int, rounds: int) -> None:

@@ -241,13 +241,13 @@ async def _newest(
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the looks and the figures of at least these products."""
-    source, planned = "", None
+    source, few = "", False
     count = len(products)
     if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
         named = " AND product_id = ANY (CAST(:ids AS bigint[]))"
-        source, planned = await with_values(session, named, {"ids": products.to_list()}), ""
+        source, few = await with_values(session, named, {"ids": products.to_list()}), True
     looks, figures = [
-        await integer_columns(session, columns, table + source, sums.PRODUCT, planned=planned)
+        await integer_columns(session, columns, table + source, sums.PRODUCT, few=few)
         for columns, table in (_LOOKS, _FIGURES)
     ]
     return await asyncio.to_thread(_known, looks, figures, now)

@@ -55,23 +55,21 @@ async def integer_columns(
     source: str,
     key: str,
     *,
-    planned: str | None = None,
+    few: bool = False,
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Return `SELECT expressions FROM source` as arrays; every expression is a bigint or integer
     that is never null, and `key` is one of them.
 
     The result's rows hold arrays, because one row of the result for every row read costs more than
-    the reading. Nothing in the query is outside text. `planned` is a statement of
-    `transaction_settings`, `grouped_by_hash()` if nothing is said; an empty text leaves the
-    planning of a read of a few rows as it is.
+    the reading. Nothing in the query is outside text. A read of a `few` rows leaves the planning
+    as it is.
 
     120,000 cards as rows of CSV cost 1.1 to 1.5 x; bench/fences.py measures it.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
     statement = f"COPY ({query}) TO STDOUT WITH (FORMAT binary)"
-    planned = grouped_by_hash() if planned is None else planned
-    data = memoryview(await _copied_as_planned(session, statement, planned))
+    data = memoryview(await (copy_bytes if few else _copied_by_hash)(session, statement))
     parts: dict[str, list[np.ndarray[Any, Any]]] = {
         name: [np.empty(0, np.int64)] for name in expressions
     }
@@ -85,12 +83,10 @@ async def integer_columns(
     return {name: np.concatenate(blocks) for name, blocks in parts.items()}
 
 
-async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:
-    """Run the COPY with settings that hold for this statement alone."""
-    if not planned:
-        return await copy_bytes(session, statement)
+async def _copied_by_hash(session: AsyncSession, statement: str) -> bytes:
+    """Run the COPY with a setting that holds for this statement alone."""
     await session.execute(text("SAVEPOINT planned"))
-    await session.execute(text(planned))
+    await session.execute(text(grouped_by_hash()))
     data = await copy_bytes(session, statement)
     await session.execute(text("ROLLBACK TO SAVEPOINT planned"))
     return data

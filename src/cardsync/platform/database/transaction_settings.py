@@ -24,21 +24,10 @@ def grouped_by_hash() -> str:
     """Let a few large groups be hashed: without it the planner would sort all rows, and on disk
     where they are many.
 
-    With 120,000 cards a read costs 0.8 to 1.0 x without it; bench/fences.py measures it.
+    400,000 cards cost 1.3 x the processor time of PostgreSQL without it, and 39 MB on disk;
+    bench/fences.py measures it.
     """
     return "SELECT set_config('enable_sort', 'off', true)"
-
-
-def grouped_by_all_processes() -> str:
-    """Let helper processes share such a read: the planner takes passing rows between processes as
-    dearer than reading and converting them.
-
-    A read of 120,000 cards costs 1.2 x without it; bench/fences.py measures it.
-    """
-    return (
-        f"{grouped_by_hash()}, set_config('parallel_tuple_cost', '0', true),"
-        " set_config('parallel_setup_cost', '0', true)"
-    )
 
 
 def searched_by_all_processes() -> str:

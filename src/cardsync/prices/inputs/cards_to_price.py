@@ -20,7 +20,6 @@ from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
 from cardsync.platform.database.packed_integers import integer_columns
-from cardsync.platform.database.transaction_settings import grouped_by_all_processes
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
@@ -194,9 +193,8 @@ async def _read_rows(
     columns += ["guards"] if chosen.guards else []
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
-    planned = "" if few else grouped_by_all_processes()
     source = await with_values(session, sql, bound)
-    return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, planned)
+    return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, few=few)
 
 
 async def games_with_rules(
@@ -230,7 +228,8 @@ async def integer_frame(
     columns: Sequence[str],
     source: str,
     absent_as_zero: Sequence[str],
-    planned: str | None = None,
+    *,
+    few: bool = False,
 ) -> pl.DataFrame:
     """Columns of a source in order of `id`; zero in some of them means none."""
     read = await integer_columns(
@@ -238,7 +237,7 @@ async def integer_frame(
         {name: name for name in columns},
         source,
         "id",
-        planned=grouped_by_all_processes() if planned is None else planned,
+        few=few,
     )
     nothing = [
         pl.when(pl.col(name) != 0).then(name).alias(name)
