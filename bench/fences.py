@@ -22,6 +22,7 @@ from sqlalchemy import text
 import ground
 import import_inventory
 import orders
+import read_orders
 import search
 from cardsync.access.caller import Caller
 from cardsync.imports import stored_cards
@@ -32,20 +33,19 @@ from cardsync.platform.database.packed_integers import integer_columns
 from cardsync.platform.database.session import Database, driver
 from cardsync.platform.database.transaction_settings import (
     committed_before_the_disk,
+    joined_by_hash,
 )
 from cardsync.platform.derived import sales_by_day
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.sales.orders import apply as orders_apply
 from cardsync.sales.orders import customer_list as customers_read
-from cardsync.sales.orders import feedback
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.queries import find_orders
-from cardsync.stock.cards import queries
-from cardsync.stock.cards.card_filter import read_filter, read_page
 from ground import Ground, Report
 
 Work = Callable[[], Awaitable[Any]]
 NOTHING = "SELECT 1"
+WRITTEN = "SELECT max(updated_at) FROM orders"
 
 
 async def compared(report: Report, what: str, rounds: int, with_it: Work, without_it: Work) -> None:
@@ -145,21 +145,6 @@ async def copies(report: Report, database: Database, seller: int, rounds: int) -
     await compared(report, "copy_bytes, for `async for`", rounds, read, in_parts)
 
 
-async def searches(report: Report, database: Database, caller: Caller, rounds: int) -> None:
-    async def ask(given: dict[str, list[str]]) -> None:
-        async with database.readings.of(caller.seller_id, 30) as reading:
-            await queries.find_cards(reading, caller, read_filter(given), read_page(given))
-
-    async def all_of_them() -> None:
-        for words in search.SEARCHES:
-            await ask({"search": [words]})
-
-    name = "searched_by_all_processes"
-    await compared(
-        report, f"{name}, 60 searches", rounds, all_of_them, without(queries, name, all_of_them)
-    )
-
-
 async def order_reads(report: Report, database: Database, caller: Caller, rounds: int) -> None:
     async def customers() -> None:
         async with database.readings.of(caller.seller_id, 30) as reading:
@@ -178,8 +163,6 @@ async def order_reads(report: Report, database: Database, caller: Caller, rounds
     name = "grouped_by_sorting"
     await compared(report, name, rounds, customers, without(customers_read, name, customers))
     await compared(report, "prepared_text, 50 pages of orders", rounds, page, planned_each_time)
-    by_keys = without(readings, "found_by_keys", page)
-    await compared(report, "found_by_keys, 50 pages of orders", rounds, page, by_keys)
 
 
 def _unprepared(together: Any) -> Any:
@@ -197,23 +180,33 @@ async def order_writes(made: Ground, report: Report, database: Database, rounds:
         seller = await asyncio.to_thread(made.new_seller)
         await orders.applied(made, database, seller, [body])
 
-    name = "applied_in_sets"
-    await compared(report, name, rounds, applied, without(orders_apply, name, applied))
     name = "planned_each_time"
     await compared(report, name, rounds, applied, without(sales_by_day, name, applied))
-    seller = await asyncio.to_thread(made.new_seller)
-    await orders.applied(made, database, seller, [body])
-    async with database.tenant(seller.seller_id) as session:
-        numbers = await session.scalars(text("SELECT order_number FROM orders LIMIT 20000"))
-        given = {number: feedback.Feedback(5, None, False) for number in numbers}
+    await lots_of_orders(made, report, database, rounds)
 
-    async def fed_back() -> None:
-        async with database.tenant(seller.seller_id) as session:
-            await feedback._store(session, seller.seller_id, given)
-            await session.rollback()
 
-    name = "joined_by_hash"
-    await compared(report, name, rounds, fed_back, without(feedback, name, fed_back))
+async def lots_of_orders(made: Ground, report: Report, database: Database, rounds: int) -> None:
+    """Orders and items that statistics know nothing of: an upload finds the cards of its orders."""
+    seller = (await asyncio.to_thread(made.new_seller)).seller_id
+    of_orders = {"seller": seller, "first": 1, "last": 10_000, "all": 10_000}
+    with made.admin() as connection:
+        connection.execute(
+            read_orders.ORDERS, of_orders | {"days": 365, "waiting": 100, "buyers": 3_000}
+        )
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(read_orders.ITEMS, {"seller": seller, "after": 0})
+
+    def finds(setting: str) -> Work:
+        async def find() -> None:
+            async with database.tenant(seller) as session:
+                await session.execute(text(setting))
+                values = {"seller": seller, "now": await session.scalar(text(WRITTEN))}
+                await session.execute(text(orders_apply._SOLD.format(narrowed="")), values)
+
+        return find
+
+    by_hash, as_planned = finds(joined_by_hash()), finds(NOTHING)
+    await compared(report, "joined_by_hash, 10,000 orders", rounds, by_hash, as_planned)
 
 
 async def commits(report: Report, database: Database, seller: int, rounds: int) -> None:
@@ -260,7 +253,6 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             await order_reads(report, database, caller, rounds)
             await integers(report, database, seller.seller_id, rounds)
             await copies(report, database, seller.seller_id, rounds)
-            await searches(report, database, caller, rounds)
             await commits(report, database, seller.seller_id, rounds)
             await order_writes(made, report, database, min(rounds, 3))
 

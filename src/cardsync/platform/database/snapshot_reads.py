@@ -31,7 +31,7 @@ from cardsync.platform.database.piped_messages import piped
 from cardsync.platform.database.prepared_text import execute_named, prepare_named
 from cardsync.platform.database.seller_slots import Slots, Work
 from cardsync.platform.database.spread import Spread
-from cardsync.platform.database.transaction_settings import found_by_keys, of_seller, planned_once
+from cardsync.platform.database.transaction_settings import of_readings, of_seller
 from cardsync.platform.database.watched_cursors import WatchedClientCursor
 from cardsync.platform.database.watched_pools import WatchedConnectionPool
 
@@ -41,7 +41,7 @@ _WAIT_SECONDS = 10
 
 
 class Planned(NamedTuple):
-    """A planned statement is planned once, whatever its values, and finds rows by their keys.
+    """A planned statement is planned once, whatever its values, until its tables are analyzed.
     `values` are named in it, each with its type.
     """
 
@@ -78,14 +78,7 @@ class Reading:
             of_seller(seller_id),
             f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
         ]
-        self._ahead: list[str] = []
         self._open = self._begun = False
-
-    def ahead(self, statement: str) -> None:
-        """Send a statement with the next message, before its statements: they use what it sets in
-        the transaction.
-        """
-        self._ahead.append(statement)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         """Return the rows of a statement, whose values are named as `:name`."""
@@ -119,16 +112,11 @@ class Reading:
         last: bool,
     ) -> list[list[TupleRow]]:
         parts = [] if self._begun else [*self._beginning]
-        parts += [await _bindable(statement) for statement in self._ahead]
         known = self._known.setdefault(self._connection, set())
         asked = []
         new = set()
-        by_keys = False
         for one in statements:
             if isinstance(one, Planned) and known is not None:
-                if not by_keys:
-                    parts.append(found_by_keys())
-                    by_keys = True
                 if one.name not in known:
                     parts.append(await _bindable(prepare_named(*one)))
                     new.add(one.name)
@@ -140,7 +128,6 @@ class Reading:
         self._open = self._begun = True
         rows = await self._sent(parts, asked, values)
         self._open = self._begun = not last
-        self._ahead.clear()
         if known is not None:
             known |= new
         return rows
@@ -208,7 +195,7 @@ class Readings:
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs=options,
             check=still_there,
-            configure=self._keep_plans if planned else None,
+            configure=self._configure if planned else None,
             open=False,
             name="readings",
         )
@@ -228,7 +215,7 @@ class Readings:
             finally:
                 await reading.end()
 
-    async def _keep_plans(self, connection: Connection) -> None:
+    async def _configure(self, connection: Connection) -> None:
         # A plan for any seller knows no node.
         if not self._spread.over_nodes:
-            await connection.execute(planned_once().encode())
+            await connection.execute(of_readings().encode())

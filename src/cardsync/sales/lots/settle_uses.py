@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
-from cardsync.platform.database.transaction_settings import applied_in_sets, planned_each_time
+from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
 from cardsync.platform.derived.kept_figures import Figure, KeptFigure, Refresh, mark
 from cardsync.platform.derived.sales_by_day import DAY, mark_changed
 
@@ -174,7 +174,7 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
         return True
     await session.execute(text("ANALYZE settling"))
     if cards > LOOKED_UP:
-        await session.execute(text(applied_in_sets()))
+        await session.execute(text(joined_by_hash()))
     await run(session, _ITEMS, values)
     await session.execute(text("ANALYZE settling_item"))
     await session.execute(text(_CHANGED))

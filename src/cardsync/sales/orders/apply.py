@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.database.copy import copy_in, encode
 from cardsync.platform.database.session import run
-from cardsync.platform.database.transaction_settings import applied_in_sets
+from cardsync.platform.database.transaction_settings import joined_by_hash, planned_each_time
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.sales.lots.stale_cards import mark_sold
 from cardsync.sales.orders import items
@@ -69,7 +69,8 @@ async def apply(
         text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"),
         {"seller": seller_id},
     )
-    await session.execute(text(applied_in_sets()))
+    await session.execute(text(joined_by_hash()))
+    await session.execute(text(planned_each_time()))
     await load(session, kind, rows)
     values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
     narrowed = ""

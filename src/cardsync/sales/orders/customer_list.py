@@ -108,9 +108,8 @@ _CUSTOMERS: Final = f"""
 async def customers(reading: Reading, caller: Caller, paging: Paging) -> Customers:
     values = {"seller": caller.seller_id, **paging.values}
     # Where statistics know nothing of a shop, another join reads all of its rows for each row.
-    if paging.per_page >= _MANY:
-        reading.ahead(joined_by_hash())
-    [[stale]], rows = await reading.together([_OUT_OF_DATE, _KEPT], values)
+    first = [joined_by_hash()] if paging.per_page >= _MANY else []
+    *_, [[stale]], rows = await reading.together([*first, _OUT_OF_DATE, _KEPT], values)
     if stale:
         _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]

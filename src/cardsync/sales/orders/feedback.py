@@ -18,7 +18,6 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import run
-from cardsync.platform.database.transaction_settings import joined_by_hash
 from cardsync.platform.read_json import not_json
 from cardsync.platform.work.jobs import Work
 from cardsync.sales.errors import EmptyPayload, InvalidJson
@@ -103,7 +102,6 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
         "comments": [one.comment for one in given.values()],
         "carried": [one.has_comment for one in given.values()],
     }
-    await session.execute(text(joined_by_hash()))
     await run(session, UPDATE_SQL, values)
     return int(
         await session.scalar(

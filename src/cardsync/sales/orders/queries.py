@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, cast
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.snapshot_reads import Planned, Reading
-from cardsync.platform.database.transaction_settings import grouped_by_hash
 from cardsync.sales.orders.filter_sql import (
     KNOWN_SESSION,
     all_of,
@@ -170,7 +169,6 @@ async def _scanned(
                 f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
                 " GROUP BY orders.status_group"
             )
-            reading.ahead(grouped_by_hash())
             return await _shown(reading, caller, values, wanted, ids, count)
     pass_over_all = f"""
         WITH orders AS MATERIALIZED (

@@ -16,7 +16,6 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.database.transaction_settings import searched_by_all_processes
 from cardsync.platform.kit.row_pages import Page, cut
 from cardsync.platform.old_data.old_kinds import HISTORY
 from cardsync.platform.old_data.read_back import Old, rows_of_key
@@ -77,11 +76,7 @@ async def find_cards(
     values = selected.values | page.values
     listed = _LISTED if worth else ""
     statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
-    _, rows = await reading.together(
-        [searched_by_all_processes(), statement],
-        values,
-        last=True,
-    )
+    [rows] = await reading.together([statement], values, last=True)
     # A page beyond the last one has one row without a card.
     total, value = rows[0][:2]
     return FoundCards([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
@@ -95,11 +90,8 @@ async def order_of_cards(
     """
     selected = await _selected(reading, caller, wanted)
     statement = paging.order_of(selected.where, page_order(page))
-    _, rows = await _in_time(
-        reading,
-        [searched_by_all_processes(), statement],
-        selected.values | {"limit": limits.CARDS_SCROLLED},
-    )
+    values = selected.values | {"limit": limits.CARDS_SCROLLED}
+    rows = await _in_time(reading, statement, values)
     return rows[0][0] or ""
 
 
@@ -133,7 +125,7 @@ async def cards_behind(
     order = page_order(page)
     statement = paging.following(selected.where, order, page.direction, _COLUMNS, _FROM)
     values = selected.values | {"behind": card_id, "limit": page.per_page + 1}
-    _, rows = await _in_time(reading, [searched_by_all_processes(), statement], values)
+    rows = await _in_time(reading, statement, values)
     return cut(list(map(CardRow._make, rows)), page.per_page, lambda row: row.id)
 
 
@@ -145,12 +137,10 @@ async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Sel
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
 
 
-async def _in_time(
-    reading: Reading, statements: list[str], values: Mapping[str, Any]
-) -> list[list[TupleRow]]:
-    """Return the rows of statements. Raises InvalidPayload if the search takes too long."""
+async def _in_time(reading: Reading, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+    """Return the rows of a statement. Raises InvalidPayload if the search takes too long."""
     try:
-        return await reading.together(statements, values)
+        return await reading.rows(statement, values)
     except QueryCanceled as e:
         raise errors.InvalidPayload("search: it takes too long; narrow the search") from e
 
