@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -17,8 +18,9 @@ import psycopg
 
 import ground
 from cardsync.access.caller import CALLER
-from cardsync.platform.database.hot_reads import TOGETHER, PolledQuery, PolledReads, _Asked
+from cardsync.platform.database.hot_reads import TOGETHER, PolledQuery, PolledReads
 from cardsync.platform.database.session import Database
+from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_seller
 from ground import Ground, Report
 
@@ -29,38 +31,16 @@ SCOPE = "SELECT set_config('app.seller_id', $1, true)"
 class Pipelined(PolledReads):
     """Sends each batch through the extended protocol: two prepared statements a read, one sync."""
 
-    async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> Any:
-        row = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Asked(query, (seller_id, *ids), row))
-        self._begin()
-        return await row
-
     async def _rows(self, connection: Any, batch: list[Any]) -> list[Any]:
         cursors = []
         async with connection.pipeline():
             for asked in batch:
                 scope = psycopg.AsyncRawCursor(connection)
-                await scope.execute(SCOPE, [str(asked.statement[0])], prepare=True)
+                await scope.execute(SCOPE, [str(asked.values[0])], prepare=True)
                 cursor = psycopg.AsyncRawCursor(connection)
                 cursors.append(cursor)
-                await cursor.execute(asked.query.sql, asked.statement, prepare=True)
+                await cursor.execute(asked.query.sql, asked.values, prepare=True)
         return [await cursor.fetchone() for cursor in cursors]
-
-
-class Planned(PolledReads):
-    """Joins the statements as they are, so that each is planned each time."""
-
-    async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> Any:
-        sql = query.sql
-        for number, value in enumerate((seller_id, *ids), 1):
-            sql = sql.replace(f"${number}", str(int(value)))
-        row = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Asked(query, f"{of_seller(seller_id)}; {sql}", row))
-        self._begin()
-        return await row
-
-    async def _prepare(self, connection: Any, batch: list[Any]) -> None:
-        """There is nothing to prepare."""
 
 
 class InSession(PolledReads):
@@ -77,7 +57,7 @@ class InSession(PolledReads):
 WAYS = {
     "joined, prepared": PolledReads,
     "pipeline": Pipelined,
-    "joined, planned each time": Planned,
+    "joined, planned each time": partial(PolledReads, planned=False),
     "four round trips": InSession,
 }
 
@@ -108,7 +88,7 @@ async def _measured(made: Ground, database: Database, report: Report, rounds: in
             f"SELECT id FROM api_key WHERE seller_id = {seller_id}"
         ).fetchall()
     postmaster = made.postmaster()
-    ways = {name: way(database.hot) for name, way in WAYS.items()}
+    ways = {name: way(database.hot, Spread()) for name, way in WAYS.items()}
     for at_once in (1, TOGETHER):
         costs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in WAYS}
         for turn in range(rounds + 1):

@@ -33,8 +33,7 @@ from cardsync.agents.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_ro
 from cardsync.agents.errors import ClaimExpired
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
-from cardsync.platform.database.one_message import in_one_message
-from cardsync.platform.database.session import Database
+from cardsync.platform.database.session import Database, in_one_message
 from cardsync.platform.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"

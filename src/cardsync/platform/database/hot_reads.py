@@ -8,20 +8,24 @@ in its own seller's scope. So a burst of polls waits for one round trip and not 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
-from psycopg.errors import InvalidSqlStatementName
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.platform.database.connections import Connection
-from cardsync.platform.database.piped_messages import piped
-from cardsync.platform.database.prepared_text import execute, prepare, with_values
+from cardsync.platform.database.messages import (
+    NAMES_LOST,
+    Messages,
+    Prepared,
+    execute,
+    prepare,
+)
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import committed_before_the_disk, of_seller
 from cardsync.platform.telemetry import spans
@@ -58,10 +62,23 @@ class PolledQuery(NamedTuple):
 
 
 class _Asked(NamedTuple):
+    """A query with its values. The simple protocol carries several statements at once but no
+    parameters, so the values are integers that we format ourselves.
+    """
+
+    name: str
     query: PolledQuery
-    seller: str
-    statement: str
+    values: Sequence[int]
     row: asyncio.Future[TupleRow | None]
+
+    def prepare(self) -> str:
+        return prepare(self.name, self.query.sql)
+
+    def execute(self) -> str:
+        return execute(self.name, self.values)
+
+    def whole(self) -> str:
+        return re.sub(r"\$(\d+)", lambda found: str(self.values[int(found[1]) - 1]), self.query.sql)
 
 
 class PolledReads:
@@ -76,10 +93,9 @@ class PolledReads:
     ) -> None:
         self._pool = pool
         self._spread = spread
-        self._planned = planned
+        self._messages = Messages(spread, planned=planned)
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
-        self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         # A task that has yet to begin takes along the reads that arrive until then.
         self._begins = False
@@ -87,12 +103,9 @@ class PolledReads:
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
         if query.writes and only_looks():
             return None
-        # The simple protocol carries several statements at once but no parameters, so the values
-        # are integers that we format ourselves.
         values = [int(value) for value in (seller_id, *ids)]
-        statement = execute(query.name, values) if self._planned else with_values(query.sql, values)
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Asked(query, of_seller(seller_id), statement, row))
+        self._waiting.append(_Asked(query.name, query, values, row))
         self._begin()
         with spans.part(f"EXECUTE {query.name}", kind="client", system="postgresql"):
             return await row
@@ -156,37 +169,20 @@ class PolledReads:
                 asked.row.set_exception(reason)
 
     async def _rows(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
-        await self._prepare(connection, batch)
-        try:
-            return await self._execute(connection, batch)
-        except InvalidSqlStatementName:
-            # A proxy between us and the database gave the connection another session.
-            self._prepared.pop(connection, None)
-            await self._prepare(connection, batch)
-            return await self._execute(connection, batch)
-
-    async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
-        if not self._planned:
-            return
-        known = self._prepared.setdefault(connection, set())
-        for query in {asked.query for asked in batch if asked.query.name not in known}:
-            await connection.execute(prepare(query.name, query.sql).encode())
-            known.add(query.name)
-
-    async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
-        first = [committed_before_the_disk()] if any(asked.query.writes for asked in batch) else []
-        for asked in batch:
-            first += [asked.seller, asked.statement]
-        # Each SET LOCAL has a result, too.
-        results = range(len(first) - 2 * len(batch) + 1, len(first), 2)
+        parts: list[str | Prepared] = []
+        if any(asked.query.writes for asked in batch):
+            parts.append(committed_before_the_disk())
         if self._spread.over_nodes:
-            numbers = [number + 1 for number in results]
-            found = await piped(connection, ["BEGIN", *first, "COMMIT"], numbers)
-            return [rows[0] if rows else None for rows in found]
-        statements: Any = "; ".join(first)
-        cursor = await connection.execute(statements)
-        rows = []
-        for number in results:
-            await cursor.set_result(number)
-            rows.append(await cursor.fetchone())
-        return rows
+            parts.insert(0, "BEGIN")
+        # Each SET LOCAL has a result, too.
+        numbers = range(len(parts) + 1, len(parts) + 2 * len(batch), 2)
+        for asked in batch:
+            parts += [of_seller(asked.values[0]), asked]
+        if self._spread.over_nodes:
+            parts.append("COMMIT")
+        try:
+            found = await self._messages.send(connection, parts, numbers)
+        except NAMES_LOST:
+            await self._messages.forget(connection)
+            found = await self._messages.send(connection, parts, numbers)
+        return [rows[0] if rows else None for rows in found]

@@ -6,13 +6,14 @@ cannot bypass it. `polled` reads an agent's poll in one round trip; everything e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, cast
 
 import psycopg
+from psycopg.rows import namedtuple_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import CursorResult, text
 from sqlalchemy.ext.asyncio import (
@@ -22,6 +23,7 @@ from sqlalchemy.ext.asyncio import (
     create_async_engine,
 )
 
+from cardsync.platform.database.bound_text import kept_named
 from cardsync.platform.database.connections import (
     CONNECT_SECONDS,
     RECONNECT_SECONDS,
@@ -31,6 +33,7 @@ from cardsync.platform.database.connections import (
     still_there,
 )
 from cardsync.platform.database.hot_reads import PolledReads, only_looks
+from cardsync.platform.database.messages import piped
 from cardsync.platform.database.seller_slots import Slots, Work
 from cardsync.platform.database.snapshot_reads import Readings
 from cardsync.platform.database.spread import Spread
@@ -212,6 +215,16 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) 
     result = await session.execute(text(statement), bound)
     assert isinstance(result, CursorResult)
     return result.rowcount
+
+
+async def in_one_message(
+    session: AsyncSession, statements: Sequence[str], values: Mapping[str, Any]
+) -> list[list[Any]]:
+    """Run several statements in one round trip, and return the rows of each, which may name any of
+    the values and return any rows. One that follows a row's lock sees what its last holder did.
+    """
+    bound = [kept_named(statement) for statement in statements]
+    return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:

@@ -12,14 +12,12 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from math import inf
-from typing import Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.rows import TupleRow
 
-from cardsync.platform.database.bound_text import kept_named, named
+from cardsync.platform.database.bound_text import kept_named, named, numbered
 from cardsync.platform.database.connections import (
     CONNECT_SECONDS,
     RECONNECT_SECONDS,
@@ -27,8 +25,13 @@ from cardsync.platform.database.connections import (
     Connection,
     still_there,
 )
-from cardsync.platform.database.piped_messages import piped
-from cardsync.platform.database.prepared_text import execute_named, prepare_named
+from cardsync.platform.database.messages import (
+    NAMES_LOST,
+    Messages,
+    Prepared,
+    execute,
+    prepare,
+)
 from cardsync.platform.database.seller_slots import Slots, Work
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import of_readings, of_seller
@@ -49,10 +52,15 @@ class Planned(NamedTuple):
     statement: str
     values: Mapping[str, str]
 
+    def prepare(self) -> str:
+        asked, names = numbered(self.statement)
+        return prepare(self.name, asked, [self.values[one] for one in names])
 
-# A connection maps to the names of the statements that are planned on it; None where names do not
-# last.
-_Known = WeakKeyDictionary[Connection, set[str] | None]
+    def execute(self) -> str:
+        return kept_named(execute(self.name, [f":{one}" for one in numbered(self.statement)[1]]))
+
+    def whole(self) -> str:
+        return kept_named(self.statement)
 
 
 class Reading:
@@ -64,14 +72,12 @@ class Reading:
     def __init__(
         self,
         connection: Connection,
-        known: _Known,
+        messages: Messages,
         seller_id: int,
         seconds: float,
-        spread: Spread,
     ) -> None:
         self._connection = connection
-        self._known = known
-        self._spread = spread
+        self._messages = messages
         # These are literals that we format ourselves.
         self._beginning = [
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -97,11 +103,8 @@ class Reading:
         """
         try:
             return await self._together(statements, values, last)
-        except (InvalidSqlStatementName, DuplicatePreparedStatement):
-            # A proxy between us and the database gives connections other sessions, so this one has
-            # no planned statements any more.
-            self._known[self._connection] = None
-            await self._connection.execute("ROLLBACK")
+        except NAMES_LOST:
+            await self._messages.forget(self._connection)
             self._begun = False
             return await self._together(statements, values, last)
 
@@ -111,41 +114,14 @@ class Reading:
         values: Mapping[str, Any],
         last: bool,
     ) -> list[list[TupleRow]]:
-        parts = [] if self._begun else [*self._beginning]
-        known = self._known.setdefault(self._connection, set())
-        asked = []
-        new = set()
-        for one in statements:
-            if isinstance(one, Planned) and known is not None:
-                if one.name not in known:
-                    parts.append(await _bindable(prepare_named(*one)))
-                    new.add(one.name)
-                one = execute_named(one.name, one.statement)
-            asked.append(len(parts))
-            parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
+        parts: list[str | Prepared] = [] if self._begun else [*self._beginning]
+        asked = range(len(parts), len(parts) + len(statements))
+        parts += [one if isinstance(one, Planned) else await _bindable(one) for one in statements]
         if last:
             parts.append("COMMIT")
         self._open = self._begun = True
-        rows = await self._sent(parts, asked, values)
+        rows = await self._messages.send(self._connection, parts, asked, values)
         self._open = self._begun = not last
-        if known is not None:
-            known |= new
-        return rows
-
-    async def _sent(
-        self,
-        parts: Sequence[str],
-        asked: Sequence[int],
-        values: Mapping[str, Any],
-    ) -> list[list[TupleRow]]:
-        if self._spread.over_nodes:
-            return await piped(self._connection, parts, asked, values)
-        # The pool made this cursor for the connection; it binds by itself.
-        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
-        rows = []
-        for number in asked:
-            await cursor.set_result(number)
-            rows.append(await cursor.fetchall())
         return rows
 
     async def end(self) -> None:
@@ -178,8 +154,9 @@ class Readings:
         *,
         planned: bool = True,
     ) -> None:
-        self._slots, self._planned = slots, planned
+        self._slots = slots
         self._spread = spread
+        self._messages = Messages(spread, planned=planned)
         options = {
             "autocommit": True,
             "cursor_factory": WatchedClientCursor,
@@ -199,7 +176,6 @@ class Readings:
             open=False,
             name="readings",
         )
-        self._known: _Known = WeakKeyDictionary()
 
     @asynccontextmanager
     async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
@@ -207,9 +183,7 @@ class Readings:
             self._slots.of(seller_id, Work.LONG),
             self.pool.connection(timeout=_WAIT_SECONDS) as connection,
         ):
-            if not self._planned:
-                self._known[connection] = None
-            reading = Reading(connection, self._known, seller_id, seconds, self._spread)
+            reading = Reading(connection, self._messages, seller_id, seconds)
             try:
                 yield reading
             finally:

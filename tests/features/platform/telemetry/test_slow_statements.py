@@ -14,8 +14,7 @@ from structlog.testing import capture_logs
 
 import loggers
 from cardsync.platform.database.copy import copy_chunks
-from cardsync.platform.database.one_message import in_one_message
-from cardsync.platform.database.session import Database
+from cardsync.platform.database.session import Database, in_one_message
 
 SLEEPS = "SELECT pg_sleep(0.3), 'secret' AS x, CAST(:given AS text)"
 

@@ -351,7 +351,7 @@ async def test_a_connection_that_lost_its_plans_or_has_anothers_answers_all_the_
         async with readings.pool.connection() as connection:
             await connection.execute(change)
             if "PREPARE " in change:
-                readings._known.pop(connection, None)
+                readings._messages._known.pop(connection, None)
         assert [await read(seller, pull_session="none"), await read(seller)] == told[::-1]
 
 
