@@ -19,7 +19,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.platform.database.connections import Connection
-from cardsync.platform.database.messages import (
+from cardsync.platform.database.joined_messages import (
     NAMES_LOST,
     Messages,
     Prepared,

@@ -33,7 +33,7 @@ from cardsync.platform.database.connections import (
     still_there,
 )
 from cardsync.platform.database.hot_reads import PolledReads, only_looks
-from cardsync.platform.database.messages import piped
+from cardsync.platform.database.joined_messages import piped
 from cardsync.platform.database.seller_slots import Slots, Work
 from cardsync.platform.database.snapshot_reads import Readings
 from cardsync.platform.database.spread import Spread

@@ -25,7 +25,7 @@ from cardsync.platform.database.connections import (
     Connection,
     still_there,
 )
-from cardsync.platform.database.messages import (
+from cardsync.platform.database.joined_messages import (
     NAMES_LOST,
     Messages,
     Prepared,

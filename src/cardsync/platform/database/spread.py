@@ -1,6 +1,6 @@
 """Knows whether the database is spread over nodes by seller (docs/distribution.md). Three things
 are done otherwise there, because the form for one server is faster and nodes do not take it:
-messages of several statements (`messages.py`), plans for any seller, and rows that are
+messages of several statements (`joined_messages.py`), plans for any seller, and rows that are
 inserted from a read.
 """
 

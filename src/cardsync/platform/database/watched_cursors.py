@@ -1,7 +1,7 @@
 """Watches the statements of all connections: their times are counted, slow ones are logged without
 their values, and in a trace each is a span.
 
-Statements of a pipeline are watched as one (`messages.py`), and so is a COPY (`copy.py`).
+Statements of a pipeline are watched as one (`joined_messages.py`), and so is a COPY (`copy.py`).
 """
 
 from __future__ import annotations
