@@ -7,7 +7,7 @@ can be undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.settings import Settings
 from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity.undo import is_undoable
-from cardsync.web.forms import AnyRequest, fields_of
+from cardsync.web.forms import TOKEN, AnyRequest, Form, sent_form
 from cardsync.web.request import provide_bounded_session
 
 if TYPE_CHECKING:
@@ -37,42 +37,9 @@ if TYPE_CHECKING:
 
 # The field by which a form says that its sender has seen the figures of a large change.
 CONFIRM: Final = "confirm"
-_TOKEN: Final = "csrf_token"  # noqa: S105 (the name of a field)
 # The other fields of a form, and its boundaries, are around its file.
 AROUND_BYTES: Final = 100_000
-_FIELDS_MOST: Final = 2_000
 _URLENCODED: Final = "application/x-www-form-urlencoded"
-
-
-@dataclass(frozen=True)
-class Form:
-    """A form's fields, each with its last value; one that was not sent is empty."""
-
-    sent: Mapping[str, list[str]]
-
-    def __getitem__(self, name: str) -> str:
-        return self.sent[name][-1].strip() if self.sent.get(name) else ""
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.sent
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.sent)
-
-    def all(self, name: str) -> list[str]:
-        return self.sent.get(name, [])
-
-    def some(self, *names: str) -> dict[str, str]:
-        return {name: self[name] for name in names}
-
-    def again(self, without: str) -> list[tuple[str, str]]:
-        """Return the fields of the same form once more, but for its token and one field."""
-        return [
-            (name, value)
-            for name, values in self.sent.items()
-            if name not in (_TOKEN, without)
-            for value in values
-        ]
 
 
 @dataclass
@@ -87,19 +54,14 @@ class _Sending:
 _SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
 
 
-async def unchecked(request: AnyRequest) -> Form:
-    """Return a form that has no token to check. Raises BadRequest, InvalidPayload."""
-    return Form(await fields_of(request, _FIELDS_MOST))
-
-
 async def _read(
     connection: ASGIConnection[Any, Any, Any, Any],
     _: BaseRouteHandler,
 ) -> None:
     """Keep a form whose token is right. Raises CsrfFailed, BadRequest, InvalidPayload."""
     assert isinstance(connection, Request)
-    form = await unchecked(connection)
-    given = connection.headers.get("x-csrf-token") or (form.all(_TOKEN) or [""])[-1]
+    form = await sent_form(connection)
+    given = connection.headers.get("x-csrf-token") or (form.all(TOKEN) or [""])[-1]
     need_form_token(connection.scope, given)
     connection.scope["form"] = form  # type: ignore[typeddict-unknown-key]
     entries: list[Activity] = []
@@ -140,7 +102,7 @@ def keeping_typed(app: ASGIApp) -> ASGIApp:
             if scope.get("method") == "POST" and kind.startswith(_URLENCODED):
                 with suppress(errors.Problem):
                     request: AnyRequest = Request(scope, receive)
-                    scope["form"] = await unchecked(request)  # type: ignore[typeddict-unknown-key]
+                    scope["form"] = await sent_form(request)  # type: ignore[typeddict-unknown-key]
             raise
 
     return keeping
@@ -155,7 +117,7 @@ def typed_in(request: AnyRequest) -> list[tuple[str, str]]:
 async def read_file(request: AnyRequest) -> UploadFile | None:
     """Return the file of a form with one, once its token is checked. Raises CsrfFailed."""
     form = await request.form()
-    need_form_token(request.scope, str(form.get(_TOKEN, "")))
+    need_form_token(request.scope, str(form.get(TOKEN, "")))
     file = form.get("file")
     return file if isinstance(file, UploadFile) else None
 

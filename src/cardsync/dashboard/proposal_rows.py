@@ -9,13 +9,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.platform import clock, errors
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.prices.decisions.schemas import PriceReviewShown
 from cardsync.prices.proposals.decide_proposals import Answer, Refused, SeenProposal
 from cardsync.prices.recommendations.schemas import RecommendationShown
+from cardsync.web.forms import Form
 
 # One button approves every price below this number of dollars.
 UNDER: Final = Decimal(20)

@@ -6,6 +6,8 @@ No page's form needs a script; its CSRF token is a field.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -24,7 +26,8 @@ HEADINGS = {
     429: "Too many attempts",
     503: "One moment, please",
 }
-FIELDS = 20
+FIELDS: Final = 2_000
+TOKEN: Final = "csrf_token"  # noqa: S105 (the name of a field)
 # `rule.query: …`, `ids[1]: …` and `price: …` name a field of the API.
 _OF_FIELD: Final = re.compile(
     r"(?:[a-z_]+(?:\[\d+\])?\.)*(?P<name>[a-z][a-z_]*(?: [a-z_]+){0,2})(?:\[\d+\])?: (?P<why>.+)",
@@ -35,6 +38,41 @@ _WORDS: Final = {
     "starts": "the start", "starts at": "the start", "ends": "the end", "ends at": "the end",
 }  # fmt: skip
 _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form's fields, each with its last value; one that was not sent is empty."""
+
+    sent: Mapping[str, list[str]]
+
+    def __getitem__(self, name: str) -> str:
+        return self.sent[name][-1].strip() if self.sent.get(name) else ""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.sent
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sent)
+
+    def password(self) -> str:
+        """Return what was typed as the password, spaces included."""
+        return (self.all("password") or [""])[-1]
+
+    def all(self, name: str) -> list[str]:
+        return self.sent.get(name, [])
+
+    def some(self, *names: str) -> dict[str, str]:
+        return {name: self[name] for name in names}
+
+    def again(self, without: str) -> list[tuple[str, str]]:
+        """Return the fields of the same form once more, but for its token and one field."""
+        return [
+            (name, value)
+            for name, values in self.sent.items()
+            if name not in (TOKEN, without)
+            for value in values
+        ]
 
 
 def go(path: str, cookie: Cookie | None = None) -> Response[str]:
@@ -77,23 +115,15 @@ def _of_field(name: str, why: str) -> str:
     return f"{name}: {why}"
 
 
-async def form_of(request: AnyRequest) -> dict[str, str]:
-    """Raises BadRequest, InvalidPayload."""
-    fields = await fields_of(request, FIELDS)
-    return {name: values[0] for name, values in fields.items()}
-
-
-async def fields_of(request: AnyRequest, most: int) -> dict[str, list[str]]:
-    """Return a form's fields, each with all its values. Raises BadRequest, InvalidPayload."""
+async def sent_form(request: AnyRequest) -> Form:
+    """Return the form of a request; its token is not checked. Raises BadRequest, InvalidPayload."""
     try:
         fields = parse_qs(
-            (await request.body()).decode(),
-            keep_blank_values=True,
-            max_num_fields=most,
+            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
         )
     except ValueError as e:
         raise errors.BadRequest("the form could not be read") from e
     for name, values in fields.items():
         for value in values:
             need_storable(value, name)
-    return fields
+    return Form(fields)

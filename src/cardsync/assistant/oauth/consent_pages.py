@@ -30,7 +30,7 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.web import pages
-from cardsync.web.forms import form_of, go, refused, sentence
+from cardsync.web.forms import go, refused, sent_form, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest, storable
 
@@ -101,14 +101,14 @@ async def _member(
 
 @post(PATH, middleware=[among_strangers])
 async def decide(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form, token = await form_of(request), session_token(request.scope)
+    form, token = await sent_form(request), session_token(request.scope)
     caller = await _member(request, database, settings, token) if token else None
     if caller is None:
         raise errors.CsrfFailed("the session has ended; sign in, and start again in the assistant")
-    need_form_token(request.scope, form.get("csrf_token"))
+    need_form_token(request.scope, form["csrf_token"])
     now = clock.now()
-    asked: ConsentRequest = opened_request(settings, caller, form.get("request", ""), now)
-    match form.get("word"):
+    asked: ConsentRequest = opened_request(settings, caller, form["request"], now)
+    match form["word"]:
         case "refuse":
             return go(asked.answer(error="access_denied", error_description="the owner refused"))
         case "approve":
@@ -119,8 +119,8 @@ async def decide(request: ApiRequest, database: Database, settings: Settings) ->
                     settings,
                     asked,
                     now,
-                    writes=form.get("access") == "write",
-                    buyer_data=form.get("buyers") == "yes",
+                    writes=form["access"] == "write",
+                    buyer_data=form["buyers"] == "yes",
                 )
             return go(asked.answer(code=code))
     raise errors.BadRequest("the form is not whole; go back and load the page again")

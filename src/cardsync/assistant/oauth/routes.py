@@ -19,11 +19,10 @@ from cardsync.assistant.oauth.refused import Refused
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
-from cardsync.web.forms import fields_of
+from cardsync.web.forms import sent_form
 from cardsync.web.request import ApiRequest, media_type
 
 PRIVATE: Final = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-_FIELDS: Final = 30
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -120,7 +119,7 @@ async def _form(request: ApiRequest) -> tuple[dict[str, list[str]], datetime]:
     if media_type(request.headers) != _FORM:
         raise Refused("invalid_request", f"Content-Type: must be {_FORM}")
     try:
-        return await fields_of(request, _FIELDS), clock.now()
+        return dict((await sent_form(request)).sent), clock.now()
     except (errors.BadRequest, errors.InvalidPayload) as e:
         raise Refused("invalid_request", str(e)) from None
 

@@ -12,7 +12,7 @@ from litestar.response import Template
 from cardsync.access import sessions
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -22,7 +22,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts.browser_session import changed_own
 from cardsync.shop.accounts.own_account import OwnChange
 from cardsync.shop.credits import ledger
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 LEDGER_SHOWN: Final = 200
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.

@@ -14,7 +14,7 @@ from litestar.response import Template
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
@@ -26,6 +26,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.shop.activity import entry_words, feed, undo
 from cardsync.shop.activity.feed_filter import FeedFilter, read_wanted
 from cardsync.shop.activity.schemas import page_body
+from cardsync.web.forms import Form
 
 ACTORS = [
     ("", "Everybody"),

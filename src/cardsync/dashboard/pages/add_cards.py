@@ -16,7 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.catalog.condition import CODES
 from cardsync.catalog.printings import printings_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, paging_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
@@ -30,6 +30,7 @@ from cardsync.stock.quick_add import drafts, settle
 from cardsync.stock.quick_add.checked_entry import Changes, Wanted
 from cardsync.stock.quick_add.schemas import QuickAddEntry
 from cardsync.stock.quick_add.type_ahead import products_like
+from cardsync.web.forms import Form
 
 STATUS_WORDS: Final = {
     "draft": "Draft",

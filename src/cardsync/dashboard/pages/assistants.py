@@ -15,7 +15,7 @@ from cardsync.assistant import self_test
 from cardsync.assistant.connect import BY_KEY, CLIENTS
 from cardsync.assistant.oauth import grants
 from cardsync.assistant.self_test import Step
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -27,6 +27,7 @@ from cardsync.prices.loss import loss_limits as loss
 from cardsync.prices.plans import budgets, permissions
 from cardsync.prices.plans.actions import ActionType
 from cardsync.prices.plans.modes import Mode
+from cardsync.web.forms import Form
 from cardsync.web.reach import reach_of
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (

@@ -30,13 +30,13 @@ from cardsync.buying.rules.buy_rule_form import (
 )
 from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of
 from cardsync.buying.rules.models import StoredBuyRule
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors
 from cardsync.platform.kit.typed_numbers import read_id, whole
 from cardsync.stock.lists.models import CardList
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 BASE_NAMES: Final = [
     ("market", "the market price"),

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.ladder import fall_of, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.card_charts import DAYS, charts_of, days_of, sources_of
@@ -58,7 +58,7 @@ from cardsync.stock.cards.schemas import (
 from cardsync.stock.contributions.add import publish
 from cardsync.stock.quick_add.type_ahead import products_like
 from cardsync.stock.shelving.places import assign
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 
 SOLD = 10

@@ -9,13 +9,14 @@ from litestar import Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import see
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.kit.typed_numbers import amount, read_id, whole
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
+from cardsync.web.forms import Form
 
 
 def fields_of(form: Form) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.card_filters import (
@@ -55,6 +55,7 @@ from cardsync.stock.lists.seller_lists import names_of_lists
 from cardsync.stock.search.chips import Chip, chips_of, with_part
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.search.meant_flags import meant
+from cardsync.web.forms import Form
 from cardsync.web.request import provide_database, provide_settings, reading
 
 NAMES = {

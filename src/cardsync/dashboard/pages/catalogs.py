@@ -16,7 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.catalog.overview import CatalogShown
-from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
+from cardsync.dashboard.form_handlers import AROUND_BYTES, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.platform import clock, errors, limits
@@ -24,7 +24,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 PATH: Final = "/operator/catalogs"
 _PIECE: Final = 1 << 20

@@ -18,7 +18,7 @@ from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.file_formats import FIELDS
 from cardsync.buying.collections.schemas import CONDITIONS, Choice
 from cardsync.catalog.printings import PRINTINGS
-from cardsync.dashboard.form_handlers import Form, post_form, read_file
+from cardsync.dashboard.form_handlers import post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.uploads import MENDED_BYTES
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
@@ -26,7 +26,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 # Our columns as a seller says them.
 COLUMN_NAMES: Final = {

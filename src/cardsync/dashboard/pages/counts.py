@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
@@ -28,6 +28,7 @@ from cardsync.shop.activity.feed import names_in
 from cardsync.stock.shelving import count_reads, cycle_counts
 from cardsync.stock.shelving.count_schemas import CountInFull, count_history
 from cardsync.stock.shelving.models import ShelfCount
+from cardsync.web.forms import Form
 
 SUGGESTED = 10
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -24,7 +24,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import own_keys, own_sessions, passkeys
 from cardsync.shop.accounts.schemas import OwnSession, PasskeyBody
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 
 def _show(

@@ -17,13 +17,14 @@ from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_reads
 from cardsync.buying.store_credit import buying_customers, credit_entries
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offer_list import CHIPS
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
+from cardsync.web.forms import Form
 
 
 @get("/buying/customers", opt=BY_FORM)

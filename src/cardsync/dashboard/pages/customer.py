@@ -10,12 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, limits
 from cardsync.sales.lots import profit
 from cardsync.sales.orders import one_customer
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 

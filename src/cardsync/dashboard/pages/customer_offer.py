@@ -19,7 +19,6 @@ from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_links import PATH
 from cardsync.buying.offers.schemas import OfferLine, Shop
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.form_handlers import Form, unchecked
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
@@ -29,7 +28,7 @@ from cardsync.platform.kit.typed_numbers import amount, read_id
 from cardsync.platform.storage import Store
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sent_form, sentence
 from cardsync.web.pages import page
 
 # No address of the page leaves it, no cache keeps it, and no search engine shows it.
@@ -68,7 +67,7 @@ async def answer_by_form(
     request: PageRequest, caller: Caller, session: AsyncSession, token: str
 ) -> Response[str] | Template:
     """Accept or decline. The form has no token of its own, because no cookie authorizes it."""
-    form = await unchecked(request)
+    form = await sent_form(request)
     link = link_of(request.scope)
     now = clock.now()
     revision = read_id(form["revision"]) or 0

@@ -7,7 +7,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import errors, limits
@@ -16,7 +16,7 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.writer import Writer
 from cardsync.stock.lists import seller_lists
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import reading
 
 

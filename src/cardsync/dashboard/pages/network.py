@@ -12,7 +12,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import inputs_of, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
@@ -24,6 +24,7 @@ from cardsync.platform.postage import MOST_STEPS
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import account_form, account_settings
 from cardsync.shop.accounts.account_form import ChangedMeanwhile, Unreadable
+from cardsync.web.forms import Form
 
 INPUTS: Final = inputs_of("network")
 # The settings beyond the two switches.

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -20,6 +20,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.notices import choices
 from cardsync.shop.notices.mail_text import SETTINGS
 from cardsync.shop.notices.notice_kinds import WAYS, Way, kinds_for
+from cardsync.web.forms import Form
 
 WAY_NAMES: Final[dict[Way, str]] = {
     "at_once": "Right away",

@@ -23,7 +23,7 @@ from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.buying.offers.schemas import OfferInFull, OfferLine
 from cardsync.buying.store_credit import buying_customers
 from cardsync.buying.store_credit.schemas import Customers
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
@@ -32,7 +32,7 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.settings import Settings
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 LINES_SHOWN: Final = 200
 DAYS: Final = 7

@@ -17,12 +17,13 @@ from cardsync.buying.offers import offer_drafts, offer_reads
 from cardsync.buying.offers.models import State
 from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.catalog.printings import printings_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.platform import clock, errors, limits, read_json
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.stock.quick_add.type_ahead import products_like
+from cardsync.web.forms import Form
 
 STATES: Final = get_args(State)
 GRADE_CHOICES: Final = [(grade, grade) for grade in GRADES]

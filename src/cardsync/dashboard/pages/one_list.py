@@ -9,7 +9,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selected_cards import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
@@ -21,6 +21,7 @@ from cardsync.stock.cards.card_filter import CardFilter, read_filter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
 from cardsync.stock.lists.seller_lists import read_list
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
 from cardsync.platform import clock, errors, limits
@@ -21,6 +21,7 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_SELLERS
 from cardsync.shop.operators import installation, shops
+from cardsync.web.forms import Form
 
 _SWITCHES: Final = ("suspended", "past_due")
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import CONFIRM, Form, post_form
+from cardsync.dashboard.form_handlers import CONFIRM, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pulls import texts_about
 from cardsync.dashboard.shell import PageRequest, back_to, see, show
@@ -29,6 +29,7 @@ from cardsync.sales.orders.pullable import is_beyond
 from cardsync.sales.orders.schemas import adds_up, order_in_full
 from cardsync.sales.pulling import missing_cards
 from cardsync.stock.cards.card_filter import ids_of
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]

@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
-from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.formats import CONDITIONS, game_name
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, url
@@ -28,7 +27,7 @@ from cardsync.sales.pulling.phone import link_of
 from cardsync.sales.pulling.progress import Kind, Mark
 from cardsync.sales.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.sales.pulling.schemas import PullLine, progress_of, pull_line
-from cardsync.web.forms import sentence
+from cardsync.web.forms import sent_form, sentence
 from cardsync.web.pages import page
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -120,7 +119,7 @@ async def mark_by_form(
     request: PageRequest, caller: Caller, database: Database, token: str
 ) -> Response[str]:
     """Send one mark. The form has no token of its own, because no cookie authorizes it."""
-    form = await unchecked(request)
+    form = await sent_form(request)
     kind, mark_id = form["kind"], form["id"]
     item = whole(form["item_id"], limits.LARGEST_ID)
     if kind not in get_args(Kind) or item is None:

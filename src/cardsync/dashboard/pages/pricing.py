@@ -13,7 +13,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, read_form
+from cardsync.dashboard.form_handlers import post_form, read_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.platform import clock, errors
@@ -34,7 +34,7 @@ from cardsync.prices.rules import rule_sets
 from cardsync.prices.rules.rule_forms import cap_in_words, own_fields, sentence_of
 from cardsync.prices.rules.rule_warnings import warnings_of
 from cardsync.prices.rules.schemas import PricingRuleShown, rule_bodies
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 

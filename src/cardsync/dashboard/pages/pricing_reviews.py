@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.proposal_rows import (
     UNDER,
@@ -38,6 +38,7 @@ from cardsync.shop.today.to_decide import read_to_decide
 from cardsync.stock.cards.columns_beside import CostAndSale, beside_of
 from cardsync.stock.cards.market_trend import market_trends
 from cardsync.stock.cards.queries import cards_of
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50

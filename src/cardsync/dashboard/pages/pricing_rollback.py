@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
@@ -30,7 +30,7 @@ from cardsync.prices.rules import rule_sets
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import PriceRunShown, run_body
 from cardsync.stock.lists import seller_lists
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import reading
 
 SCOPES: Final = ("run_id", "rule_id", "list", "since")

@@ -15,7 +15,7 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.bars import histogram
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -36,7 +36,7 @@ from cardsync.prices.rules.schemas import rule_bodies
 from cardsync.prices.rules.shown_changes import ChangedMeanwhile
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 
 # The fields of the form by the section that holds them: a section is open if one of its own is set.

@@ -11,7 +11,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, back_to
@@ -24,6 +24,7 @@ from cardsync.prices.plans.writer import Writer
 from cardsync.prices.runs import run_reads
 from cardsync.prices.runs.run_reads import newest_runs
 from cardsync.prices.runs.schemas import run_body
+from cardsync.web.forms import Form
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Words for the cause of a run.

@@ -13,7 +13,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
@@ -38,7 +38,7 @@ from cardsync.prices.rules.rule_forms import own_fields, percent_field, read_per
 from cardsync.prices.rules.schemas import SaleShown
 from cardsync.stock.search.meant_flags import meant
 from cardsync.web.abandoned import while_there
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 
 FIELDS: Final = (

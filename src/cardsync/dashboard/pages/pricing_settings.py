@@ -12,7 +12,7 @@ from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
@@ -33,7 +33,7 @@ from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.stock.cards.card_filter import CardFilter, read_page
 from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import card_body
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import reading
 
 

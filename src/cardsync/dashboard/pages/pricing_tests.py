@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
@@ -23,7 +23,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.prices.rule_tests import rule_tests
 from cardsync.prices.rule_tests.schemas import RuleTestShown
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import provide_heavy
 
 FIELDS = ("name", "search", "expectation")

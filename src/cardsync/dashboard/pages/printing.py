@@ -17,7 +17,7 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.pages.orders import waits
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, box_page, see, show, url
@@ -34,6 +34,7 @@ from cardsync.stock.cards.queries import search_cards
 from cardsync.stock.cards.schemas import CardBody, card_body
 from cardsync.stock.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.stock.printing.style import style_of
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 KINDS: Final = ("cards", "boxes", "test")

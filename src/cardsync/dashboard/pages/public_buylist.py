@@ -21,7 +21,6 @@ from cardsync.buying.offers.offer_amounts import Priced, totals
 from cardsync.buying.offers.price_lines import priced
 from cardsync.buying.offers.schemas import OfferTotals
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, reader_of, url
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
@@ -31,7 +30,7 @@ from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.platform.storage import Store
 from cardsync.stock.pictures.answer import FOREVER, answer
 from cardsync.stock.pictures.read_pictures import of_product
-from cardsync.web.forms import sentence
+from cardsync.web.forms import sent_form, sentence
 from cardsync.web.pages import page
 
 # Nothing of the search leaves the page, and no search engine follows carts.
@@ -57,7 +56,7 @@ async def send_by_form(
     """
     limited: RateLimits = request.app.state.rate_limits
     await limited.admit_anonymous(request.scope)
-    form = await unchecked(request)
+    form = await sent_form(request)
     cart = read_cart(form.all("cart"))
     given = form.some(*GIVEN)
     try:

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
@@ -34,6 +34,7 @@ from cardsync.sales.pulling.phone import event_stream
 from cardsync.sales.pulling.queue import Queue, read_queue
 from cardsync.sales.pulling.schemas import MissingCard, progress_of
 from cardsync.stock.cards.card_filter import ids_of
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]

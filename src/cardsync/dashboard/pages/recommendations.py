@@ -12,7 +12,7 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.proposal_rows import (
     KINDS,
@@ -36,6 +36,7 @@ from cardsync.prices.recommendations.pending_list import (
     suggestions_under,
     without_buy_outs,
 )
+from cardsync.web.forms import Form
 from cardsync.web.request import provide_database, reading
 
 # A page reports at once everything that it showed, as much as one request may hold.

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, paging_of, see, show
@@ -21,6 +21,7 @@ from cardsync.platform.kit.row_pages import Paging
 from cardsync.platform.kit.typed_numbers import read_id, wholes
 from cardsync.platform.shelf_place import Place, checked_box, read_place
 from cardsync.sales.orders import one_customer, returned_copies
+from cardsync.web.forms import Form
 from cardsync.web.request import reading
 
 STATES: Final = {

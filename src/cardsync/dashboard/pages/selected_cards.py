@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.search_of_ids import TICKED_MOST, search_of_ids
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
@@ -32,6 +32,7 @@ from cardsync.stock.lists import entries
 from cardsync.stock.search.chips import with_part
 from cardsync.stock.search.fields import QueryError
 from cardsync.stock.shelving.place_many import put_many
+from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
 
 PRICE_FILE: Final = "/sync/prices"

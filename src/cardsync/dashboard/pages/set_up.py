@@ -25,7 +25,7 @@ from cardsync.agents.releases.own_sync_app import address
 from cardsync.agents.seller_state.state import lease_is_live
 from cardsync.agents.sync.last_seen import LastSeen
 from cardsync.dashboard.agent_commands import shells
-from cardsync.dashboard.form_handlers import Form, post_form, read_file
+from cardsync.dashboard.form_handlers import post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import CAPS, MEANT
@@ -58,7 +58,7 @@ from cardsync.shop.today.schemas import ListedDay
 from cardsync.stock.cards.card_filter import CardFilter, CardPage
 from cardsync.stock.cards.queries import find_cards
 from cardsync.stock.cards.schemas import FoundCards
-from cardsync.web.forms import form_of, go, sentence
+from cardsync.web.forms import Form, go, sent_form, sentence
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.reach import reach_of
@@ -93,12 +93,12 @@ async def set_up_page(request: ApiRequest, database: Database, settings: Setting
 
 @post("/set-up")
 async def set_up(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form = await form_of(request)
-    token = form.get("token", "")
+    form = await sent_form(request)
+    token = form["token"]
     await must_be_open(database, settings, token)
-    given = {name: form.get(name, "") for name in _FIELDS}
+    given = {name: form[name] for name in _FIELDS}
     try:
-        owner = NewOwner(**given, password=form.get("password", ""))
+        owner = NewOwner(**given, password=form.password())
         who = await first_run.set_up(database, settings, owner)
     except errors.InvalidPayload as e:
         return await _page(settings, e.status, token=token, problem=sentence(e), **given)

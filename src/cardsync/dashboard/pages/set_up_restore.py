@@ -14,7 +14,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import first_run, set_up_link
-from cardsync.web.forms import form_of, go
+from cardsync.web.forms import go, sent_form
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
@@ -54,10 +54,10 @@ async def restore_page(
 async def ask_for_restore(
     request: ApiRequest, database: Database, settings: Settings
 ) -> Response[Any]:
-    form = await form_of(request)
-    token = form.get("token", "")
+    form = await sent_form(request)
+    token = form["token"]
     await must_be_open(database, settings, token)
-    asked_restore.ask(settings.data_dir, form.get("backup", ""))
+    asked_restore.ask(settings.data_dir, form["backup"])
     return go(_address("/set-up/restore", token))
 
 

@@ -18,7 +18,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.models import SETTINGS
 from cardsync.agents.sync import manual_request as sync_request
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -31,7 +31,7 @@ from cardsync.shop.accounts.account_form import LINE, ChangedMeanwhile, Unreadab
 from cardsync.shop.accounts.browser_session import cookie_of
 from cardsync.shop.accounts.schemas import DeletionBody
 from cardsync.shop.operators import own_backups
-from cardsync.web.forms import go, sentence
+from cardsync.web.forms import Form, go, sentence
 from cardsync.web.reach import reach_of
 
 # The sections' tabs: address, name, and whether an owner alone has it.

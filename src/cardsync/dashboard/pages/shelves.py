@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
@@ -26,7 +26,7 @@ from cardsync.stock.cards.schemas import card_body
 from cardsync.stock.shelving import boxes, count_reads, places
 from cardsync.stock.shelving.count_schemas import count_history
 from cardsync.stock.shelving.rename_box import rename
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.request import reading
 
 COUNTS_OF_BOX = 10

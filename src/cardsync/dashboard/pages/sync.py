@@ -31,7 +31,7 @@ from cardsync.agents.sync.last_seen import LastSeen, is_offline
 from cardsync.agents.sync.poll import next_sync_at
 from cardsync.agents.sync.schemas import status_body
 from cardsync.agents.sync.status import status_of
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
@@ -49,6 +49,7 @@ from cardsync.shop.credits import skip_wait
 from cardsync.shop.today.sync_result import price_files
 from cardsync.stock.quick_add import settle
 from cardsync.web import as_csv
+from cardsync.web.forms import Form
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import reading
 

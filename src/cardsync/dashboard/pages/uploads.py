@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
-from cardsync.dashboard.form_handlers import AROUND_BYTES, Form, post_form, read_file
+from cardsync.dashboard.form_handlers import AROUND_BYTES, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, paging_of, see, show
 from cardsync.imports import accept_inventory, correct_rows, reviews
@@ -25,7 +25,7 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import Store
 from cardsync.shop.operators import catalog_installs
 from cardsync.web import as_csv
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 from cardsync.web.heavy_work import HeavyWork
 
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + AROUND_BYTES

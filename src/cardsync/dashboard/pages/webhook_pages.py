@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -24,7 +24,7 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.notices import webhooks
 from cardsync.shop.notices.notice_kinds import KINDS, TEST
 from cardsync.shop.notices.schemas import DeliveryBody, webhook_body
-from cardsync.web.forms import sentence
+from cardsync.web.forms import Form, sentence
 
 PATH: Final = "/settings/webhooks"
 _OFF: Final = {

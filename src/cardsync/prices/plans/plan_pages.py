@@ -30,7 +30,7 @@ from cardsync.prices.plans.models import AgentPlan, Outcome
 from cardsync.prices.plans.schemas import PlanShown
 from cardsync.shop.activity import feed
 from cardsync.shop.activity.entry_words import Names, actor_words
-from cardsync.web.forms import form_of, go, refused
+from cardsync.web.forms import go, refused, sent_form
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
@@ -91,17 +91,17 @@ async def decide_on_plan(
     plan_id: int,
 ) -> Response[Any]:
     """The form names the plan's revision that the member saw, and one of two words."""
-    form, token = await form_of(request), session_token(request.scope)
+    form, token = await sent_form(request), session_token(request.scope)
     if token is None:
         return go(f"/sign-in?then=/plans/{plan_id}")
-    need_form_token(request.scope, form.get("csrf_token"))
+    need_form_token(request.scope, form["csrf_token"])
     if plan_id > limits.LARGEST_ID:
         raise errors.NotFound(f"there is no plan {plan_id}")
     ring = request.app.state.session_ring
     caller = await sessions.caller_with(database, ring, token, settings)
     if caller.account.suspended:
         raise errors.AccountSuspended
-    word, seen = form.get("word"), whole(form.get("revision", ""))
+    word, seen = form["word"], whole(form["revision"])
     if word not in ("confirm", "decline") or seen is None:
         raise errors.BadRequest("the form is not complete; go back and reload the page")
     now = clock.now()

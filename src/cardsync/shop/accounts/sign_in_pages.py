@@ -21,7 +21,7 @@ from cardsync.shop.accounts import deletion, first_run, invitations
 from cardsync.shop.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.shop.accounts.passkeys import has_name
 from cardsync.web import pages
-from cardsync.web.forms import form_of, go, refused, sentence
+from cardsync.web.forms import go, refused, sent_form, sentence
 from cardsync.web.pages import page
 from cardsync.web.public_demo import sign_in_of
 from cardsync.web.request import ApiRequest
@@ -112,10 +112,10 @@ async def _seller_of(
 
 @post("/sign-in", middleware=[among_strangers])
 async def sign_in(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form = await form_of(request)
-    email = form.get("email", "")
+    form = await sent_form(request)
+    email = form["email"]
     try:
-        who = await signed_in(request, database, settings, email, form.get("password", ""))
+        who = await signed_in(request, database, settings, email, form.password())
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
         return _sign_in(
             request,
@@ -124,9 +124,9 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
             e.headers,
             email=email,
             problem=sentence(e),
-            then=_wanted(form),
+            then=_wanted(form.some("next", "then")),
         )
-    where = await _after(database, who.seller_id, _wanted(form))
+    where = await _after(database, who.seller_id, _wanted(form.some("next", "then")))
     return go(where, cookie_of(settings, who.token))
 
 
@@ -142,10 +142,10 @@ async def accept_invitation(
     database: Database,
     settings: Settings,
 ) -> Response[Any]:
-    form = await form_of(request)
-    name = form.get("name", "")
+    form = await sent_form(request)
+    name = form["name"]
     try:
-        who = await invitations.accept(database, settings, token, name, form.get("password", ""))
+        who = await invitations.accept(database, settings, token, name, form.password())
     except errors.InvalidPayload as e:
         return await _invitation(database, token, e.status, name=name, problem=sentence(e))
     return go(HOME, cookie_of(settings, who.token))
@@ -181,12 +181,12 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
 
     A member who is signed out already gets the same answer.
     """
-    form, token = await form_of(request), session_token(request.scope)
-    where = "everywhere" if form.get("everywhere") == "true" else "here"
+    form, token = await sent_form(request), session_token(request.scope)
+    where = "everywhere" if form["everywhere"] == "true" else "here"
     gone = go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
     if token is None:
         return gone
-    need_form_token(request.scope, form.get("csrf_token"))
+    need_form_token(request.scope, form["csrf_token"])
     try:
         ring = request.app.state.session_ring
         caller = await sessions.caller_with(database, ring, token, settings)
