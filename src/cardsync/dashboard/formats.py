@@ -134,6 +134,10 @@ class Reader:
         hour = f"{local.hour % 12 or 12}:{local:%M} {local:%p}"
         return f"{self.day(local.date())}, {hour} {local.tzname()}"
 
+    def sent(self, moment: datetime | str) -> str:
+        """Return a time as JSON has it."""
+        return moment if isinstance(moment, str) else clock.rfc3339(moment)
+
     def weekday(self, moment: datetime | str) -> str:
         """Return the time in the account's zone, with its day of the week: Fri, Nov 27, 4:05 PM."""
         local = _moment(moment).astimezone(self.zone)

@@ -4,11 +4,11 @@ rows. Pure.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
-from cardsync.platform import clock
 from cardsync.platform.work.models import State, Upload
 
 
@@ -62,8 +62,8 @@ class UploadReport(msgspec.Struct, kw_only=True):
     stream: str
     state: State
     """The state of the upload so far"""
-    received_at: str
-    finished_at: str | None
+    received_at: datetime
+    finished_at: datetime | None
     rows: int
     applied: int
     skipped: int
@@ -114,8 +114,8 @@ class ListedUpload(msgspec.Struct):
     stream: str
     state: State
     """The state of the upload so far"""
-    received_at: str
-    finished_at: str | None
+    received_at: datetime
+    finished_at: datetime | None
     rows: int
     """The rows of the upload"""
     applied: int
@@ -131,20 +131,14 @@ class UploadList(msgspec.Struct):
     total_pages: int
 
 
-def listed_report(report: UploadReport) -> ListedUpload:
-    return ListedUpload(
-        **{name: getattr(report, name) for name in ListedUpload.__struct_fields__},
-    )
-
-
 def report_of(upload: Upload) -> UploadReport:
     report = upload.report
     shared: dict[str, Any] = {
         "id": upload.id,
         "stream": upload.stream,
         "state": upload.state,
-        "received_at": clock.rfc3339(upload.received_at),
-        "finished_at": clock.rfc3339_or_none(upload.finished_at),
+        "received_at": upload.received_at,
+        "finished_at": upload.finished_at,
         "rejected": [Rejected(**row) for row in report.get("rejected", [])],
         "error": Failure(upload.error_code, upload.error_message or "")
         if upload.error_code

@@ -22,10 +22,9 @@ from cardsync.imports.schemas import (
     ListedUpload,
     QueueBody,
     UploadReport,
-    listed_report,
     report_of,
 )
-from cardsync.platform import clock
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.work.models import Upload
 from cardsync.platform.work.streams import queue_of
 from cardsync.prices.models import PriceRun
@@ -62,7 +61,10 @@ async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> li
     runs = await _runs_behind(session, uploads)
     reports = [report_of(upload) for upload in uploads]
     return [
-        listed_report(_with_run(report, runs[report.id]) if report.id in runs else report)
+        struct_of(
+            ListedUpload,
+            _with_run(report, runs[report.id]) if report.id in runs else report,
+        )
         for report in reports
     ]
 
@@ -79,5 +81,5 @@ def _with_run(report: Report, run: PriceRun) -> Report:
         return msgspec.structs.replace(report, state="processing", finished_at=None)
     changes: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
     if run.state == "discarded" and run.finished_at is not None:
-        changes["finished_at"] = clock.rfc3339(run.finished_at)
+        changes["finished_at"] = run.finished_at
     return msgspec.structs.replace(report, **changes)

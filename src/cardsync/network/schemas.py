@@ -11,8 +11,8 @@ import msgspec
 from cardsync.network.availability import Answer
 from cardsync.network.buyer_links import buy_url
 from cardsync.network.limits import CANDIDATES
-from cardsync.network.resolve import Printing
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.settings import Settings
 
@@ -25,10 +25,10 @@ SCOPE_NOTE = (
 
 
 class Candidate(msgspec.Struct):
-    product_id: int
-    name: str
+    product_id: Annotated[int, Column("id")]
+    name: Annotated[str, Column("product_name")]
     """The product's name"""
-    set: str
+    set: Annotated[str, Column("set_name")]
     """The name of the set"""
     number: str | None
     finish: str | None
@@ -89,20 +89,9 @@ def discovery_body(game: str, answers: list[Answer], settings: Settings) -> Disc
     return Discovery(game, "network_discovery", SCOPE_NOTE, results)
 
 
-def _candidate(game: str, printing: Printing) -> Candidate:
-    return Candidate(
-        printing.id,
-        printing.product_name,
-        printing.set_name,
-        printing.number,
-        printing.finish,
-        game,
-    )
-
-
 def _result(game: str, answer: Answer, settings: Settings) -> DiscoveryResult:
     found, available = answer.resolved, answer.available
-    shown = [_candidate(game, one) for one in found.printings[:CANDIDATES]]
+    shown = [struct_of(Candidate, one, game=game) for one in found.printings[:CANDIDATES]]
     if available is None:
         return DiscoveryResult(
             query=answer.asked.query,
@@ -126,7 +115,9 @@ def _result(game: str, answer: Answer, settings: Settings) -> DiscoveryResult:
         availability=_available(answer, settings) if offered else None,
         fallback=msgspec.UNSET
         if offered
-        else Fallback([_candidate(game, one) for one in answer.nearby], available.hidden),
+        else Fallback(
+            [struct_of(Candidate, one, game=game) for one in answer.nearby], available.hidden
+        ),
     )
 
 

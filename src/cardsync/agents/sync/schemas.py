@@ -12,7 +12,6 @@ from cardsync.agents.seller_state.sync_kinds import Kind, Phase, Reason, SyncMod
 from cardsync.agents.sync.decision import SyncDecision
 from cardsync.agents.sync.planner import Plan
 from cardsync.agents.sync.status import SyncStatus
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.described import Like
 
 
@@ -51,8 +50,8 @@ class PhaseProgress(msgspec.Struct):
 
 class Status(msgspec.Struct):
     sync_in_progress: bool
-    last_sync_at: str | None
-    agent_last_seen_at: str | None
+    last_sync_at: datetime | None
+    agent_last_seen_at: datetime | None
     sync_mode: Annotated[str, Like(SyncMode)]
     phase: Annotated[str, Like(Phase)]
     phase_progress: PhaseProgress | None
@@ -81,8 +80,8 @@ def status_body(
 ) -> Status:
     return Status(
         sync_in_progress=status.in_progress,
-        last_sync_at=rfc3339_or_none(last_sync_at),
-        agent_last_seen_at=rfc3339_or_none(last_seen_at),
+        last_sync_at=last_sync_at,
+        agent_last_seen_at=last_seen_at,
         sync_mode=status.sync_mode,
         phase=status.phase,
         phase_progress=PhaseProgress(*status.progress) if status.progress else None,

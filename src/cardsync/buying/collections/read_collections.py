@@ -21,6 +21,7 @@ from cardsync.buying.collections.schemas import (
     CandidateShown,
     CollectionDetail,
     CollectionList,
+    CollectionShown,
     Counts,
     LeftOut,
     RowPage,
@@ -28,11 +29,11 @@ from cardsync.buying.collections.schemas import (
     WaitingRow,
     WaitingRows,
     WhichRows,
-    collection_body,
     collection_detail,
 )
 from cardsync.platform import errors
 from cardsync.platform.kit.row_pages import Paging, numbered
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.stock.quick_add.type_ahead import products_like
 
 PER_PAGE: Final = 50
@@ -140,7 +141,12 @@ async def list_collections(
     newest = mine.order_by(Collection.id.desc())
     found = await numbered(session, newest, Paging(page, PER_PAGE))
     counts = await counts_of(session, caller.seller_id, [row.id for row in found.rows])
-    shown = [collection_body(caller, row, counts.get(row.id, Counts())) for row in found.rows]
+    shown = [
+        struct_of(
+            CollectionShown, row, caller, **msgspec.structs.asdict(counts.get(row.id, Counts()))
+        )
+        for row in found.rows
+    ]
     return CollectionList(shown, *found.numbers[:3])
 
 

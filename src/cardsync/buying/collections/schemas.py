@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import BuyerText, Caller
 from cardsync.buying.collections.collection_cells import RejectedRow
 from cardsync.buying.collections.file_formats import LABELS
 from cardsync.buying.collections.models import Collection, CollectionState
 from cardsync.buying.engine.wanted_lines import Reason
 from cardsync.buying.rules.price_schemas import OtherFinish, PriceTakenShown
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 
 WhichRows = Literal["all", "waiting", "left_out"]
 ConditionCode = Literal["NM", "LP", "MP", "HP", "DMG"]
@@ -29,10 +30,10 @@ class CollectionShown(msgspec.Struct):
     """
 
     id: int
-    name: str
+    name: BuyerText
     state: CollectionState
     format: str
-    format_label: str
+    format_label: Annotated[str, Column("format"), Reads(lambda form: LABELS.get(form, ""))]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
     rows: int
@@ -47,8 +48,8 @@ class CollectionShown(msgspec.Struct):
     rejected_count: int
     """The rows that could not be read as a card; they wait with their text"""
     error: str | None
-    received_at: str
-    finished_at: str | None
+    received_at: datetime
+    finished_at: datetime | None
     created_by: str
 
 
@@ -252,10 +253,6 @@ class Counts(msgspec.Struct):
     left_out: int = 0
 
 
-def collection_body(caller: Caller, row: Collection, counts: Counts) -> CollectionShown:
-    return CollectionShown(**_common(caller, row, counts))  # type: ignore[arg-type]
-
-
 def collection_detail(
     caller: Caller, row: Collection, counts: Counts, left_out_for: list[LeftOut]
 ) -> CollectionDetail:
@@ -265,37 +262,16 @@ def collection_detail(
         for one in rejected:
             one.reason = "cannot be read"
     columns = {field: row.header[at] for field, at in (row.columns or {}).items() if row.header}
-    return CollectionDetail(
-        **_common(caller, row, counts),  # type: ignore[arg-type]
-        header=row.header,
+    return struct_of(
+        CollectionDetail,
+        row,
+        caller,
+        **msgspec.structs.asdict(counts),
         samples=caller.buyer(row.samples) or [],
         columns=columns,
         rejected=rejected,
         left_out_for=left_out_for,
     )
-
-
-def _common(caller: Caller, row: Collection, counts: Counts) -> dict[str, object]:
-    return {
-        "id": row.id,
-        "name": caller.buyer(row.name) or "",
-        "state": row.state,
-        "format": row.format,
-        "format_label": LABELS.get(row.format, ""),
-        "read_as": row.read_as,
-        "rows": row.rows,
-        "read": row.read,
-        "copies": counts.copies,
-        "matched": counts.matched,
-        "waiting": counts.waiting,
-        "left_out": counts.left_out,
-        "empty": row.empty,
-        "rejected_count": row.rejected_count,
-        "error": row.error,
-        "received_at": rfc3339(row.received_at),
-        "finished_at": rfc3339_or_none(row.finished_at),
-        "created_by": row.created_by,
-    }
 
 
 class LeftShown(msgspec.Struct):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -24,7 +25,6 @@ from cardsync.buying.engine.buy_rules import (
 )
 from cardsync.buying.rules.models import StoredBuyRule
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.described import Like
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.platform.read_json import Id, ReadBy, given_fields, read
@@ -190,8 +190,8 @@ class BuyRuleShown(msgspec.Struct):
     lists: list[ListShown]
     """How being on a list changes what is paid"""
     budget: BudgetShown
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime
     warnings: list[str]
 
 
@@ -221,8 +221,8 @@ def buy_rule_body(row: StoredBuyRule, warnings: list[str]) -> BuyRuleShown:
             dollars_or_none(budget.day_cash),
             dollars_or_none(budget.day_credit),
         ),
-        rfc3339(row.created_at),
-        rfc3339(row.updated_at),
+        row.created_at,
+        row.updated_at,
         warnings,
     )
 

@@ -5,16 +5,14 @@ A review whose evidence has expired is not shown, even before the next run delet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from cardsync.access.caller import Caller
-from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Paging
-from cardsync.platform.money import dollars, to_units, usd
+from cardsync.platform.kit.struct_rows import struct_of_values
 from cardsync.prices.decisions.schemas import PriceReviewShown, PriceReviewsShown
 from cardsync.prices.proposals.decide_proposals import SeenProposal
 
@@ -62,7 +60,7 @@ async def reviews_of(
 ) -> PriceReviewsShown:
     values = {"seller": caller.seller_id, "now": now, **paging.values}
     rows, [(total,)] = await reading.together([_PAGE, _COUNTED], values, last=True)
-    reviews = [_shown(caller, row) for row in rows]
+    reviews = [struct_of_values(PriceReviewShown, row, caller) for row in rows]
     return PriceReviewsShown(reviews, *paging.of(total))
 
 
@@ -76,14 +74,3 @@ async def reviews_under(
     """Return the prices that wait and are below an amount, as they are now."""
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
     return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]
-
-
-def _shown(caller: Caller, row: Sequence[Any]) -> PriceReviewShown:
-    """Return a row of _PAGE, whose columns are the fields of the struct."""
-    one = PriceReviewShown(*row)
-    current, proposed, revision = row[10:13]
-    one.current_price = usd(current)
-    one.proposed_price = dollars(to_units(proposed))
-    one.revision = clock.exact(revision)
-    one.worth = caller.revenue(dollars(row[15]))
-    return one

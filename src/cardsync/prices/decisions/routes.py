@@ -15,6 +15,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import OF_CARDS, read_paging
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import Id, read
 from cardsync.platform.settings import Settings
 from cardsync.prices.decisions.accept_reviews import MOST
@@ -22,7 +23,6 @@ from cardsync.prices.decisions.review_list import reviews_of
 from cardsync.prices.decisions.schemas import (
     DecidedReviews,
     PriceReviewsShown,
-    decided_body,
 )
 from cardsync.prices.errors import MarketEvidenceChanged, NotEligible
 from cardsync.prices.plans import writes
@@ -128,7 +128,7 @@ async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> Deci
         raise errors.InvalidPayload("reviews: 0 is no card's id")
     if len(cards) < len(asked):
         raise errors.InvalidPayload("reviews: names a card twice")
-    return decided_body(await writes.decide_reviews(writer, asked, answer))
+    return struct_of(DecidedReviews, await writes.decide_reviews(writer, asked, answer))
 
 
 router = Router(

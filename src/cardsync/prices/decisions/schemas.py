@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from cardsync.prices.proposals.decide_proposals import Decided
+from cardsync.platform.clock import exact
+from cardsync.platform.kit.struct_rows import Column, Reads, ReadsFor, Usd, struct_of
+from cardsync.platform.money import dollars
 
 
 class PriceReviewShown(msgspec.Struct):
@@ -25,12 +27,12 @@ class PriceReviewShown(msgspec.Struct):
     quantity: int | None
     reason: Literal["rise", "drop", "first_price"]
     rule_id: int | None
-    current_price: str | None
-    proposed_price: str
-    revision: str
+    current_price: Usd | None
+    proposed_price: Usd
+    revision: Annotated[str, Reads(exact)]
     created_at: datetime
     expires_at: datetime
-    worth: str | None
+    worth: Annotated[str | None, ReadsFor(lambda caller, units: caller.revenue(dollars(units)))]
     """The move times the copies, in USD"""
 
 
@@ -43,9 +45,9 @@ class PriceReviewsShown(msgspec.Struct):
 
 
 class RefusedReview(msgspec.Struct):
-    marketplace_id: int
-    code: str
-    error: str
+    marketplace_id: Annotated[int, Column("key")]
+    code: Annotated[str, Column("problem.code")]
+    error: Annotated[str, Column("problem"), Reads(str)]
 
 
 class DecidedReviews(msgspec.Struct):
@@ -53,11 +55,9 @@ class DecidedReviews(msgspec.Struct):
 
     decided: int
     """The reviews that are decided"""
-    refused: list[RefusedReview]
+    refused: Annotated[
+        list[RefusedReview],
+        Reads(lambda refused: [struct_of(RefusedReview, one) for one in refused]),
+    ]
     """The reviews that could not be decided, and why"""
     run_id: int | None
-
-
-def decided_body(done: Decided) -> DecidedReviews:
-    refused = [RefusedReview(one.key, one.problem.code, str(one.problem)) for one in done.refused]
-    return DecidedReviews(done.decided, refused, done.run_id)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, cast
+from typing import Annotated, Any
 
 import msgspec
 
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 from cardsync.platform.money import dollars
 from cardsync.prices.limits import PLAN_CARDS_LISTED
 from cardsync.prices.plans.actions import ActionType, OwnType
@@ -55,12 +55,12 @@ class PlanShown(msgspec.Struct):
     to. `cards` are those that the plan moves furthest, as it was judged last.
     """
 
-    plan_id: int
+    plan_id: Annotated[int, Column("id")]
     plan_key: str | None
     status: Outcome
     """The outcome of the plan"""
     expected_status: Outcome | None
-    risk: Risk | None
+    risk: Annotated[Risk | None, Reads(lambda risk: risk or None)]
     cards_affected: int
     listed_value_before: str
     listed_value_after: str
@@ -70,16 +70,16 @@ class PlanShown(msgspec.Struct):
     cards: list[CardMove]
     """The cards that it moves furthest"""
     drift: list[str]
-    revision: int
-    limit: str | None
+    revision: Annotated[int, Reads(lambda revision: revision or 1)]
+    limit: Annotated[str | None, Column("limit_name")]
     error: str | None
     confirm_url: str | None
     actor: str
-    created_at: str
-    expires_at: str
-    decided_at: str | None
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
     decided_by: str | None
-    applied_at: str | None
+    applied_at: datetime | None
     actions: list[Any]
 
 
@@ -135,32 +135,17 @@ def listed_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
 def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
     size = msgspec.convert(plan.size, Size)
     status = status_of(plan, now)
-    waits = status in _TAKES_A_CLICK
     error = plan.error
     if status == "pending_review" and error is None:
         error = "a member has to confirm this plan at confirm_url"
-    return PlanShown(
-        plan_id=plan.id,
-        plan_key=plan.plan_key,
+    return struct_of(
+        PlanShown,
+        plan,
         status=status,
-        expected_status=plan.expected_status,
-        risk=cast(Risk, plan.risk) if plan.risk else None,
         cards_affected=size.cards,
         listed_value_before=dollars(size.before),
         listed_value_after=dollars(size.after),
         listed_value_change=dollars(size.after - size.before),
-        results=msgspec.convert(plan.results, list[PlanResult]),
-        cards=msgspec.convert(plan.cards, list[CardMove]),
-        drift=plan.drift,
-        revision=plan.revision or 1,
-        limit=plan.limit_name,
         error=error,
-        confirm_url=f"{origin}/plans/{plan.id}" if waits else None,
-        actor=plan.actor,
-        created_at=rfc3339(plan.created_at),
-        expires_at=rfc3339(plan.expires_at),
-        decided_at=rfc3339_or_none(plan.decided_at),
-        decided_by=plan.decided_by,
-        applied_at=rfc3339_or_none(plan.applied_at),
-        actions=plan.actions,
+        confirm_url=f"{origin}/plans/{plan.id}" if status in _TAKES_A_CLICK else None,
     )

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import errors
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.read_json import Id
 from cardsync.prices.engine.run_inputs import Run
@@ -26,7 +27,11 @@ from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.preview.draft import beside, read_draft
 from cardsync.prices.preview.schemas import DraftOnCard, DraftOnCards, PricedBy
-from cardsync.prices.receipts.schemas import ExplainedBlocker, explained_card, governing_rule
+from cardsync.prices.receipts.schemas import (
+    ExplainedBlocker,
+    ExplainedCard,
+    governing_rule,
+)
 from cardsync.prices.receipts.sentences import blocker_codes, explain
 from cardsync.prices.receipts.some_cards import priced_cards
 from cardsync.stock.cards.models import Card
@@ -74,7 +79,7 @@ async def draft_on_cards(
         [
             DraftOnCard(
                 card.marketplace_id,
-                explained_card(card),
+                struct_of(ExplainedCard, card),
                 dollars_or_none(by_live[card.id]["current_price"]),
                 _priced_by(by_live[card.id], live),
                 _priced_by(by_draft[card.id], drafted),

@@ -18,6 +18,7 @@ from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform import errors
 from cardsync.platform.clock import rfc3339
 from cardsync.platform.concurrency import at_once
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none, usd
 from cardsync.platform.storage import Store
 from cardsync.prices.engine import engine
@@ -30,10 +31,10 @@ from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.receipts.archive import breakdown, last_synced
 from cardsync.prices.receipts.schemas import (
     ExplainedBlocker,
+    ExplainedCard,
     ExplainedPin,
     Explanation,
     MatchingRule,
-    explained_card,
     governing_rule,
 )
 from cardsync.prices.receipts.sentences import blocker_codes, explain, input_shown
@@ -66,7 +67,7 @@ async def explain_card(
     }
     return Explanation(
         marketplace_id,
-        explained_card(card),
+        struct_of(ExplainedCard, card),
         "USD",
         dollars_or_none(row["current_price"]),
         usd(card.target_price) if row["pin"] is None else dollars_or_none(row["pin"]),
@@ -101,10 +102,7 @@ async def pin_of(
     """Return the pin that sets a card's target, if one does."""
     values = {"seller": seller_id, "card": marketplace_id, "now": now}
     row = (await session.execute(text(_PIN), values)).first()
-    if row is None:
-        return None
-    until = row.until and rfc3339(row.until)
-    return ExplainedPin(usd(row.price) or "", row.decided_by, rfc3339(row.since), until)
+    return struct_of(ExplainedPin, row) if row else None
 
 
 _TEXTS: Final = ("condition", "printing", "language")

@@ -5,12 +5,13 @@ some of them. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Column, Reads, Usd
 from cardsync.prices.engine.rules import Rule
-from cardsync.stock.cards.models import Card
 
 
 class ExplainedCard(msgspec.Struct):
@@ -21,12 +22,6 @@ class ExplainedCard(msgspec.Struct):
     number: str
     condition: str | None
     printing: str
-
-
-def explained_card(card: Card) -> ExplainedCard:
-    return ExplainedCard(
-        card.id, card.product_name, card.set_name, card.number, card.condition, card.printing
-    )
 
 
 class ExplainedBlocker(msgspec.Struct):
@@ -68,11 +63,11 @@ class StaleTarget(msgspec.Struct):
 class ExplainedPin(msgspec.Struct):
     """The price that stands in place of the rules'; an accepted suggestion's ends at `until`."""
 
-    price: str
-    by: str | None
+    price: Usd
+    by: Annotated[str | None, Column("decided_by")]
     """The member, key or token that pinned it, as activity names it"""
-    since: str
-    until: str | None
+    since: Annotated[str, Reads(rfc3339)]
+    until: Annotated[str | None, Reads(rfc3339_or_none)]
 
 
 class Explanation(msgspec.Struct):

@@ -21,6 +21,7 @@ from cardsync.catalog.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars_or_none
 from cardsync.platform.settings import Settings
 from cardsync.platform.storage import ObjectMissing, Store, open_store
@@ -31,7 +32,7 @@ from cardsync.prices.recommendations.schemas import (
     HoldShown,
     HoldsShown,
     OptionsShown,
-    card_body,
+    RecommendedCard,
 )
 from cardsync.prices.recommendations.why_held import GATES
 
@@ -148,7 +149,7 @@ def hold_of(
         bought_out_at = None
     return HoldShown(
         card.marketplace_id,
-        card_body(card, card.id),
+        struct_of(RecommendedCard, card, id=card.id),
         "bought_out" if bought_out else "held" if fresh else "stale",
         options if fresh else None,
         bought_out_at,

@@ -10,21 +10,20 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import clock
 from cardsync.platform.database.snapshot_reads import Planned, Reading
 from cardsync.platform.kit.row_pages import Paging
-from cardsync.platform.money import dollars, to_units, usd
+from cardsync.platform.kit.struct_rows import struct_of
+from cardsync.platform.money import dollars, to_units
 from cardsync.prices.limits import STALE_STOCK
 from cardsync.prices.proposals.decide_proposals import SeenProposal
 from cardsync.prices.recommendations.badges import badges_of
 from cardsync.prices.recommendations.schemas import (
     RecommendationShown,
     RecommendationsShown,
-    card_body,
 )
 
 
@@ -126,9 +125,9 @@ async def recommendations(
     numbers = paging.of(total)
     advice = [_Row._make(row) for row in apart]
     return RecommendationsShown(
-        [_shown(_Row._make(row)) for row in reviews],
-        [_shown(row) for row in advice if row.family == "liquidation"],
-        [_shown(row) for row in advice if row.family == "account"],
+        [struct_of(RecommendationShown, _Row._make(row)) for row in reviews],
+        [struct_of(RecommendationShown, row) for row in advice if row.family == "liquidation"],
+        [struct_of(RecommendationShown, row) for row in advice if row.family == "account"],
         numbers.total,
         dollars(to_units(expected)),
         numbers.page,
@@ -160,25 +159,3 @@ async def suggestions_under(
     """Return the pending prices below an amount, as they are now."""
     values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
     return [SeenProposal(*row) for row in await reading.rows(_UNDER, values)]
-
-
-def _shown(row: _Row) -> RecommendationShown:
-    current, proposed, expected = (
-        usd(price) for price in (row.current_price, row.proposed_price, row.expected_value)
-    )
-    return RecommendationShown(
-        row.id,
-        row.kind,
-        card_body(row, row.card_id) if row.card_id and row.product_name is not None else None,
-        row.marketplace_id,
-        row.rule_id,
-        current,
-        proposed,
-        expected,
-        row.confidence,
-        row.state,
-        clock.exact(row.revision),
-        row.created_at,
-        row.expires_at,
-        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
-    )

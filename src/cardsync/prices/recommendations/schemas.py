@@ -9,7 +9,9 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from cardsync.platform.clock import exact
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
 from cardsync.prices.engine.rules import CapPeriod
 from cardsync.prices.proposals.models import State
 from cardsync.prices.recommendations.generation import AdviceKind, ReviewKind
@@ -21,13 +23,19 @@ FEW: Final = 3
 
 
 class RecommendedCard(msgspec.Struct):
-    id: int
+    id: Annotated[int, Column("card_id")]
     """The id of the inventory row"""
     product_name: str
     set_name: str
     number: str
     condition: str | None
     printing: str
+
+
+def _card(row: Any) -> RecommendedCard | None:
+    """Return the card of a row, where there is one that the caller may see."""
+    known = row.card_id and row.product_name is not None
+    return struct_of(RecommendedCard, row) if known else None
 
 
 class RecommendationShown(msgspec.Struct):
@@ -38,20 +46,20 @@ class RecommendationShown(msgspec.Struct):
     id: int
     kind: Annotated[str, Like(ReviewKind | AdviceKind)]
     """The kind of the review or the advice"""
-    card: RecommendedCard | None
+    card: Annotated[RecommendedCard | None, OfRow(_card)]
     marketplace_id: int | None
     rule_id: int | None
-    current_price: str | None
-    proposed_price: str | None
-    expected_value: str | None
+    current_price: Usd | None
+    proposed_price: Usd | None
+    expected_value: Usd | None
     confidence: Literal["low", "medium", "high"]
     state: Annotated[str, Like(State)]
-    revision: str
+    revision: Annotated[str, Reads(exact)]
     """A UTC time with six fractional digits; sent back with the decision"""
     created_at: datetime
     expires_at: datetime
     # It is sent as the database has it.
-    evidence: dict[str, Any]
+    evidence: Annotated[dict[str, Any], Reads(lambda text: msgspec.Raw(text.encode()))]
 
     @property
     def seen(self) -> Any:
@@ -249,15 +257,3 @@ class HoldShown(msgspec.Struct):
 class HoldsShown(msgspec.Struct):
     holds: list[HoldShown]
     total: int
-
-
-def card_body(row: Any, card_id: int) -> RecommendedCard:
-    """Return the card of a row that has a card's columns."""
-    return RecommendedCard(
-        card_id,
-        row.product_name,
-        row.set_name,
-        row.number,
-        row.condition,
-        row.printing,
-    )

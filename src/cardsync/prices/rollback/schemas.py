@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cardsync.platform import clock
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.prices.models import PriceRollback, RollbackState
 from cardsync.prices.rollback import rollbacks
@@ -52,19 +52,16 @@ class RollbackShown(msgspec.Struct):
     since: str | None = None
     """Back to the prices of this moment"""
     error: dict[str, Any] | None = None
-    requested_at: str | None = None
-    ready_at: str | None = None
-    served_at: str | None = None
-    finished_at: str | None = None
-    expires_at: str | None = None
+    requested_at: datetime | None = None
+    ready_at: datetime | None = None
+    served_at: datetime | None = None
+    finished_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 class RollbackList(msgspec.Struct):
     rollbacks: list[RollbackShown]
     """Rollbacks, newest first"""
-
-
-_TIMES = ("requested_at", "ready_at", "served_at", "finished_at", "expires_at")
 
 
 _AMOUNTS = ("current_price", "target_price", "price")
@@ -80,17 +77,8 @@ def diff_body(diff: rollbacks.Diff) -> CardDiff:
 
 
 def rollback_body(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> RollbackShown:
-    moments = {name: getattr(rollback, name) for name in _TIMES}
-    times = {name: at and clock.rfc3339(at) for name, at in moments.items()}
-    fields: dict[str, Any] = {
-        "id": rollback.id,
-        "state": rollbacks.state_at(rollback, now),
-        "cards": rollback.cards,
-        "diff": diff_body(diff),
-    }
-    return msgspec.convert(
-        fields | rollback.scope | times | {"error": rollback.error}, RollbackShown
-    )
+    state = rollbacks.state_at(rollback, now)
+    return struct_of(RollbackShown, rollback, state=state, diff=diff_body(diff), **rollback.scope)
 
 
 class Recorded(msgspec.Struct):

@@ -13,10 +13,11 @@ from cardsync.access.caller import Caller
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.csv_table import CsvTable
 from cardsync.platform.kit.row_pages import newest
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.settings import Settings
 from cardsync.sales.lots.models import CardCost, Lot
-from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage, lot_body
+from cardsync.sales.lots.schemas import CostOfCard, LotBody, LotPage
 from cardsync.web.csv_parts import PART, Part, part_of, streamed
 from cardsync.web.heavy_work import HeavyWork
 
@@ -36,7 +37,7 @@ async def lots(
     if marketplace_id is not None:
         query = query.where(Lot.marketplace_id == marketplace_id)
     page = await newest(session, query, Lot.id, after, limit)
-    return LotPage([lot_body(lot) for lot in page.rows], page.next)
+    return LotPage([struct_of(LotBody, lot) for lot in page.rows], page.next)
 
 
 async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) -> CostOfCard:

@@ -16,6 +16,7 @@ from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.platform import clock, errors, limits
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.read_json import Amount
 from cardsync.prices.plans import writes
 from cardsync.prices.plans.request_writer import WRITING_SEEN
@@ -37,7 +38,6 @@ from cardsync.sales.lots.schemas import (
     PaymentsAdded,
     ProfitBy,
     ProfitSummary,
-    lot_body,
     profit_as_csv,
 )
 from cardsync.web.as_csv import answer, file, headers
@@ -154,7 +154,7 @@ async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBo
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
     }
     changes = changed_fields(writer.caller, given, writer.now)
-    return lot_body(await writes.correct_lot(writer, lot_id, changes))
+    return struct_of(LotBody, await writes.correct_lot(writer, lot_id, changes))
 
 
 @delete(

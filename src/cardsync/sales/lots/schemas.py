@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from operator import attrgetter
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from cardsync.platform.kit.csv_table import CsvTable
+from cardsync.platform.kit.struct_rows import Reads
 from cardsync.sales.lots.lot_csv import RejectedLotRow
-from cardsync.sales.lots.models import Lot, Source
+from cardsync.sales.lots.models import Source
 
 ProfitBy = Literal["day", "week", "month", "game", "rule", "pricing_rule"]
 PricedBy = Literal["rule", "no_rule", "unknown"]
@@ -27,7 +28,7 @@ class LotBody(msgspec.Struct):
     quantity: int
     remaining: int
     """The copies that are left"""
-    cost: str | None
+    cost: Annotated[str | None, Reads(lambda cost: None if cost is None else f"{cost:.2f}")]
     bought_on: date
     source: Source
     """offer, file or hand"""
@@ -229,21 +230,6 @@ class PaymentsAdded(msgspec.Struct):
     rejected: list[RejectedLotRow]
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
-
-
-def lot_body(lot: Lot) -> LotBody:
-    cost = None if lot.cost is None else f"{lot.cost:.2f}"
-    return LotBody(
-        lot.id,
-        lot.marketplace_id,
-        lot.quantity,
-        lot.remaining,
-        cost,
-        lot.bought_on,
-        lot.source,
-        lot.source_id,
-        lot.rule_id,
-    )
 
 
 def cents(amount: Decimal) -> str:

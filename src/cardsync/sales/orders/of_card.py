@@ -4,19 +4,17 @@ page costs as much as the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
-from typing import Any
+from datetime import date, datetime
 
 import msgspec
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import Buyer, Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.kit.row_pages import cut
-from cardsync.sales.orders.schemas import line_total, money
+from cardsync.platform.kit.struct_rows import struct_of_values
+from cardsync.sales.orders.schemas import Amount, line_total
 from cardsync.stock.cards.visible import VISIBLE
 
 
@@ -25,14 +23,14 @@ class CardSoldBody(msgspec.Struct):
 
     order_id: int
     order_number: str
-    buyer_name: str | None
+    buyer_name: Buyer
     order_date: date | None
-    order_placed_at: str | None
+    order_placed_at: datetime | None
     status: str
     """As the marketplace writes it"""
-    refund_amt: str | None
+    refund_amt: Amount | None
     quantity: int | None
-    unit_price: str | None
+    unit_price: Amount | None
     line_total: str | None
 
 
@@ -85,20 +83,8 @@ async def orders_of_card(
     }
     found = await reading.rows(statement, values)
     page = cut(found, limit, lambda row: row[0])
-    return SoldPage([_sold(row, caller) for row in page.rows], page.next)
-
-
-def _sold(row: Sequence[Any], caller: Caller) -> CardSoldBody:
-    order_id, number, buyer, day, placed_at, status, refund, quantity, price = row
-    return CardSoldBody(
-        order_id,
-        number,
-        caller.buyer(buyer),
-        day,
-        rfc3339_or_none(placed_at),
-        status,
-        money(refund),
-        quantity,
-        money(price),
-        line_total(quantity, price),
-    )
+    sold = [
+        struct_of_values(CardSoldBody, row, caller, line_total=line_total(*row[-2:]))
+        for row in page.rows
+    ]
+    return SoldPage(sold, page.next)

@@ -19,7 +19,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.session import run
@@ -94,8 +93,8 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         key=key,
         buyer_name=caller.buyer(next(row[6] for row in found if row[0] == newest)) or "",
         order_count=count,
-        first_order_at=rfc3339_or_none(first),
-        last_order_at=rfc3339_or_none(last),
+        first_order_at=first,
+        last_order_at=last,
         lifetime_total=money(caller.revenue(total)) or UNSET,
         **earned_fields(caller.revenue(earned)),
         returning=count > 1,
@@ -103,7 +102,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         refunded_total=money(caller.revenue(sum(refunds, Decimal(0)))) or UNSET,
         repeat_refunder=len(refunds) >= REPEAT_REFUNDS,
         note=caller.buyer(noted) or "",
-        note_updated_at=rfc3339_or_none(caller.buyer(noted_at)),
+        note_updated_at=caller.buyer(noted_at),
         orders=[
             OrderOfCustomerShown(id, number, day, status, money(total), money(refund))
             for id, number, day, status, total, refund, _ in found[:ORDERS_OF_CUSTOMER]

@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.plurals import counted
 from cardsync.sales.orders.pull_schemas import ManyMarked, OrderMarks
 from cardsync.sales.orders.pull_sessions import need_orders, order_number, take_out
@@ -229,17 +229,11 @@ async def _mark(
 
 async def marks_of(session: AsyncSession, caller: Caller, order_id: int) -> OrderMarks:
     named = {"seller": caller.seller_id, "id": order_id}
-    columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
+    columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS marked_shipped_pending, pull_dismissed_at"
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named
     )
-    marked = row.one()
-    return OrderMarks(
-        marked.id,
-        rfc3339_or_none(marked.shipped_marked_at),
-        marked.pending,
-        rfc3339_or_none(marked.pull_dismissed_at),
-    )
+    return struct_of(OrderMarks, row.one())
 
 
 async def _set(

@@ -7,18 +7,15 @@ end.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.sales.limits import PULL_SESSIONS_SHOWN
 from cardsync.sales.orders.pull_changes import CHANGED
-from cardsync.sales.orders.pull_models import PullState
 from cardsync.sales.orders.pull_schemas import PullItem, PullOrder, PullSession, PullSessionOrders
 from cardsync.sales.orders.pullable import NEEDS_REVIEW
 from cardsync.sales.orders.work_order import ToPull, items_in_order, work_order
@@ -77,20 +74,13 @@ async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Pul
     row = (await session.execute(statement, named)).first()
     if row is None:
         raise errors.NotFound(f"there is no pull session {session_id}")
-    return session_of(*row)
+    return PullSession(*row)
 
 
 async def recent(session: AsyncSession, caller: Caller) -> list[PullSession]:
     """Return the newest sessions, newest first."""
     rows = await session.execute(text(RECENT), {"seller": caller.seller_id})
-    return [session_of(*row) for row in rows]
-
-
-def session_of(
-    id: int, status: PullState, opened_at: datetime, completed_at: datetime | None, *counts: int
-) -> PullSession:
-    """Return a row of SUMMARIES. Pure."""
-    return PullSession(id, status, rfc3339(opened_at), rfc3339_or_none(completed_at), *counts)
+    return [PullSession(*row) for row in rows]
 
 
 async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
@@ -114,23 +104,8 @@ async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> 
     orders, to_pull = {}, []
     for row in await session.execute(text(ORDERS), named):
         mine = items.get(row.id, {})
-        order = PullOrder(
-            row.id,
-            row.order_number,
-            caller.buyer(row.buyer_name),
-            row.order_date,
-            row.status,
-            row.shipping_type,
-            row.item_count,
-            rfc3339_or_none(row.shipped_marked_at),
-            rfc3339_or_none(row.pulled_at),
-            rfc3339_or_none(row.missing_at),
-            deferred=row.deferred_turn is not None,
-            in_review=row.in_review,
-            changed=row.changed,
-            needs_review=row.in_review or bool(row.changed) or row.missing_at is not None,
-            items=[mine[id] for id in items_in_order(mine, places.get)],
-        )
+        in_order = [mine[id] for id in items_in_order(mine, places.get)]
+        order = struct_of(PullOrder, row, caller, items=in_order)
         orders[order.id] = order
         ids = [item.id for item in order.items]
         to_pull.append(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
+from typing import Annotated
 
 import msgspec
 
+from cardsync.access.caller import Buyer
+from cardsync.platform.kit.struct_rows import OfRow
 from cardsync.sales.orders.pull_models import PullState
 
 
@@ -13,8 +16,8 @@ class PullSession(msgspec.Struct):
     id: int
     status: PullState
     """open, completed or cancelled"""
-    opened_at: str
-    completed_at: str | None
+    opened_at: datetime
+    completed_at: datetime | None
     order_count: int
     item_count: int
     pulled_count: int
@@ -44,20 +47,22 @@ class PullOrder(msgspec.Struct):
 
     id: int
     order_number: str
-    buyer_name: str | None
+    buyer_name: Buyer
     order_date: date | None
     status: str | None
     """The order's status when the session was opened"""
     shipping_type: str
     item_count: int
-    shipped_marked_at: str | None
-    pulled_at: str | None
-    missing_at: str | None
-    deferred: bool
+    shipped_marked_at: datetime | None
+    pulled_at: datetime | None
+    missing_at: datetime | None
+    deferred: Annotated[bool, OfRow(lambda row: row.deferred_turn is not None)]
     in_review: bool
     changed: list[str]
     """The fields that an upload changed since the session was opened"""
-    needs_review: bool
+    needs_review: Annotated[
+        bool, OfRow(lambda row: row.in_review or bool(row.changed) or row.missing_at is not None)
+    ]
     """It differs from what it was, or a card of it was not found"""
     items: list[PullItem]
 
@@ -80,6 +85,6 @@ class ManyMarked(msgspec.Struct):
 
 class OrderMarks(msgspec.Struct):
     id: int
-    shipped_marked_at: str | None
+    shipped_marked_at: datetime | None
     marked_shipped_pending: bool
-    pull_dismissed_at: str | None
+    pull_dismissed_at: datetime | None

@@ -26,7 +26,7 @@ from cardsync.sales.orders.filter_sql import (
 )
 from cardsync.sales.orders.order_filter import OrderFilter
 from cardsync.sales.orders.page_order import PageOrder, page_order
-from cardsync.sales.orders.pull_reads import RECENT, session_of
+from cardsync.sales.orders.pull_reads import RECENT
 from cardsync.sales.orders.pull_schemas import PullSession
 from cardsync.sales.orders.pullable import (
     OF_TO_SHIP_STATUS,
@@ -325,5 +325,5 @@ async def _shown(
         total=sum(
             n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
         ),
-        sessions=[session_of(*row) for row in sessions],
+        sessions=[PullSession(*row) for row in sessions],
     )

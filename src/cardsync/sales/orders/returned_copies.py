@@ -20,13 +20,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
 from cardsync.platform.derived.sales_by_day import mark_changed
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.sales.errors import AlreadyRestocked
 from cardsync.sales.lots.stale_cards import mark_sold
@@ -37,7 +37,6 @@ from cardsync.sales.orders.returns_schemas import (
     ReturnShown,
     ReturnsPage,
 )
-from cardsync.sales.orders.schemas import money, readable
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving import places
 
@@ -149,27 +148,15 @@ async def desk(
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
     counts = dict(zip(_FROM, numbers, strict=True))
     returned = [
-        ReturnShown(
-            order_id,
-            number,
-            day,
-            kind,
-            money(refund),
-            readable(reason),
-            rfc3339_or_none(restocked_at),
-            _shown(copies.get(order_id, [])),
+        struct_of_values(
+            ReturnShown,
+            row,
+            items=[struct_of(CopiesShown, each) for each in copies.get(row[0], [])],
         )
-        for order_id, number, day, kind, refund, reason, restocked_at in found
+        for row in found
     ]
     states = {name: counts[name] for name in get_args(ReturnState)}
     return ReturnsPage(returned, *paging.of(counts[wanted]), states)
-
-
-def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:
-    return [
-        CopiesShown(*each[:6], location_code=each.place.code if each.place else None)
-        for each in copies
-    ]
 
 
 def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
@@ -272,7 +259,7 @@ async def restock(
     return RestockedShown(
         order_id,
         [CopiesPut(one.card_id, one.place.code, one.quantity) for one in put],
-        _shown(left),
+        [struct_of(CopiesShown, each) for each in left],
     )
 
 

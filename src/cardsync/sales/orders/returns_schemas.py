@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import OfRow, Reads
 from cardsync.sales.orders.cells import RefundType
-from cardsync.sales.orders.schemas import CustomerBody
+from cardsync.sales.orders.schemas import Amount, CustomerBody, readable
 
 
 class OrderOfCustomerShown(msgspec.Struct):
@@ -75,7 +76,9 @@ class CopiesShown(msgspec.Struct):
     condition: str | None
     quantity: int
     card_id: int | None
-    location_code: str | None
+    location_code: Annotated[
+        str | None, OfRow(lambda copies: copies.place.code if copies.place else None)
+    ]
 
 
 class ReturnShown(msgspec.Struct):
@@ -83,9 +86,9 @@ class ReturnShown(msgspec.Struct):
     order_number: str
     order_date: date | None
     refund_type: Annotated[str, Like(RefundType)] | None
-    refund_amt: str | None
-    refund_reason: str | None
-    restocked_at: str | None
+    refund_amt: Amount | None
+    refund_reason: Annotated[str | None, Reads(readable)]
+    restocked_at: datetime | None
     """When it was put back; null before"""
     items: list[CopiesShown]
 

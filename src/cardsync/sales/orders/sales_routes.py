@@ -20,14 +20,14 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.sales.errors import InvalidJson
 from cardsync.sales.orders import sales_reports
 from cardsync.sales.orders.sales_schemas import (
     Gaps,
+    MonthReport,
     MonthReports,
     ReportStored,
-    month_reports,
-    report_stored,
 )
 from cardsync.web.field_words import WORDS
 from cardsync.web.request import FOR_AGENTS, READ_BY_OWNERS, ApiRequest, problems, takes_json
@@ -99,7 +99,8 @@ async def upload_sales_report(
     """
     takes_json(request.headers)
     body = await request.body()
-    return report_stored(await sales_reports.receive(database, caller, body, clock.now()))
+    report = await sales_reports.receive(database, caller, body, clock.now())
+    return struct_of(ReportStored, report, status="ok")
 
 
 @get(
@@ -112,7 +113,8 @@ async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthRepo
     """The stored months, oldest first: for owners, and for staff where the account lets them see
     revenue.
     """
-    return month_reports(await sales_reports.stored(session, caller))
+    rows = await sales_reports.stored(session, caller)
+    return MonthReports([struct_of(MonthReport, row) for row in rows])
 
 
 @get("/sales_report/gaps", responses=problems(*FOR_AGENTS))

@@ -1,16 +1,16 @@
-"""The JSON structs of sales reports, and the functions that fill them. Pure."""
+"""The JSON structs of sales reports. Pure."""
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Any, Literal
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 import msgspec
 
-from cardsync.platform import clock
-from cardsync.sales.orders import sales_reports
-from cardsync.sales.orders.models import SalesReport
-from cardsync.sales.orders.schemas import money
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, struct_of
+from cardsync.sales.orders.schemas import Amount
+
+_Month = Annotated[str, Reads(lambda first: f"{first:%Y-%m}")]
 
 
 class ReportStored(msgspec.Struct, omit_defaults=True):
@@ -21,36 +21,36 @@ class ReportStored(msgspec.Struct, omit_defaults=True):
 
     status: Literal["ok"]
     """Always ok"""
-    month: str
+    month: _Month
     empty: bool = False
     """The report had no revenue"""
-    ignored: list[str] = []
+    ignored: Annotated[list[str], Column("unusable")] = []
     """Fields that were no number and count as absent"""
 
 
 class ReportFields(msgspec.Struct):
     """USD as strings, with the scale they came with."""
 
-    gross_sales: str | None
+    gross_sales: Amount | None
     order_count: int | None
-    product_amount: str | None
-    total_fees: str | None
-    shipping_amount: str | None
-    total_refund_amount: str | None
+    product_amount: Amount | None
+    total_fees: Amount | None
+    shipping_amount: Amount | None
+    total_refund_amount: Amount | None
     refunded_orders: int | None
-    refunded_fees: str | None
-    adjustments: str | None
-    net_sales_minus_fees: str | None
-    net_sales: str | None
+    refunded_fees: Amount | None
+    adjustments: Amount | None
+    net_sales_minus_fees: Amount | None
+    net_sales: Amount | None
 
 
 class MonthReport(msgspec.Struct):
-    month: str
-    date_from: date
+    month: _Month
+    date_from: Annotated[date, Column("month")]
     date_to: date
-    report: ReportFields
+    report: Annotated[ReportFields, OfRow(lambda row: struct_of(ReportFields, row))]
     """The figures of the report"""
-    received_at: str
+    received_at: datetime
 
 
 class MonthReports(msgspec.Struct):
@@ -60,23 +60,3 @@ class MonthReports(msgspec.Struct):
 
 class Gaps(msgspec.Struct):
     gaps: list[date]
-
-
-def report_stored(report: sales_reports.Report) -> ReportStored:
-    return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
-
-
-def month_reports(rows: list[SalesReport]) -> MonthReports:
-    return MonthReports([_month_report(row) for row in rows])
-
-
-def _month_report(row: SalesReport) -> MonthReport:
-    amounts: dict[str, Any] = {name: money(getattr(row, name)) for name in sales_reports.AMOUNTS}
-    fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
-    return MonthReport(
-        f"{row.month:%Y-%m}",
-        row.month,
-        row.date_to,
-        fields,
-        clock.rfc3339(row.received_at),
-    )

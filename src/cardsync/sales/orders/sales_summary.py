@@ -19,11 +19,12 @@ from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
+from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
 from cardsync.sales.limits import SALES_CARDS, SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS
 from cardsync.sales.lots import profit
 from cardsync.sales.lots.line_profit import COLUMNS, RATE
-from cardsync.sales.lots.schemas import Profit, profit_of
-from cardsync.sales.orders.sales_figures import Day, Period, figures
+from cardsync.sales.lots.schemas import profit_of
+from cardsync.sales.orders.sales_figures import Day, figures
 from cardsync.sales.orders.sales_summary_schemas import (
     SalesCards,
     SalesOfGame,
@@ -122,9 +123,11 @@ async def summary(
         time_zone=caller.account.time_zone,
         periods=[]
         if by == "game"
-        else [_period(one, one.start, earnings.get(one.start)) for one in found.periods],
+        else [struct_of(SalesPeriod, one, profit=earnings.get(one.start)) for one in found.periods],
         games=games,
-        total=_period(found.total, None, profit_of(*whole) if whole else None)
+        total=struct_of(
+            SalesPeriod, found.total, start=None, profit=profit_of(*whole) if whole else None
+        )
         if found.total
         else None,
         fee_rate=None if found.fee_rate is None else str(found.fee_rate),
@@ -142,19 +145,6 @@ async def _games(reading: Reading, values: Mapping[str, Any]) -> list[SalesOfGam
     ]
 
 
-def _period(period: Period, start: date | None, earned: Profit | None) -> SalesPeriod:
-    return SalesPeriod(
-        start,
-        period.orders,
-        money(period.gross) or "",
-        period.refunded_orders,
-        money(period.refunds) or "",
-        money(period.fees),
-        money(period.net),
-        earned,
-    )
-
-
 async def best_and_worst(
     reading: Reading,
     caller: Caller,
@@ -168,19 +158,9 @@ async def best_and_worst(
     need_span(first, last, SALES_ITEMS_DAYS)
     values = _values(caller, first, last)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)
-    return SalesCards([_sold(*row) for row in best], [_unsold(*row) for row in worst])
-
-
-def _sold(
-    card_id: int | None,
-    name: str | None,
-    set_name: str | None,
-    condition: str | None,
-    pieces: int,
-    gross: Decimal | None,
-    *uncertain: int,
-) -> SoldCardShown:
-    return SoldCardShown(card_id, name, set_name, condition, pieces, money(gross), *uncertain)
+    return SalesCards(
+        [struct_of_values(SoldCardShown, row) for row in best], [_unsold(*row) for row in worst]
+    )
 
 
 def _unsold(

@@ -12,6 +12,7 @@ import msgspec
 
 from cardsync.platform.kit.csv_table import CsvTable, encoded
 from cardsync.sales.lots.schemas import Profit
+from cardsync.sales.orders.schemas import Amount
 
 SummaryBy = Literal["day", "week", "month", "game"]
 
@@ -23,13 +24,13 @@ class SalesPeriod(msgspec.Struct):
 
     start: date | None
     orders: int
-    gross: str
+    gross: Amount
     refunded_orders: int
-    refunds: str
+    refunds: Amount
     """The refunded amount, in USD"""
-    fees: str | None
+    fees: Amount | None
     """The marketplace's fees, in USD; null: a month has no report"""
-    net: str | None
+    net: Amount | None
     """The sales less refunds and fees, in USD; null: a month has no report"""
     profit: Profit | None
     """The sales, costs and profit of the sold copies; null: no cost is known"""
@@ -96,7 +97,7 @@ class SoldCardShown(msgspec.Struct):
     set_name: str | None
     condition: str | None
     pieces: int
-    gross: str | None
+    gross: Amount | None
     estimated: int
     unpriced: int
 

@@ -16,9 +16,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync.access.caller import Caller
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.marketplace_time import PLACED_AT
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Reads, Usd, struct_of
 from cardsync.platform.money import usd
 from cardsync.platform.shelf_place import Place
 from cardsync.sales.limits import REFUND_TEXT_CHARACTERS
@@ -235,6 +235,9 @@ def money(amount: Decimal | None) -> str | None:
     return text if len(decimals) >= 2 else f"{whole}.{decimals:0<2}"
 
 
+Amount = Annotated[str, Reads(money)]
+
+
 def line_total(quantity: int | None, unit_price: Decimal | None) -> str | None:
     """To two decimals, half-up."""
     if quantity is None or unit_price is None:
@@ -342,9 +345,9 @@ class SettledCard(msgspec.Struct):
     item_id: int
     product_name: str | None
     condition: str | None
-    reason: Annotated[str, Like(MissingReason)]
+    reason: Annotated[str, Like(MissingReason), Reads(lambda reason: reason or "not_there")]
     outcome: Annotated[str, Like(MissingOutcome)]
-    refund_amt: str | None
+    refund_amt: Usd | None
     copy: str | None
     """The copy that went in its place: its condition, and where it lay; null: none was named"""
     note: str | None
@@ -371,22 +374,8 @@ def order_in_full(found: OneOrder) -> OrderInFull:
         | {
             "items": [_item_in_full(item, card) for item, card in found.items],
             "pulls": [PullOfOrder(*pull) for pull in found.pulls],
-            "settled_cards": [_settled(one) for one in found.settled],
+            "settled_cards": [struct_of(SettledCard, one) for one in found.settled],
         }
-    )
-
-
-def _settled(one: SettledRow) -> SettledCard:
-    return SettledCard(
-        one.item_id,
-        one.product_name,
-        one.condition,
-        one.reason or "not_there",
-        one.outcome,
-        usd(one.refund_amt),
-        one.copy,
-        one.note,
-        one.settled_at,
     )
 
 
@@ -437,8 +426,8 @@ class CustomerBody(msgspec.Struct):
     """Names the customer in addresses"""
     buyer_name: str
     order_count: int
-    first_order_at: str | None
-    last_order_at: str | None
+    first_order_at: datetime | None
+    last_order_at: datetime | None
     lifetime_total: str | UnsetType = UNSET
     pieces: int | UnsetType = UNSET
     costed: int | UnsetType = UNSET
@@ -461,8 +450,8 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
             key=customer.key,
             buyer_name=customer.buyer_name,
             order_count=customer.order_count,
-            first_order_at=rfc3339_or_none(customer.first_order_at),
-            last_order_at=rfc3339_or_none(customer.last_order_at),
+            first_order_at=customer.first_order_at,
+            last_order_at=customer.last_order_at,
             lifetime_total=money(customer.lifetime_total) or UNSET,
             **earned_fields(customer.earned),
         )

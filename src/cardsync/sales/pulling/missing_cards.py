@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.locks import Lock, locked
 from cardsync.platform.database.notify import notify
 from cardsync.platform.database.session import run
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import read_amount, usd
 from cardsync.platform.shelf_place import BOX, NAMED, WAY, Place
 from cardsync.sales.errors import MissingSettled
@@ -43,9 +43,10 @@ _WORDS: Final[Mapping[MissingOutcome, str]] = {
 }
 _LIST: Final = f"""
     SELECT i.order_id, i.item_id, i.session_id, orders.order_number, orders.buyer_name,
-           i.product_name, i.product_line, i.set_name, i.condition, coalesce(i.quantity, 1),
-           i.missing_at, i.missing_by, i.missing_reason, item.unit_price, orders.total_amt, card.id, card.box,
-           card.slot
+           i.product_name, i.product_line, i.set_name, i.condition,
+           coalesce(i.quantity, 1) AS quantity,
+           i.missing_at, i.missing_by, i.missing_reason, item.unit_price, orders.total_amt,
+           card.id AS card_id, card.box, card.slot
       FROM pull_session_item i
       JOIN pull_session s ON s.seller_id = :seller AND s.id = i.session_id
       JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
@@ -117,7 +118,7 @@ async def missing_cards(
         "most": MOST,
     }
     rows = (await session.execute(text(_LIST), named)).all()
-    cards = [row[-3] for row in rows if row[-3] is not None]
+    cards = [row.card_id for row in rows if row.card_id is not None]
     copies: dict[int, list[OtherCopy]] = {}
     if cards:
         named |= {"cards": cards}
@@ -127,38 +128,14 @@ async def missing_cards(
             place = None if box is None else Place(box, slot).code
             copy = OtherCopy(card_id, label or "", usd(price), quantity, place, missing == card_id)
             copies.setdefault(missing, []).append(copy)
-    return [_shown(caller, row, copies) for row in rows]
-
-
-def _shown(
-    caller: Caller, row: Sequence[Any], copies: Mapping[int, list[OtherCopy]]
-) -> MissingCard:
-    order_id, item_id, session_id, number, buyer, *of_card, card_id, box, slot = row
-    name, line, set_name, condition, quantity, at, by, reason, price, total = of_card
-    place = None if box is None else Place(box, slot).code
-    others = [
-        copy for copy in copies.get(card_id, []) if not copy.same or copy.location_code != place
-    ]
-    return MissingCard(
-        order_id,
-        item_id,
-        session_id,
-        number,
-        caller.buyer(buyer),
-        name,
-        line,
-        set_name,
-        condition,
-        quantity,
-        rfc3339(at),
-        by or "",
-        reason or "not_there",
-        usd(price),
-        usd(total),
-        card_id,
-        place,
-        others,
-    )
+    shown = [struct_of(MissingCard, row, caller, other_copies=[]) for row in rows]
+    for card in shown:
+        card.other_copies = [
+            copy
+            for copy in copies.get(card.card_id or 0, [])
+            if not copy.same or copy.location_code != card.location_code
+        ]
+    return shown
 
 
 _SETTLE: Final = f"""

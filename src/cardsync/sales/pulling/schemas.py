@@ -9,7 +9,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from cardsync.access.caller import Buyer
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Column, OfRow, Reads, Usd, struct_of
+from cardsync.platform.shelf_place import Place
 from cardsync.sales.orders.pull_models import MissingReason
 from cardsync.sales.pulling.progress import Outcome, State
 from cardsync.sales.pulling.queue import Entry, PhoneLink, Queue
@@ -32,11 +35,11 @@ class PullLine(msgspec.Struct):
     rarity: str
     photo_url: str
     shipping_type: str
-    place: str | None
-    wanted: int
-    pulled: int
-    surplus: int
-    state: State
+    place: Annotated[str | None, OfRow(lambda entry: entry.place and entry.place.code)]
+    wanted: Annotated[int, Column("line.wanted")]
+    pulled: Annotated[int, Column("line.pulled")]
+    surplus: Annotated[int, Column("line.surplus")]
+    state: Annotated[State, Column("line.state")]
     changed: list[str]
     claimed: bool
     last_mark: str
@@ -67,24 +70,32 @@ class MissingCard(msgspec.Struct):
     item_id: int
     session_id: int
     order_number: str
-    buyer_name: str | None
+    buyer_name: Buyer
     product_name: str | None
     product_line: str | None
     set_name: str | None
     condition: str | None
     quantity: int
-    missing_at: str
+    missing_at: datetime
     """The time at which it was not found"""
-    missing_by: str
+    missing_by: Annotated[str, Reads(lambda by: by or "")]
     """The person who looked for it; empty: unnamed"""
-    reason: Annotated[str, Like(MissingReason)]
+    reason: Annotated[
+        str,
+        Like(MissingReason),
+        Column("missing_reason"),
+        Reads(lambda reason: reason or "not_there"),
+    ]
     """not_there: its place is empty; damaged; other_card: another card is at its place"""
-    unit_price: str | None
+    unit_price: Usd | None
     """The price that the buyer paid for a copy, in USD"""
-    total_amt: str | None
+    total_amt: Usd | None
     card_id: int | None
     """The id of the inventory row; null: no card of the shop is this item"""
-    location_code: str | None
+    location_code: Annotated[
+        str | None,
+        OfRow(lambda row: None if row.box is None else Place(row.box, row.slot).code),
+    ]
     other_copies: list[OtherCopy]
     """Copies that can go in its place, the same listing first"""
 
@@ -185,17 +196,4 @@ def progress_of(queue: Queue, product_line: str | None) -> PullProgress:
 
 
 def pull_line(entry: Entry, device: str) -> PullLine:
-    named = {
-        name: getattr(entry, name)
-        for name in PullLine.__struct_fields__
-        if name not in ("place", "wanted", "pulled", "surplus", "state", "claimed")
-    }
-    return PullLine(
-        **named,
-        place=entry.place and entry.place.code,
-        wanted=entry.line.wanted,
-        pulled=entry.line.pulled,
-        surplus=entry.line.surplus,
-        state=entry.line.state,
-        claimed=entry.claimed_by not in ("", device),
-    )
+    return struct_of(PullLine, entry, claimed=entry.claimed_by not in ("", device))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from cardsync.access.activity import Activity, Outcome, Risk
 from cardsync.access.caller import Caller
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import ReadsFor, struct_of
 from cardsync.shop.activity.feed import Feed
 from cardsync.shop.activity.feed_filter import FeedFilter
 from cardsync.shop.activity.undo import is_undoable
@@ -34,10 +35,10 @@ class ActivityEntry(msgspec.Struct):
     outcome: Annotated[str, Like(Outcome)]
     summary: str
     request_id: str | None
-    created_at: str
-    before: dict[str, Any] | None
+    created_at: datetime
+    before: Annotated[dict[str, Any] | None, ReadsFor(_reported)]
     """The value before the change"""
-    after: dict[str, Any] | None
+    after: Annotated[dict[str, Any] | None, ReadsFor(_reported)]
     """The value after the change"""
     undoable: bool
     undone_by: int | None
@@ -54,22 +55,13 @@ class ActivityPage(msgspec.Struct):
 
 
 def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> ActivityEntry:
-    # Rules and settings are the owner's to read.
-    owner = caller.role == "owner"
-    return ActivityEntry(
-        row.id,
-        row.actor,
-        row.action,
-        row.risk,
-        row.outcome,
-        _summary(caller, row),
-        row.request_id,
-        rfc3339(row.created_at),
-        _told(caller, row.before) if owner else None,
-        _told(caller, row.after) if owner else None,
-        owner and is_undoable(row),
-        row.undone_by,
-        names.get(row.actor),
+    return struct_of(
+        ActivityEntry,
+        row,
+        caller,
+        summary=_summary(caller, row),
+        undoable=caller.role == "owner" and is_undoable(row),
+        actor_name=names.get(row.actor),
     )
 
 
@@ -80,8 +72,12 @@ def _summary(caller: Caller, row: Activity) -> str:
     return _NAMED.sub("", row.summary)
 
 
-def _told(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Notes on buyers are for callers who may see buyers."""
+def _reported(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Rules and settings are the owner's to read, and notes on buyers are for callers who may see
+    buyers.
+    """
+    if caller.role != "owner":
+        return None
     if what is None or caller.sees_buyers:
         return what
     return {name: value for name, value in what.items() if name != "note"}

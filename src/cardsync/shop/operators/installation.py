@@ -7,9 +7,8 @@ It shows no seller's row, and statements without their values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -17,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import LINES
 from cardsync.platform.backups.backup_reports import read_state
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.settings import Settings
 from cardsync.shop.limits import OPERATOR_ROWS
 from cardsync.shop.operators.schemas import (
@@ -100,14 +98,10 @@ async def read_installation(
         ],
         JobsShown(*jobs),
         await _statements(session),
-        [ReleaseShown(*_with_moments(row)) for row in releases],
-        [CatalogImportShown(*_with_moments(row)) for row in imports],
+        [ReleaseShown(*row) for row in releases],
+        [CatalogImportShown(*row) for row in imports],
         await read_state(session, now, daily=bool(settings.daily_backups)),
     )
-
-
-def _with_moments(row: Iterable[Any]) -> list[Any]:
-    return [rfc3339(value) if isinstance(value, datetime) else value for value in row]
 
 
 def _waited(oldest: datetime | None, now: datetime) -> int:

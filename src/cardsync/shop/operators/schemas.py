@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -18,18 +19,18 @@ class SellerShown(msgspec.Struct):
     id: int
     name: str
     email: str
-    created_at: str
+    created_at: datetime
     members: int
     """The number of members"""
     plan: Plan
     """The plan that the account has paid for"""
-    trial_ends_at: str | None
+    trial_ends_at: datetime | None
     suspended: bool
     past_due: bool
     sync_mode: SyncMode
     product_lines: list[str]
-    last_sync_at: str | None
-    leaves_at: str | None
+    last_sync_at: datetime | None
+    leaves_at: datetime | None
     """When the account is removed, on the owner's wish"""
 
 
@@ -97,8 +98,8 @@ class ReleaseShown(msgspec.Struct):
     platform: str
     channel: str
     percentage: int
-    published_at: str
-    expires_at: str
+    published_at: datetime
+    expires_at: datetime
     killed: bool
 
 
@@ -114,7 +115,7 @@ class CatalogImportShown(msgspec.Struct):
     """Products that the source no longer has"""
     skipped: int
     """Rows that could not be read"""
-    finished_at: str
+    finished_at: datetime
 
 
 class InstallationShown(msgspec.Struct):

@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import OPERATOR, note
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339
 from cardsync.platform.database.session import enter_tenant
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.shop.accounts import sellers
 from cardsync.shop.operators.schemas import SellerShown, SellersShown
 
@@ -31,14 +31,14 @@ _FOUND: Final = """
 """
 _PAGE: Final = f"""
     SELECT s.id, s.name, s.email, s.created_at,
-           (SELECT count(*) FROM member m WHERE m.seller_id = s.id),
-           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id)
+           (SELECT count(*) FROM member m WHERE m.seller_id = s.id) AS members,
+           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id) AS leaves_at
     {_FOUND} ORDER BY s.id DESC LIMIT :limit OFFSET :offset
 """
 _ONE: Final = """
     SELECT s.id, s.name, s.email, s.created_at,
-           (SELECT count(*) FROM member m WHERE m.seller_id = s.id),
-           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id)
+           (SELECT count(*) FROM member m WHERE m.seller_id = s.id) AS members,
+           (SELECT d.due_at FROM account_deletion d WHERE d.seller_id = s.id) AS leaves_at
       FROM seller s WHERE s.id = :seller
 """
 _ACCOUNT: Final = """
@@ -84,26 +84,7 @@ async def _with_account(session: AsyncSession, row: Any) -> SellerShown | None:
     account = (await session.execute(text(_ACCOUNT), {"seller": row[0]})).first()
     if account is None:
         return None
-    seller_id, name, email, created_at, members, leaves_at = row
-    return SellerShown(
-        seller_id,
-        name,
-        email,
-        rfc3339(created_at),
-        members,
-        account.plan,
-        _moment(account.trial_ends_at),
-        account.suspended,
-        account.past_due,
-        account.sync_mode,
-        account.product_lines,
-        _moment(account.last_sync_at),
-        _moment(leaves_at),
-    )
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339(moment)
+    return struct_of(SellerShown, account, **row._mapping)
 
 
 async def change_shop(

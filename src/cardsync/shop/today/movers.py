@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.database.snapshot_reads import Reading
-from cardsync.platform.money import dollars
+from cardsync.platform.kit.struct_rows import struct_of_values
 from cardsync.shop.today.schemas import MoverBody, MoversBody
 
 _MOVERS = """
@@ -37,14 +36,10 @@ async def read_movers(reading: Reading, caller: Caller, days: int) -> MoversBody
         cards = await reading.rows(_MOVED, values)
     return MoversBody(
         period,
-        rfc3339_or_none(found_at),
-        [_mover(card) for card in cards if card[9] > card[8]],
-        [_mover(card) for card in cards if card[9] < card[8]],
+        found_at,
+        [struct_of_values(MoverBody, card) for card in cards if card[9] > card[8]],
+        [struct_of_values(MoverBody, card) for card in cards if card[9] < card[8]],
     )
-
-
-def _mover(card: Sequence[Any]) -> MoverBody:
-    return MoverBody(*card[:8], *map(dollars, card[8:]))
 
 
 def _period(days: int) -> Literal[7, 30]:

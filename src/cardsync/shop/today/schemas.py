@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -15,6 +15,7 @@ from cardsync.agents.sync.cooldown import Meets
 from cardsync.agents.sync.schemas import PhaseProgress
 from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.described import Like
+from cardsync.platform.kit.struct_rows import Reads
 from cardsync.platform.money import dollars, to_units
 from cardsync.sales.orders.order_filter import ShippingType
 from cardsync.shop.today.shop_facts import Condition, Severity
@@ -242,8 +243,8 @@ class MoverBody(msgspec.Struct):
     printing: str
     language: str
     quantity: int
-    price_before: str
-    price_after: str
+    price_before: Annotated[str, Reads(dollars)]
+    price_after: Annotated[str, Reads(dollars)]
 
 
 class MoversBody(msgspec.Struct):
@@ -251,7 +252,7 @@ class MoversBody(msgspec.Struct):
 
     days: Literal[7, 30]
     """Over how many days: 7 or 30"""
-    found_at: str | None
+    found_at: datetime | None
     """When they were found; null before the first import"""
     rises: list[MoverBody]
     """Cards whose price rose"""

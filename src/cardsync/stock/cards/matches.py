@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.certainty import Certainty, weigh
 from cardsync.catalog.judge_products import ANY_LANGUAGE
 from cardsync.catalog.products import ROW_COLUMNS, printings
-from cardsync.platform import clock, errors
+from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.visible import VISIBLE
@@ -92,7 +93,7 @@ class MatchBody(msgspec.Struct):
     """The texts of the card and the product for each part of a name"""
     candidates: list[CandidateBody]
     settled_by: str | None
-    settled_at: str | None
+    settled_at: datetime | None
 
 
 async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBody:
@@ -139,7 +140,7 @@ async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
         parts,
         candidates,
         settled_by,
-        clock.rfc3339_or_none(settled_at),
+        settled_at,
     )
 
 

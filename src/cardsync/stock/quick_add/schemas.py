@@ -112,9 +112,9 @@ class PendingEntry(msgspec.Struct):
     """The copies that the newest import saw"""
     price_now: str | None
     """The price that the newest import saw, in USD"""
-    seen_at: str | None
+    seen_at: datetime | None
     """When an import saw the card last; null: none has"""
-    last_sync_at: str | None
+    last_sync_at: datetime | None
     retryable: bool
 
 

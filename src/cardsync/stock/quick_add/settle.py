@@ -18,7 +18,6 @@ from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.agents.seller_state.state import locked
 from cardsync.platform import errors
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import usd
 from cardsync.stock.errors import ListingInHand, NotPending
@@ -205,8 +204,8 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
             entry.quantity_before or 0,
             card.quantity if card else None,
             usd(card.price) if card else None,
-            rfc3339_or_none(card.observed_at) if card else None,
-            rfc3339_or_none(synced),
+            card.observed_at if card else None,
+            synced,
             is_retryable(entry, now),
         )
         for entry, card in ((row, cards.get(row.id)) for row in rows)

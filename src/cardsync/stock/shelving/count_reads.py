@@ -7,13 +7,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, limits
 from cardsync.platform.kit.row_pages import Page, Paging, newest
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.shelf_place import BOX, NAMED, Box, Place
 from cardsync.stock.cards.visible import VISIBLE
 from cardsync.stock.shelving.box_numbers import kept_box
@@ -22,7 +22,6 @@ from cardsync.stock.shelving.count_schemas import (
     CountLineShown,
     SuggestedCounts,
     box_of,
-    count_body,
 )
 from cardsync.stock.shelving.count_scores import BoxFacts, suggestions
 from cardsync.stock.shelving.models import ShelfCount
@@ -132,23 +131,7 @@ async def in_full(
         **paging.values,
     }
     cards = [
-        CountLineShown(
-            line.id,
-            line.marketplace_id,
-            line.product_name,
-            line.set_name,
-            line.number,
-            line.condition,
-            line.slot,
-            code=Place(box_of(row), line.slot).code,
-            expected=line.expected,
-            seen=line.seen,
-            outcome=line.outcome,
-            on_hand=line.quantity,
-            drift=line.shelved > line.quantity,
-            unshelved_quantity=max(line.quantity - line.shelved, 0),
-        )
+        struct_of(CountLineShown, line, code=Place(box_of(row), line.slot).code)
         for line in await session.execute(text(_READ), values)
     ]
-    shown = msgspec.structs.asdict(count_body(row))
-    return CountInFull(**shown, cards=cards, page=paging.page, per_page=paging.per_page)
+    return struct_of(CountInFull, row, cards=cards, page=paging.page, per_page=paging.per_page)

@@ -13,6 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.row_pages import Paging
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.platform.shelf_place import GivenBox, Slot, checked_box
 from cardsync.stock.errors import CountNotOpen, CountOpen
@@ -23,7 +24,6 @@ from cardsync.stock.shelving.count_schemas import (
     CountInFull,
     CountShown,
     SuggestedCounts,
-    count_body,
     count_history,
 )
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
@@ -104,7 +104,7 @@ async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -
     """Begin a count with a frozen list of what should be there."""
     box, now = checked_box(data.box), clock.now()
     row = await cycle_counts.begin(session, caller, box, data.slot, now)
-    return count_body(row)
+    return struct_of(CountShown, row)
 
 
 @get("/counts/{count_id:int}", responses=READS_ONE)
@@ -132,7 +132,9 @@ async def see_cards(
 ) -> CountShown:
     """Note what is where; the same again changes nothing."""
     sights = [cycle_counts.Sight(card.card_id, card.slot, card.quantity) for card in data.cards]
-    return count_body(await cycle_counts.see(session, caller, count_id, sights, clock.now()))
+    return struct_of(
+        CountShown, await cycle_counts.see(session, caller, count_id, sights, clock.now())
+    )
 
 
 @post(
@@ -148,13 +150,15 @@ async def settle_count(
 ) -> CountShown:
     """Correct the places to what was seen. How many are on hand stays as it is."""
     unseen = data.unseen if data else "keep"
-    return count_body(await cycle_counts.settle(session, caller, count_id, unseen, clock.now()))
+    return struct_of(
+        CountShown, await cycle_counts.settle(session, caller, count_id, unseen, clock.now())
+    )
 
 
 @post("/counts/{count_id:int}/cancel", status_code=200, responses=problems(*ON_ONE))
 async def cancel_count(caller: Caller, session: AsyncSession, count_id: int) -> CountShown:
     """End a count without correcting anything."""
-    return count_body(await cycle_counts.cancel(session, caller, count_id, clock.now()))
+    return struct_of(CountShown, await cycle_counts.cancel(session, caller, count_id, clock.now()))
 
 
 router = Router(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cardsync.platform import clock
 from cardsync.platform.described import Like
 from cardsync.platform.kit.row_pages import Page
+from cardsync.platform.kit.struct_rows import Column, OfRow, struct_of
 from cardsync.platform.shelf_place import Box
 from cardsync.stock.shelving.models import CountState, ShelfCount
 
@@ -25,7 +26,7 @@ class SuggestedCount(msgspec.Struct, kw_only=True):
     value: str | UnsetType = UNSET
     dropped: int
     """Pieces that left the marketplace without a sale"""
-    counted_at: str | None
+    counted_at: datetime | None
     """When it was counted last; null: never"""
     score: str | UnsetType = UNSET
     """How much the box needs a count"""
@@ -40,19 +41,19 @@ class CountShown(msgspec.Struct):
     """`trust` is the share of the lines that were seen and correct; null before the end."""
 
     id: int
-    box: Box
+    box: Annotated[Box, OfRow(box_of)]
     slot: int | None
     state: CountState
     begun_by: str
-    begun_at: str
-    ended_at: str | None
+    begun_at: datetime
+    ended_at: datetime | None
     lines: int
     """The number of its lines"""
     correct: int
     wrong: int
     moved: int
     unseen: int
-    trust: float | None
+    trust: Annotated[float | None, OfRow(trust_of)]
     """The share of the lines that were seen and correct; null before the end"""
 
 
@@ -61,7 +62,7 @@ class CountLineShown(msgspec.Struct):
     on hand and on no shelf.
     """
 
-    card_id: int
+    card_id: Annotated[int, Column("id")]
     marketplace_id: int
     product_name: str
     set_name: str
@@ -76,9 +77,9 @@ class CountLineShown(msgspec.Struct):
     """The copies that were seen; null: nobody looked"""
     outcome: Annotated[str, Like(Literal["correct", "wrong", "moved", "unseen"])] | None
     """The finding of the count"""
-    on_hand: int
-    drift: bool
-    unshelved_quantity: int
+    on_hand: Annotated[int, Column("quantity")]
+    drift: Annotated[bool, OfRow(lambda line: line.shelved > line.quantity)]
+    unshelved_quantity: Annotated[int, OfRow(lambda line: max(line.quantity - line.shelved, 0))]
 
 
 class CountInFull(CountShown):
@@ -101,24 +102,10 @@ def box_of(row: ShelfCount) -> Box:
     return row.box_label or row.box
 
 
-def count_body(row: ShelfCount) -> CountShown:
+def trust_of(row: ShelfCount) -> float | None:
     looked = row.correct + row.wrong
-    return CountShown(
-        id=row.id,
-        box=box_of(row),
-        slot=row.slot,
-        state=row.state,
-        begun_by=row.begun_by,
-        begun_at=clock.rfc3339(row.begun_at),
-        ended_at=clock.rfc3339_or_none(row.ended_at),
-        lines=row.lines,
-        correct=row.correct,
-        wrong=row.wrong,
-        moved=row.moved,
-        unseen=row.unseen,
-        trust=round(row.correct / looked, 4) if looked else None,
-    )
+    return round(row.correct / looked, 4) if looked else None
 
 
 def count_history(page: Page[ShelfCount]) -> CountHistory:
-    return CountHistory([count_body(row) for row in page.rows], page.next)
+    return CountHistory([struct_of(CountShown, row) for row in page.rows], page.next)

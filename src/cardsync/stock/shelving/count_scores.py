@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from cardsync.platform.clock import rfc3339_or_none
 from cardsync.platform.money import dollars
 from cardsync.platform.shelf_place import Box, way_of
 from cardsync.stock.shelving.count_schemas import SuggestedCount
@@ -53,7 +52,7 @@ def suggestions(
             quantity=box.quantity,
             value=dollars(box.value) if with_value else UNSET,
             dropped=box.dropped,
-            counted_at=rfc3339_or_none(box.counted_at),
+            counted_at=box.counted_at,
             score=str(score.quantize(Decimal("0.01"))) if with_value else UNSET,
             reasons=_reasons(box, now)[0 if with_value else 1 :],
         )
