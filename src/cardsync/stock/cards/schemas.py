@@ -142,7 +142,7 @@ class CardBody(msgspec.Struct):
     locations: list[Location]
     location_code: str | None
     unshelved_quantity: int
-    updated_at: str
+    updated_at: datetime
 
 
 class PriceObservation(msgspec.Struct, gc=False):
@@ -197,22 +197,13 @@ def card_body(row: CardRow) -> CardBody:
         locations=locations,
         location_code=locations[0].code if locations else None,
         unshelved_quantity=max(0, row.quantity - sum(place.quantity for place in locations)),
-        updated_at=clock.rfc3339(row.updated_at),
+        updated_at=row.updated_at,
     )
 
 
 def observation(row: ObservationRow) -> PriceObservation:
     at, *amounts, quantity = row
-    price, market, low, low_with_shipping, direct_low = map(usd, amounts)
-    return PriceObservation(
-        clock.rfc3339(at),
-        price,
-        market,
-        low,
-        low_with_shipping,
-        direct_low,
-        quantity,
-    )
+    return PriceObservation(clock.rfc3339(at), *map(usd, amounts), quantity)
 
 
 def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory:
