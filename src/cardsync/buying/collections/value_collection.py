@@ -26,9 +26,10 @@ from cardsync.buying.engine.wanted_lines import (
 )
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts, texts_of
-from cardsync.buying.rules.price_schemas import finishes_to_choose, taken_shown
+from cardsync.buying.rules.price_schemas import PriceTakenShown, finishes_to_choose
 from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, dollars_or_none
 
 ROWS_PER_PAGE: Final = 100
@@ -164,7 +165,7 @@ def _row(
         None if valued.reason is None else REASONS[valued.reason],
         _sum(valued.cash, [part.cash for part in valued.bought]),
         _sum(valued.credit, [part.credit for part in valued.bought]),
-        taken_shown(valued.taken),
+        valued.taken and struct_of(PriceTakenShown, valued.taken),
         finishes_to_choose(line, facts),
         rule and rule.id,
         rule and rule.name,

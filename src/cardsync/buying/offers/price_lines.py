@@ -20,10 +20,11 @@ from cardsync.buying.engine.wanted_lines import REASONS, LineFacts, ValuedLine, 
 from cardsync.buying.limits import OFFER_COPIES, OFFER_LINES
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, need_payable
 from cardsync.buying.rules.day_budgets import spent_today
-from cardsync.buying.rules.price_schemas import finishes_to_choose, taken_shown
+from cardsync.buying.rules.price_schemas import PriceTakenShown, finishes_to_choose
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
 from cardsync.platform import errors
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import from_units
 from cardsync.platform.read_json import Amount
 from cardsync.stock.quick_add.checked_entry import Id, Text, Wanted, columns_of
@@ -144,7 +145,8 @@ def _price(field: str, each: Decimal) -> Decimal:
 def _parts(line: WantedLine, valued: ValuedLine, facts: LineFacts) -> Iterator[dict[str, Any]]:
     common = {
         "price_of": line.price_of,
-        "price_taken": msgspec.to_builtins(taken_shown(valued.taken)),
+        "price_taken": valued.taken
+        and msgspec.to_builtins(struct_of(PriceTakenShown, valued.taken)),
         "other_finishes": msgspec.to_builtins(finishes_to_choose(line, facts)),
         "explanation": sentences(valued),
         "rule_id": valued.rule.id if valued.rule else None,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from cardsync.buying.engine.buy_rules import Base
-from cardsync.buying.engine.wanted_lines import LineFacts, PriceTaken, WantedLine
+from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
+from cardsync.platform.kit.struct_rows import Reads
 from cardsync.platform.money import dollars
 
 
@@ -18,7 +21,7 @@ class PriceTakenShown(msgspec.Struct):
     """target, market or low"""
     condition: str
     finish: str
-    amount: str
+    amount: Annotated[str, Reads(dollars)]
     """The price of a copy in this condition and finish, in USD"""
 
 
@@ -28,12 +31,6 @@ class OtherFinish(msgspec.Struct):
     finish: str
     amount: str
     """The market price of a copy in this finish, in USD"""
-
-
-def taken_shown(taken: PriceTaken | None) -> PriceTakenShown | None:
-    return taken and PriceTakenShown(
-        taken.source, taken.condition, taken.finish, dollars(taken.amount)
-    )
 
 
 def finishes_to_choose(line: WantedLine, facts: LineFacts) -> list[OtherFinish]:

@@ -5,6 +5,7 @@ rows. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,6 +13,8 @@ from msgspec import UNSET, UnsetType
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import clock
+from cardsync.platform.clock import rfc3339, rfc3339_or_none
+from cardsync.platform.kit.struct_rows import Reads, ReadsFor, struct_of
 from cardsync.platform.money import dollars, dollars_or_none, usd
 from cardsync.prices.decisions.sold_on_sale import SoldOnSale
 from cardsync.prices.engine.rules import (
@@ -123,11 +126,14 @@ class SoldInSale(msgspec.Struct):
     """Those of them whose price is unknown; value leaves them out"""
     undated: int
     """Further copies of orders without a time, on a day that the sale began or ended"""
-    since: str
+    since: Annotated[str, Reads(rfc3339)]
     """When the first card had its price"""
-    until: str | None
+    until: Annotated[str | None, Reads(rfc3339_or_none)]
     """When the last card had it; null: cards have it now"""
-    value: str | UnsetType | None = UNSET
+    value: Annotated[
+        str | UnsetType | None,
+        ReadsFor(lambda caller, value: usd(value) if caller.sees_revenue else UNSET),
+    ] = UNSET
 
 
 class SaleShown(msgspec.Struct):
@@ -202,23 +208,11 @@ def sale_bodies(
     bodies = [
         rule_json.to_json(sale_of(row))
         | _times(row)
-        | {"warnings": warned, "sold": _sold(sold.get(row.id), caller)}
+        | {"warnings": warned, "sold": one and struct_of(SoldInSale, one, caller)}
         for row, warned in zip(rows, warnings, strict=True)
+        for one in [sold.get(row.id)]
     ]
     return msgspec.convert(bodies, list[SaleShown])
-
-
-def _sold(sold: SoldOnSale | None, caller: Caller) -> SoldInSale | None:
-    if sold is None:
-        return None
-    return SoldInSale(
-        sold.copies,
-        sold.unpriced,
-        sold.undated,
-        clock.rfc3339(sold.since),
-        clock.rfc3339_or_none(sold.until),
-        usd(sold.value) if caller.sees_revenue else UNSET,
-    )
 
 
 def settings_body(account: Account) -> PricingSettings:

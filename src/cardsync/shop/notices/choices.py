@@ -15,8 +15,8 @@ from cardsync.access.models import Member, Seller
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.shop.notices.models import NoticeReader
-from cardsync.shop.notices.notice_kinds import Way, kinds_for
-from cardsync.shop.notices.schemas import ChoicesBody, kind_body
+from cardsync.shop.notices.notice_kinds import Way, kinds_for, way_of
+from cardsync.shop.notices.schemas import ChoicesBody, NoticeKindBody
 from cardsync.shop.notices.unsubscribe_links import Unsubscriber
 
 
@@ -31,7 +31,10 @@ async def choices(
     return ChoicesBody(
         settings.sends_mail,
         row is not None and row.stopped_at is not None,
-        [kind_body(kind, each, caller.role, ways) for kind, each in kinds_for(caller.role).items()],
+        [
+            NoticeKindBody(kind, each.label, each.group, way_of(kind, caller.role, ways))
+            for kind, each in kinds_for(caller.role).items()
+        ],
     )
 
 

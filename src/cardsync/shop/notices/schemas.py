@@ -10,7 +10,7 @@ import msgspec
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, OfRow, struct_of
 from cardsync.shop.notices.models import Sending, Webhook
-from cardsync.shop.notices.notice_kinds import Event, NoticeKind, Way, way_of
+from cardsync.shop.notices.notice_kinds import Event, Way
 from cardsync.shop.today.shop_facts import Kind
 
 
@@ -101,15 +101,6 @@ class DeliveriesBody(msgspec.Struct):
     """The newest deliveries first."""
 
     deliveries: list[DeliveryBody]
-
-
-def kind_body(
-    kind: str,
-    each: NoticeKind,
-    role: str,
-    ways: dict[str, str],
-) -> NoticeKindBody:
-    return NoticeKindBody(kind, each.label, each.group, way_of(kind, role, ways))
 
 
 def webhook_body(row: Webhook, now: datetime) -> WebhookBody:

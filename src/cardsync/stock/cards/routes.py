@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.seller_slots import Work
 from cardsync.platform.database.session import Database
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.settings import Settings
 from cardsync.stock.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.stock.cards.card_filter import read_filter, read_page
@@ -32,10 +33,10 @@ from cardsync.stock.cards.schemas import (
     CardsBehind,
     CardsPage,
     CardWithHistory,
+    CompletionBody,
     CompletionsBody,
     cards_behind_body,
     cards_page,
-    completions_body,
     with_history,
 )
 from cardsync.web.heavy_work import HeavyWork
@@ -122,7 +123,8 @@ async def completions(
     lists and rules: at most twenty, those that begin like it first.
     """
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
-        return completions_body(await complete_search(reads, caller, query_text))
+        found = await complete_search(reads, caller, query_text)
+        return CompletionsBody([struct_of(CompletionBody, one) for one in found])
 
 
 @dataclass

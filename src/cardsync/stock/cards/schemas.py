@@ -6,19 +6,18 @@ Amounts are text with at least two decimals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from cardsync.platform import clock
 from cardsync.platform.kit.row_pages import Page
+from cardsync.platform.kit.struct_rows import Column, Reads, Usd, struct_of_values
 from cardsync.platform.money import usd
 from cardsync.platform.shelf_place import Box, Place
 from cardsync.stock.cards.card_filter import CardPage
-from cardsync.stock.search.completion import Completion
 
 
 class CardRow(NamedTuple):
@@ -146,12 +145,12 @@ class CardBody(msgspec.Struct):
 
 
 class PriceObservation(msgspec.Struct, gc=False):
-    observed_at: str
-    price: str | None
-    market_price: str | None
-    low_price: str | None
-    low_price_with_shipping: str | None
-    direct_low: str | None
+    observed_at: Annotated[str, Reads(clock.rfc3339)]
+    price: Usd | None
+    market_price: Usd | None
+    low_price: Usd | None
+    low_price_with_shipping: Usd | None
+    direct_low: Usd | None
     quantity: int
 
 
@@ -201,14 +200,10 @@ def card_body(row: CardRow) -> CardBody:
     )
 
 
-def observation(row: ObservationRow) -> PriceObservation:
-    at, *amounts, quantity = row
-    return PriceObservation(clock.rfc3339(at), *map(usd, amounts), quantity)
-
-
 def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory:
     return CardWithHistory(
-        **msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history]
+        **msgspec.structs.asdict(card_body(row)),
+        history=[struct_of_values(PriceObservation, one) for one in history],
     )
 
 
@@ -257,13 +252,9 @@ class CompletionBody(msgspec.Struct):
     at: int
     """Where the search reads the text from"""
     text: str
-    told: str
+    told: Annotated[str, Column("detail")]
     """The meaning of the text; empty: nothing to say"""
 
 
 class CompletionsBody(msgspec.Struct):
     completions: list[CompletionBody]
-
-
-def completions_body(found: Sequence[Completion]) -> CompletionsBody:
-    return CompletionsBody([CompletionBody(one.at, one.text, one.detail) for one in found])
