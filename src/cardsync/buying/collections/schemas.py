@@ -21,6 +21,9 @@ CONDITIONS: Final[tuple[ConditionCode, ...]] = get_args(ConditionCode)
 MOST_CHOICES = 200
 
 
+_Label = Annotated[str, Column("format"), Reads(lambda form: LABELS.get(form, ""))]
+
+
 class CollectionShown(msgspec.Struct):
     """`rows` are the file's cards, of which `read` are matched so far; `waiting` wait for a choice.
     `name` and `samples` are empty for a caller who may not see buyers.
@@ -33,7 +36,7 @@ class CollectionShown(msgspec.Struct):
     name: BuyerText
     state: CollectionState
     format: str
-    format_label: Annotated[str, Column("format"), Reads(lambda form: LABELS.get(form, ""))]
+    format_label: _Label
     read_as: str
     """How the file is written, where that is not the usual way: separated by ;"""
     rows: int

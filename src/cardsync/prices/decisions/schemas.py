@@ -11,6 +11,8 @@ from cardsync.platform.clock import exact
 from cardsync.platform.kit.struct_rows import Column, Reads, ReadsFor, Usd, struct_of
 from cardsync.platform.money import dollars
 
+_Worth = Annotated[str | None, ReadsFor(lambda caller, units: caller.revenue(dollars(units)))]
+
 
 class PriceReviewShown(msgspec.Struct):
     """`revision` is sent back with the seller's word; a price that changes has another one. `worth`
@@ -32,7 +34,7 @@ class PriceReviewShown(msgspec.Struct):
     revision: Annotated[str, Reads(exact)]
     created_at: datetime
     expires_at: datetime
-    worth: Annotated[str | None, ReadsFor(lambda caller, units: caller.revenue(dollars(units)))]
+    worth: _Worth
     """The move times the copies, in USD"""
 
 
@@ -50,14 +52,17 @@ class RefusedReview(msgspec.Struct):
     error: Annotated[str, Column("problem"), Reads(str)]
 
 
+_Refused = Annotated[
+    list[RefusedReview],
+    Reads(lambda refused: [struct_of(RefusedReview, one) for one in refused]),
+]
+
+
 class DecidedReviews(msgspec.Struct):
     """`run_id` is the pricing run of accepted prices."""
 
     decided: int
     """The reviews that are decided"""
-    refused: Annotated[
-        list[RefusedReview],
-        Reads(lambda refused: [struct_of(RefusedReview, one) for one in refused]),
-    ]
+    refused: _Refused
     """The reviews that could not be decided, and why"""
     run_id: int | None

@@ -38,6 +38,9 @@ def _card(row: Any) -> RecommendedCard | None:
     return struct_of(RecommendedCard, row) if known else None
 
 
+_Evidence = Annotated[dict[str, Any], Reads(lambda text: msgspec.Raw(text.encode()))]
+
+
 class RecommendationShown(msgspec.Struct):
     """`expected_value` is an estimate and no return. `evidence` has the figures with their clocks,
     `reason`, `would_change` and `competing_signals`; advice on a rule has no card.
@@ -59,7 +62,7 @@ class RecommendationShown(msgspec.Struct):
     created_at: datetime
     expires_at: datetime
     # It is sent as the database has it.
-    evidence: Annotated[dict[str, Any], Reads(lambda text: msgspec.Raw(text.encode()))]
+    evidence: _Evidence
 
     @property
     def seen(self) -> Any:

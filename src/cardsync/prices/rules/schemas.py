@@ -114,6 +114,12 @@ class RuleList(msgspec.Struct):
     rules: list[PricingRuleShown]
 
 
+_Revenue = Annotated[
+    str | UnsetType | None,
+    ReadsFor(lambda caller, value: usd(value) if caller.sees_revenue else UNSET),
+]
+
+
 class SoldInSale(msgspec.Struct):
     """The copies of the sale's cards that were sold while they had its price. `value` is what
     buyers paid for them, before refunds, null where no price is known; it is absent for staff who
@@ -130,10 +136,7 @@ class SoldInSale(msgspec.Struct):
     """When the first card had its price"""
     until: Annotated[str | None, Reads(rfc3339_or_none)]
     """When the last card had it; null: cards have it now"""
-    value: Annotated[
-        str | UnsetType | None,
-        ReadsFor(lambda caller, value: usd(value) if caller.sees_revenue else UNSET),
-    ] = UNSET
+    value: _Revenue = UNSET
 
 
 class SaleShown(msgspec.Struct):

@@ -44,11 +44,14 @@ class ReportFields(msgspec.Struct):
     net_sales: Amount | None
 
 
+_Report = Annotated[ReportFields, OfRow(lambda row: struct_of(ReportFields, row))]
+
+
 class MonthReport(msgspec.Struct):
     month: _Month
     date_from: Annotated[date, Column("month")]
     date_to: date
-    report: Annotated[ReportFields, OfRow(lambda row: struct_of(ReportFields, row))]
+    report: _Report
     """The figures of the report"""
     received_at: datetime
 

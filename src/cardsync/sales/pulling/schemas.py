@@ -60,6 +60,12 @@ class OtherCopy(msgspec.Struct):
     """It is the same listing, at another place"""
 
 
+_FirstPlace = Annotated[
+    str | None,
+    OfRow(lambda row: None if row.box is None else Place(row.box, row.slot).code),
+]
+
+
 class MissingCard(msgspec.Struct):
     """A card that was not found in a pull, and about which nobody has decided. `unit_price` and
     `total_amt` are the item's and the order's, null where they are unknown; `location_code` is
@@ -92,10 +98,7 @@ class MissingCard(msgspec.Struct):
     total_amt: Usd | None
     card_id: int | None
     """The id of the inventory row; null: no card of the shop is this item"""
-    location_code: Annotated[
-        str | None,
-        OfRow(lambda row: None if row.box is None else Place(row.box, row.slot).code),
-    ]
+    location_code: _FirstPlace
     other_copies: list[OtherCopy]
     """Copies that can go in its place, the same listing first"""
 
