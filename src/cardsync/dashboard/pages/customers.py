@@ -12,7 +12,6 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.sales.orders.customer_list import customers
 from cardsync.sales.orders.order_filter import read_page
-from cardsync.sales.orders.schemas import customer_bodies
 from cardsync.web.request import reading
 
 
@@ -25,7 +24,7 @@ async def customers_page(request: PageRequest, caller: Caller) -> Template:
         request,
         caller,
         "customers.html",
-        customers=customer_bodies(found.page),
+        customers=found.page,
         returning=found.returning,
         share=Decimal(100 * found.returning) / found.total if found.total else None,
         **paging.of(found.total)._asdict(),

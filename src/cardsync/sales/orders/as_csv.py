@@ -24,7 +24,6 @@ from cardsync.sales.orders.pullable import TO_SHIP_STATUSES
 from cardsync.sales.orders.schemas import (
     ORDER_COLUMNS,
     OrderRow,
-    customer_bodies,
     order_body,
     order_row,
 )
@@ -108,7 +107,7 @@ async def part_of_customers(
     number = after + 1
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         rows = (await customers(reading, caller, Paging(number, CUSTOMERS))).page
-    lines = await lines_of(_of_customers(caller), customer_bodies(rows))
+    lines = await lines_of(_of_customers(caller), rows)
     return Part(lines, number if len(rows) == CUSTOMERS else None)
 
 

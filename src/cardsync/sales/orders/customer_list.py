@@ -8,9 +8,9 @@ one: it takes a look at every line that was ever sold.
 
 from __future__ import annotations
 
-from datetime import datetime
-from decimal import Decimal
 from typing import Final, NamedTuple
+
+from msgspec import UNSET
 
 from cardsync.access.caller import Caller
 from cardsync.platform.database.marketplace_time import midnight
@@ -19,35 +19,15 @@ from cardsync.platform.database.transaction_settings import grouped_by_sorting, 
 from cardsync.platform.kit.row_pages import Paging
 from cardsync.sales.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.sales.orders.models import BUYER_HASH
-
-
-class CustomerProfit(NamedTuple):
-    """A customer's profit as of the last refresh: `costed` of the `pieces` have a known cost, and
-    the profit covers these. All are None for a customer who is not kept yet.
-    """
-
-    pieces: int | None
-    costed: int | None
-    profit: Decimal | None
-
-
-class Customer(NamedTuple):
-    """`buyer_name` is that of the newest order; names that differ in case alone belong to one
-    customer, and the caller who may not see buyers gets an empty one. `key` names the customer in
-    addresses; `lifetime_total` and `earned` are None for a caller who may not see revenue.
-    """
-
-    buyer_name: str
-    order_count: int
-    first_order_at: datetime | None
-    last_order_at: datetime | None
-    lifetime_total: Decimal | None
-    key: str
-    earned: CustomerProfit | None
+from cardsync.sales.orders.schemas import CustomerBody, earned_fields, money
 
 
 class Customers(NamedTuple):
-    page: list[Customer]
+    """Names that differ in case alone belong to one customer, whose name is that of the newest
+    order.
+    """
+
+    page: list[CustomerBody]
     total: int
     returning: int
 
@@ -116,14 +96,14 @@ async def customers(reading: Reading, caller: Caller, paging: Paging) -> Custome
     # A page beyond the last has one row without a customer.
     found = [row for row in rows if row[2] is not None]
     page_of = [
-        Customer._make(
-            [
-                caller.buyer(row[2]) or "",
-                *row[3:6],
-                caller.revenue(row[6]),
-                key_of(row[-1]),
-                caller.revenue(CustomerProfit(*row[7:10])),
-            ]
+        CustomerBody(
+            key=key_of(row[-1]),
+            buyer_name=caller.buyer(row[2]) or "",
+            order_count=row[3],
+            first_order_at=row[4],
+            last_order_at=row[5],
+            lifetime_total=money(caller.revenue(row[6])) or UNSET,
+            **earned_fields(caller.revenue(row[7:10])),
         )
         for row in found
     ]

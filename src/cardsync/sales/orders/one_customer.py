@@ -24,7 +24,7 @@ from cardsync.platform.database.marketplace_time import midnight
 from cardsync.platform.database.session import run
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.sales.limits import ORDERS_OF_CUSTOMER, REFUNDERS_SHOWN
-from cardsync.sales.orders.customer_list import CustomerProfit, key_of
+from cardsync.sales.orders.customer_list import key_of
 from cardsync.sales.orders.customer_sums import REFUNDS, STALE
 from cardsync.sales.orders.models import BUYER_HASH, BUYER_KEY
 from cardsync.sales.orders.returns_schemas import (
@@ -78,7 +78,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         [_OUT_OF_DATE, _SUMS.format(orders=_KNOWN), _EARNED],
         values,
     )
-    earned = CustomerProfit(*kept[0]) if kept else CustomerProfit(None, None, None)
+    earned = kept[0] if kept else (None, None, None)
     if stale:
         [sums] = await reading.rows(_SUMS.format(orders=_LOOKED_FOR), values)
     count, total, newest, name, first, last, ids = sums

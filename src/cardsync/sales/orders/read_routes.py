@@ -34,7 +34,6 @@ from cardsync.sales.orders.schemas import (
     OrderBody,
     OrderInFull,
     OrdersPage,
-    customer_bodies,
     order_body,
     order_in_full,
 )
@@ -228,7 +227,7 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
         found = await customers(reads, provide_caller(request), paging)
     return Polled(
         CustomersPage(
-            customers=customer_bodies(found.page),
+            customers=found.page,
             **paging.of(found.total)._asdict(),
             repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
         )

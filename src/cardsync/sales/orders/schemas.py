@@ -24,7 +24,6 @@ from cardsync.platform.shelf_place import Place
 from cardsync.sales.limits import REFUND_TEXT_CHARACTERS
 from cardsync.sales.lots.schemas import cents
 from cardsync.sales.orders.cells import RefundType
-from cardsync.sales.orders.customer_list import Customer, CustomerProfit
 from cardsync.sales.orders.order_filter import ShippingType
 from cardsync.sales.orders.pull_models import MissingOutcome, MissingReason, PullState
 from cardsync.sales.orders.pull_schemas import PullSession
@@ -444,29 +443,14 @@ class CustomersPage(msgspec.Struct):
     repeat_rate: float
 
 
-def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
-    return [
-        CustomerBody(
-            key=customer.key,
-            buyer_name=customer.buyer_name,
-            order_count=customer.order_count,
-            first_order_at=customer.first_order_at,
-            last_order_at=customer.last_order_at,
-            lifetime_total=money(customer.lifetime_total) or UNSET,
-            **earned_fields(customer.earned),
-        )
-        for customer in found
-    ]
-
-
-def earned_fields(earned: CustomerProfit | None) -> dict[str, Any]:
-    """Return the fields of a customer's profit. It is unknown where it holds for no copy, but for
+def earned_fields(kept: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the fields of a customer's profit from the pieces, those of them whose cost is known,
+    and their profit, each null for a customer who is not kept yet. It is unknown where it holds for no copy, but for
     the postage of copies that came back. Pure.
     """
-    if earned is None:
+    if kept is None:
         return {}
-    pieces, costed = earned.pieces or 0, earned.costed or 0
-    profit = earned.profit or Decimal(0)
+    pieces, costed, profit = kept[0] or 0, kept[1] or 0, kept[2] or Decimal(0)
     known = costed or (profit and not pieces)
     return {"pieces": pieces, "costed": costed, "profit": cents(profit) if known else None}
 
