@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Annotated
 
 import msgspec
 
+from cardsync.platform.kit.struct_rows import Column
 from cardsync.platform.money import dollars
 from cardsync.platform.postage import read_steps
 
@@ -19,10 +21,10 @@ class PostageStep(msgspec.Struct):
 
 
 class OwnOfferBody(msgspec.Struct):
-    product_id: int
-    name: str
+    product_id: Annotated[int, Column("id")]
+    name: Annotated[str, Column("product_name")]
     """The card's name"""
-    set: str
+    set: Annotated[str, Column("set_name")]
     """The name of the set"""
     number: str | None
     finish: str | None

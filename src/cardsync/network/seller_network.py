@@ -19,6 +19,7 @@ from cardsync.network.limits import OWN_OFFERS_SHOWN
 from cardsync.network.network_schemas import KeptPrivate, NetworkBody, OwnOfferBody, postage_shown
 from cardsync.network.offers import IN_LANGUAGE
 from cardsync.network.split import Steps, postage_of
+from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
@@ -88,20 +89,13 @@ async def read_network(
 
 
 def _own(row: Any, template: str | None, steps: Steps, settings: Settings) -> OwnOfferBody:
-    link = buy_url(row.marketplace_product_id, template, settings)
     price = to_units(row.price)
-    return OwnOfferBody(
-        row.id,
-        row.product_name,
-        row.set_name,
-        row.number,
-        row.finish,
-        row.game,
-        row.condition,
-        dollars(price),
-        dollars(price + postage_of(steps, price)),
-        row.quantity,
-        link,
+    return struct_of(
+        OwnOfferBody,
+        row,
+        price=dollars(price),
+        shipped=dollars(price + postage_of(steps, price)),
+        buy_url=buy_url(row.marketplace_product_id, template, settings),
     )
 
 
