@@ -41,7 +41,7 @@ def joined_by_hash() -> str:
     read all rows for each of them.
 
     The cards of 50,000 orders that came since the last ANALYZE are found in 0.4 s; without it they
-    were not found in 40 s (ADR 43).
+    were not found in 40 s (ADR 45).
     """
     return "SET LOCAL enable_nestloop = off"
 
@@ -77,7 +77,7 @@ def of_readings() -> str:
     stay in memory while they are counted and ordered.
 
     A page of orders costs 0.9 ms more without the first (ADR 19), 60 searches 1.1 x without the
-    others (ADR 43).
+    others (ADR 45).
     """
     return (
         "SET plan_cache_mode = force_generic_plan; SET parallel_tuple_cost = 0.01;"
