@@ -445,8 +445,8 @@ class CustomersPage(msgspec.Struct):
 
 def earned_fields(kept: Sequence[Any] | None) -> dict[str, Any]:
     """Return the fields of a customer's profit from the pieces, those of them whose cost is known,
-    and their profit, each null for a customer who is not kept yet. It is unknown where it holds for no copy, but for
-    the postage of copies that came back. Pure.
+    and their profit, each null for a customer who is not kept yet. It is unknown where it holds for
+    no copy, but for the postage of copies that came back. Pure.
     """
     if kept is None:
         return {}
