@@ -50,7 +50,7 @@ class TokenOwner(NamedTuple):
 
 
 def tokens_of(database: Database) -> KeyRing:
-    """Return which token a text is."""
+    """Return the cache that finds the token of a text."""
     return KeyRing(database, sql=OWNER_SQL)
 
 
@@ -142,7 +142,7 @@ async def mint(
 
 
 async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
-    """Return whether the token exists; revoking twice keeps the first time."""
+    """Revoke the token; return whether it exists. A second revocation keeps the first time."""
     seller_id = await session.scalar(
         select(AccessToken.seller_id).where(AccessToken.id == token_id)
     )

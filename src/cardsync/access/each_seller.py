@@ -25,7 +25,7 @@ async def in_parts(
     some: Callable[[AsyncSession, int], Awaitable[int]],
     most: int = AT_ONCE,
 ) -> int:
-    """Let `some` process a seller's rows in parts of limited size; return the total number."""
+    """Let `some` process each seller's rows, up to `most` in a transaction; return their number."""
     done = 0
     for seller_id in await all_sellers(database):
         part = most

@@ -77,7 +77,7 @@ async def replace(
     session: AsyncSession, seller_id: int, key_id: int, ends_at: datetime
 ) -> MintedKey | None:
     """Make a key of the same name; the other one works until the new one is used, and not after
-    `ends_at`. None where the key is revoked or is being replaced already.
+    `ends_at`. None where the key is revoked, or is being replaced already.
     """
     key = new_key()
     made = await sealed.replace_key(session, seller_id, key_id, key_hash(key), ends_at)
@@ -85,7 +85,7 @@ async def replace(
 
 
 async def revoke(session: AsyncSession, key_id: int) -> bool:
-    """Return whether the key exists; revoking twice keeps the first time."""
+    """Revoke the key; return whether it exists. A second revocation keeps the first time."""
     seller_id = await session.scalar(select(ApiKey.seller_id).where(ApiKey.id == key_id))
     if seller_id is None:
         return False

@@ -79,7 +79,7 @@ class SignedIn(NamedTuple):
 
 
 def sessions_of(database: Database) -> KeyRing:
-    """Return which session a token names."""
+    """Return the cache that finds the session of a token."""
     return KeyRing(database, sql=OWNER_SQL)
 
 

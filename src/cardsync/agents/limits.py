@@ -9,7 +9,8 @@ SNIPPET_BYTES = 64_000
 STEP_NAME_CHARACTERS = 200
 AGENT_CHARACTERS = 200
 SELECTOR_CHARACTERS = 1_000
-# Failures after which a correction is disabled, and votes after which that holds for all sellers.
+# Failures after which a correction is disabled, and the number of sellers whose equal verdicts on
+# it hold for all.
 CORRECTION_FAILURES = 3
 SELLERS_TO_SHARE = 3
 # The newest corrections of one step that are read; the rest are too old to matter.

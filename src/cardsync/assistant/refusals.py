@@ -70,7 +70,7 @@ class Refusal(Exception):
 
     @property
     def is_pending(self) -> bool:
-        """Return whether nothing is wrong, but a member's click is waited for."""
+        """Return whether the call only waits for a member's click."""
         return self.code == PENDING
 
 

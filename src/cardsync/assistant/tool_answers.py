@@ -1,5 +1,5 @@
-"""Shapes an answer of the interface for a model: only the requested fields, at most 100,000 bytes,
-and a first sentence that marks texts from outside as data.
+"""Shapes an answer of the interface for a model: fewer fields where it requests few details, up to
+100,000 bytes, and a first sentence that marks texts from outside as data.
 
 The sentence is a block of its own, so the next block is plain JSON. It costs 30 tokens an answer;
 a wrapper around each title and note would cost that much a row.
@@ -83,8 +83,8 @@ def _chosen(value: Any, fields: Mapping[str, tuple[str, ...]], key: str = "") ->
 
 
 def fitting(value: Any) -> str:
-    """JSON of the value, with the longest lists shortened until it fits; a field `cut`, or a text
-    after it, reports the cuts.
+    """JSON of the value, with the longest lists shortened until it fits; a field `cut`, or a
+    sentence after the shortened text, reports the cuts.
     """
     encoded = msgspec.json.encode(value)
     if len(encoded) <= _ROOM:

@@ -118,9 +118,9 @@ async def load(
     tell: Tell = untold,
 ) -> Report:
     """Load `path`; `source` names the catalog of which the file is an edition, `name` is its name
-    in the report, and `known` the owner of its printings where its form does not name it. A `whole`
-    catalog has all sets of its games. `check` may refuse what was read, and so may `take`, which
-    gets the printings.
+    in the report, and `known` the source of its printings where its form does not name one. A
+    `whole` catalog has all sets of its games. `check` may refuse the report, and so may `take`,
+    which gets the printings.
 
     Raises CatalogError before anything is written.
     """

@@ -100,9 +100,9 @@ def absent_cards(
     """Return the active stored cards that the file does not mention, of the line that it names,
     else of the lines that occur in it.
 
-    A row that was left out still mentions its card. `gone` are the missing cards of the lines that
-    the file covers; no card is gone where the file has `unnamed` rows, because any of them may be
-    that card.
+    A row that was left out still mentions its card. `gone` is true in the lines that have rows in
+    the file; no card is gone where the file has `unnamed` rows, because any of them may be that
+    card.
     """
     occurring = frame["product_line"].unique().to_list()
     lines = occurring if product_line is None else [product_line]

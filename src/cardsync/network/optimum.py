@@ -341,7 +341,7 @@ def _fewest(basket: Basket, seconds: float, known: Split) -> Split:
 
 
 def _within(basket: Basket, seconds: float, cap: int, known: list[Split]) -> Split | None:
-    """Return the cheapest split with limited sellers that is found in the time."""
+    """Return the cheapest split with at most `cap` sellers that is found in the time."""
     allowed = [split for split in known if split.sellers <= cap]
     begin = min(allowed, key=lambda split: split.total, default=None)
     return optimal(basket, seconds, cap, begin.copies if begin else None) or begin

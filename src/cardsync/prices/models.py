@@ -292,7 +292,7 @@ class RepricingEvent(Piece, Base):
     rejected: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     paused: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     moved: Mapped[int] = mapped_column(server_default="0")
-    # The sales at the moved prices, as `rollback/brought.py` adds them up.
+    # The effect of the moved prices, as `rollback/brought.py` adds it up.
     brought: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     imported_at: Mapped[datetime] = mapped_column(Moment)
     recorded_at: Mapped[datetime] = mapped_column(Moment)

@@ -22,7 +22,7 @@ LIST_NAME_CHARACTERS = 100
 LABELED_BOXES = 10_000
 
 SHELVED_AT_ONCE = 100_000
-# Places that an entry of the feed keeps to be undone.
+# The most places that an entry of the feed keeps to be undone.
 PLACES_UNDONE = 20_000
 LABELS_AT_ONCE = 10_000
 

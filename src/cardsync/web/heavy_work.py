@@ -2,10 +2,10 @@
 web process has its share of a host's, two at least, and one for writes. A seller has two of them at
 a time, and backtests and tables of the archive leave one to other reads.
 
-Nothing is heavy for a small shop: the web process reads it itself. A process serves one request at
-a time, and waits for the next for a while; one waits as long as the owner of a large shop opens
-pages, because its start takes longer than most reads. It may crash or run out of memory, and
-nothing else does. Both ends are our own programs, so messages are pickled.
+No read of a small shop is heavy: the web process does it. A process serves one request at a time,
+and waits for the next for a while; one waits as long as the owner of a large shop opens pages,
+because its start takes longer than most reads. It may crash or run out of memory, and nothing else
+does. Both ends are our own programs, so messages are pickled.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ FOLDER: Final = "cardsync-heavy-"
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
-# Seconds within which a process is ready after an owner opened a page, and the interval of the
-# check.
+# Seconds for which a process stays ready after an owner of a large shop opened a page, and the
+# least time between two checks of a shop.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
-# Sellers that are remembered before the process starts over.
+# The most sellers whose last check is remembered; beyond it, all are forgotten.
 _SELLERS: Final = 5_000
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """

@@ -1,6 +1,6 @@
 """Keeps a public demo harmless: its visitors share one shop, and may change what each night undoes.
 
-The routes by which visitors may change something; every other route refuses them.
+It names the routes by which visitors may write; every other route refuses their writes.
 """
 
 from __future__ import annotations

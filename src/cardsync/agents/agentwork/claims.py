@@ -156,7 +156,7 @@ async def claim(
     now: datetime,
     settings: Settings,
 ) -> ClaimedTasks:
-    """The largest number of tasks in a claim, the highest priority first.
+    """Claim at most `most` tasks, the highest priority first.
 
     `kinds` are the claim's kinds of tasks, `can` the agent's capabilities; where both are missing,
     the last reported ones count.

@@ -75,7 +75,7 @@ def advertised(
 ) -> bool:
     """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
 
-    `tasks_due_at` considers the kinds that the agent can do, and the tasks that a rollback holds
+    `tasks_due_at` counts only kinds that the agent can do, and knows which tasks a rollback holds
     back.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
@@ -116,7 +116,7 @@ _FOR_THE_UNPAID = """
 
 
 async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
-    """Return whether anything waits that an unpaid account may have: its published listings wait
+    """Return whether a task waits that an unpaid account may have: its published listings wait
     for the entitlement, and `tasks_due_at` cannot show which tasks wait.
     """
     state = caller.state

@@ -209,7 +209,7 @@ def read_rows(
 
 def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
     """Return a row for each condition, or each language, where a cell has those of several copies:
-    "1xGood,2xPlayed". They stay one row where their owner is unknown.
+    "1xGood,2xPlayed". A row stays one where it is unknown which copies have which condition.
     """
     counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
     several = [columns[field][-1] for field in ("condition", "language") if field in columns]

@@ -105,7 +105,8 @@ def _sole(
     left: pl.DataFrame, pairs: pl.DataFrame, known: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
     both = left.with_columns(pl.col("row").cast(pl.Int64)).join(pairs, on="row")
-    # A set's own name comes before its code. A number that occurs in two games identifies neither.
+    # A set's own name comes before its code. A row that fits products of two games
+    # identifies neither.
     both = both.filter(pl.col("by_name") == pl.col("by_name").max().over("of_row"))
     alone = pl.col("game").n_unique().over("of_row") == 1
     both = both.filter(alone).filter(pl.col("game").is_in(_GAMES))

@@ -30,7 +30,7 @@ _IN_JSON: Final = re.compile(
     rf'|"(?P<key>{_KEYS})": (?P<value>\d{{1,18}})(?=[,}}])'
     r"|/u(?P<seller>\d{1,18})/"
 )
-# Texts that occur in every JSON value with an id to change; most values have none.
+# This pattern matches in every JSON text with an id to change; most texts have no such id.
 _TO_CHANGE: Final = r'"(member|key|token) \d|_id": \d|_by": \d|"was": \d|/u\d'
 _OF_A_MATCH: Final = ("became", "was")
 

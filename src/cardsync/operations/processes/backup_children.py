@@ -24,7 +24,8 @@ from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.settings import PREFIX, Settings
 
-# The interval of the check for due backups; requests of a page are checked far more often.
+# Seconds from the start to the first check for a due backup, and between two checks; requests of a
+# page are checked far more often.
 _BACKUP_SECONDS: Final = 300
 _ASKED_SECONDS: Final = 2
 

@@ -21,7 +21,7 @@ _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 
 @dataclass
 class Child:
-    """One child process, restarted when it dies."""
+    """A child process of the supervisor, restarted unless it was stopped."""
 
     name: str
     command: list[str]

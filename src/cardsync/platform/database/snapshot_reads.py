@@ -132,8 +132,8 @@ class Reading:
 
 
 async def _bindable(statement: str) -> str:
-    """Return a statement with bindable values. A search that is too long for the cache takes long
-    to parse, so a thread parses it while other work goes on.
+    """Return a statement with bindable values. A statement that is too long for the cache takes
+    long to parse, so a thread parses it while other work goes on.
     """
     if len(statement) > _KEPT_CHARACTERS:
         return await asyncio.to_thread(named, statement)

@@ -20,8 +20,8 @@ Sum = Numeric(20, 4)
 
 
 class ListedValue(Base):
-    """A row holds the value of a product line's stock at the last moment of a day in the account's
-    zone.
+    """A row holds the value of a product line's stock on a day of the account's zone, as last seen
+    on that day.
     """
 
     __tablename__ = "listed_value"
@@ -42,7 +42,7 @@ class ShopFigures(Base):
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seen_at: Mapped[datetime] = mapped_column(Moment)
-    # Cards whose price is held: their number, listed value, and the time of the first.
+    # Cards whose price is held: their number, their listed value, and since when there are any.
     held: Mapped[int]
     held_value: Mapped[Decimal] = mapped_column(Sum)
     held_since: Mapped[datetime | None] = mapped_column(Moment)

@@ -42,7 +42,9 @@ def period_start(run: Run) -> list[pl.Expr]:
 
 
 def refusals(run: Run) -> list[pl.Expr]:
-    """Return the reason why a price that some rule needs cannot be used; null where it can."""
+    """Return, for each source that some rule needs, the reason why its price cannot be used; null
+    where it can.
+    """
     governed = pl.col("rule_id").is_not_null()
     return [
         where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources

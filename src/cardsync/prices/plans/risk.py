@@ -150,8 +150,8 @@ def _broken(limit: Limit, error: str) -> Broken:
 # A member confirms what takes a card down by more than half, or the shop by more than a fifth.
 _HALF_BP: Final = 5_000
 _SHOP_BP: Final = 2_000
-# A promotion that lowers this number of cards, or the listed value by this share, is confirmed,
-# too.
+# A promotion that lowers at least this many cards, or the listed value by at least this amount,
+# needs a confirmation, too.
 _PROMOTED_CARDS: Final = 100
 _PROMOTED_VALUE: Final = to_units(Decimal(500))
 

@@ -50,7 +50,8 @@ _BEFORE = """
        AND coalesce(u.product_line, :line) = :line
      ORDER BY r.finished_at DESC, r.id DESC LIMIT :most
 """
-# The newest runs that are searched for a card's receipt.
+# The number of runs, newest first, that are searched for a card's receipt: a card that all of them
+# left out had no price of theirs.
 _RUNS_LOOKED_AT = 5
 
 

@@ -35,8 +35,8 @@ _LOOKED_AT: Final = """
     SELECT product_id, listings_at FROM market_look
      WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
 """
-# Precedence of badges: a review before the cap that caused it, then a hold-out, which excludes
-# both, then a market gate, which leaves the rule's price.
+# A card's first badge counts: a review tells more than the cap before it, a hold-out excludes both,
+# and a market gate leaves the rule's price.
 _HELD: Final = queries_of(__package__)["held_badges"]
 
 

@@ -111,7 +111,7 @@ def _least(kind: str, row: Mapping[str, Any]) -> int:
 
 
 def _source(kind: str, row: Mapping[str, Any]) -> str | None:
-    """Return the sources of the evidence; a kind that uses only the upload has none."""
+    """Return the source of the evidence; a kind that uses only the upload has none."""
     flag = _FLAGS.get(kind)
     if flag is None:
         return None

@@ -222,7 +222,7 @@ async def write_found(
     found: Candidates,
     now: datetime,
 ) -> None:
-    """Write the differences from the open recommendations; those without new evidence expire."""
+    """Write the differences from the open recommendations; those that are not found again end."""
     types = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE found ({types}) ON COMMIT DROP"))
     data = await asyncio.to_thread(_encoded, found.rows)

@@ -184,8 +184,8 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
-    """Return all lots of these cards, which nobody else changes until the transaction ends. Uploads
-    that add lots and then settle them lock in this order, too.
+    """Return all lots of these cards, which nobody else changes until the transaction ends. A
+    write that adds lots, and then settles them, locks in this order, too.
     """
     await lots_come(session, caller.seller_id)
     # A refresh has it, too (`platform/derived/kept_figures.py`).

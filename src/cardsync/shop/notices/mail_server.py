@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30.0
 _GOODBYE_SECONDS: Final = 2.0
-# Mails that a process hands over at the same time; it has more slots for other notices.
+# The most mails that a process hands over at the same time; it has more slots for other notices.
 AT_ONCE: Final = 8
 _BUSY: Final = timedelta(seconds=1)
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -91,7 +91,7 @@ def turn_at(url: str) -> Iterator[datetime | None]:
 
 
 async def hand_over(url: str, mail: Mail, seconds: float = SECONDS) -> None:
-    """Seconds within which a mail is handed over. Raises NotSent, Undeliverable."""
+    """Hand a mail over within `seconds`. Raises NotSent, Undeliverable."""
     # Few processes send mail.
     import aiosmtplib
 

@@ -16,7 +16,7 @@ from cardsync.sales.orders.returned_copies import NUMBERS
 from cardsync.shop.today.to_decide import RUN
 
 KEPT_FOR: Final = timedelta(seconds=5)
-# Sellers that a process remembers before it starts over.
+# The most sellers that a process remembers; beyond it, it forgets all.
 _SELLERS: Final = 5_000
 _COUNTS: Final = f"""
     SELECT (SELECT count(*) FROM orders WHERE orders.seller_id = :seller AND {PULLABLE}),

@@ -76,8 +76,8 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", "my_store_priced", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
-# The least number of steps in which new cards are written, and the least rows of a step: each moves
-# a progress bar.
+# New cards are written in at least this many steps, and fewer only where a step would have fewer
+# rows than this: each step moves a progress bar.
 _STEPS = 12
 _STEP_ROWS = 2_500
 # These columns have a fixed width and are never null: PostgreSQL finds them in a row without

@@ -2,9 +2,9 @@
 entry that a file held is pending from then on, and in no further file.
 
 The file is committed before it is sent, so that one lost on its way is given again, the same bytes
-under the same number, to the same agent and to no other. A named agent gets it until it confirms
-the import, or somebody answers for one of its entries; an agent without a name, which may not know
-its imports, gets it for the 30 minutes after which the owner may compare.
+under the same number, to the same agent and to no other. A named agent gets it until it reports
+that it has the file, or somebody answers for one of its entries; an agent without a name, which may
+not know its imports, gets it for the 30 minutes after which the owner may compare.
 """
 
 from __future__ import annotations
