@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.buying.limits import OFFER_LINES, OFFER_LINES_AT_ONCE
+from cardsync.buying.limits import OFFER_DAYS_USUAL, OFFER_LINES, OFFER_LINES_AT_ONCE
 from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
 from cardsync.buying.offers.models import State, Way
 from cardsync.buying.offers.offer_life import CountedLine
@@ -74,7 +74,7 @@ class Seen(msgspec.Struct):
 
 class ToOffer(msgspec.Struct):
     revision: Revision
-    days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = 7
+    days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = OFFER_DAYS_USUAL
     """For how many days the offer holds"""
 
 

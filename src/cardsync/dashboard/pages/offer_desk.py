@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.buylist_settings import shop_of
+from cardsync.buying.limits import OFFER_DAYS_USUAL
 from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_life import CountedLine
@@ -35,7 +36,6 @@ from cardsync.platform.settings import Settings
 from cardsync.web.forms import Form, sentence
 
 LINES_SHOWN: Final = 200
-DAYS: Final = 7
 _TYPED: Final = ("copies", "condition", "cash_each", "credit_each", "price_of")
 
 
@@ -71,7 +71,7 @@ async def _shown(
         state_words=words_of(offer.state),
         chips=CHIPS,
         ways=WAYS,
-        days=DAYS,
+        days=OFFER_DAYS_USUAL,
         most_days=limits.OFFER_DAYS,
         customers=_choices(offer, customers),
         named=named,
