@@ -227,7 +227,7 @@ _STATE_BEGINS = len(CallerAccount.__struct_fields__)
 _STATE_ENDS = _STATE_BEGINS + len(SellerState.__struct_fields__)
 
 
-# What an answer says of a buyer: null, or empty, for a caller who may not see buyers.
+# Values about a buyer in an answer: null, or empty, for a caller who may not see buyers.
 Buyer = Annotated[str | None, ReadsFor(Caller.buyer)]
 BuyerText = Annotated[str, ReadsFor(lambda caller, text: caller.buyer(text) or "")]
 

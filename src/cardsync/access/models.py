@@ -144,7 +144,7 @@ class Account(SettingsOfAccount, Base):
     direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
     default_rule_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")
-    # A cap lets a price move by so much at least (pricing/engine/steps.py).
+    # Every cap lets a price move by at least this amount (prices/engine/steps.py).
     minimum_cap_step: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.05")
     max_age_hours: Mapped[int] = mapped_column(server_default="168")
     fee_level: Mapped[str] = mapped_column(Text, server_default="1-4")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 SLOWEST_BYTES = 1_000
 """A body comes at least so fast, in bytes a second."""
-# The wait for the database ends earlier, with a refusal of its own. All other waits end so much
-# later.
+# The wait for the database ends earlier, with a refusal of its own. All other waits end this many
+# seconds later.
 _LATER = 0.25
 _OPTION = "patience"
 _IN_SCOPE = "patience"
@@ -64,7 +64,7 @@ class Patience:
         self._came = 0
 
     def allow(self, seconds: float) -> None:
-        """The answer must begin so long after the request, without the time that its body took."""
+        """Limit the time from the request to the answer's beginning, without the body's time."""
         self.deadline.at = self._began + self._body_took + seconds
         self._end_at(self.deadline.at + _LATER)
 

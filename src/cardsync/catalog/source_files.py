@@ -42,7 +42,7 @@ FILE_SECONDS: Final = 3 * 3600.0
 BYTES_MOST: Final = 4_000_000_000
 _INDEX_BYTES: Final = 1_000_000
 FILES_MOST: Final = 20_000
-# The disk keeps so much room for all else.
+# Free space of the disk that downloads leave to everything else, in bytes.
 _ROOM: Final = 500_000_000
 _PART: Final = 1 << 16
 # Time after which an interrupted download continues.

@@ -179,7 +179,7 @@ def _hidden(node: ast.AST) -> Iterator[ast.AST]:
         yield node.value
     if isinstance(node, ast.JoinedStr):
         yield from node.values
-    # What the API's documents say of a setting (`access/declared_settings.py`).
+    # The description of a setting in the API's documents (`access/declared_settings.py`).
     if isinstance(node, ast.keyword) and node.arg == "api":
         yield from ast.walk(node.value)
     if isinstance(node, ast.Call) and _is_for_programs(node.func):

@@ -173,9 +173,9 @@ def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
 
 
 def _signed_out(request: PageRequest, problem: errors.Problem) -> Response[Any]:
-    """Send a reader to the sign-in page. A form gets a message instead, so that its inputs stay in
-    the page or can be copied; a script gets one, too, because it would insert the sign-in page into
-    a part of ours.
+    """Send a reader to the sign-in page. A form gets a page with its inputs instead, so
+    that they can be copied; a script gets only the status, because it would insert the sign-in page
+    into a part of ours.
     """
     by_script = "hx-request" in request.headers
     if request.method == "GET" and not by_script:

@@ -144,8 +144,8 @@ class InstallationBackups:
             stop_service()
             restore_backup.restore_objects(self.target, found)
             if self._secret is not None:
-                # What the backup holds is sealed with its secret. It is there before the switch, so
-                # that a kill between both loses nothing.
+                # The backup's values are sealed with its secret. The secret is stored before the
+                # switch, so that a kill between both loses nothing.
                 restore_backup.restore_secret(found, former_file(self._settings))
             old = restore_backup.switch(self.target, name)
         if (

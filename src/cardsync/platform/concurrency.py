@@ -53,7 +53,7 @@ class _Failures:
 
     def add(self, failure: Exception) -> None:
         if type(failure) is not self._kind:
-            # Whoever is away has no fault in our lines.
+            # A dependency that is unavailable is no fault of our code: no stack is logged.
             is_away = isinstance(failure, OSError) or hasattr(failure, "orig")
             log.warning(
                 self._name,
@@ -81,7 +81,7 @@ async def every(
     retry: float | None = None,
     wake: asyncio.Event | None = None,
 ) -> AsyncIterator[None]:
-    """Do the work about every so many seconds while the block runs. It begins after `first`
+    """Do the work at this interval of seconds while the block runs. It begins after `first`
     seconds, or before the block where that is 0; with `last` it is done once more on leaving.
     `wake` lets the next time come at once, and a failure lets it come after `retry` seconds. An
     error ends nothing.

@@ -80,7 +80,7 @@ TYPE_AHEAD = 20
 TYPE_AHEAD_MOST = 100
 PLACES_PER_PAGE = 100
 RULE_NAME_CHARACTERS = 100
-# A sale takes off at most so much.
+# The largest discount of a sale, in basis points.
 SALE_CUT_MOST_BP = 9_000
 RULES = 200
 RULE_TESTS = 50

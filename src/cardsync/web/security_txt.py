@@ -12,7 +12,7 @@ from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 
 PATH: Final = "/.well-known/security.txt"
-# Whoever reads it later asks again, so an address that is given up is not used for long.
+# Later readers must fetch it again, so an address that is given up is not used for long.
 _GOOD_FOR: Final = timedelta(days=30)
 
 

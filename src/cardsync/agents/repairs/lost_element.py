@@ -65,7 +65,7 @@ _TAKING = frozenset({"choose", "pick", "select", "attach", "set"})
 _VERBS = frozenset(
     {*_KINDS_OF_VERBS, *_READING, "select", "open", "set", "use", "go", "step", "make", "do"}
 )
-# What one reads, by its tag and by its role.
+# Elements that are read, by tag and by role.
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _SHOWING = HEADINGS | {
     "p",

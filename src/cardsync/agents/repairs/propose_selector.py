@@ -29,7 +29,7 @@ LEAST_MARGIN = 0.08
 _FIGURE = re.compile(r"\W{0,3}\d[\d.,]*\W{0,3}")
 _WHOLE_MARGIN = 0.15
 _FULL_MARGIN, _EQUAL, _MOST_NEXT = 0.3, 0.05, 20
-# What only names another element.
+# Tags of elements that only name another element.
 _NAMING = frozenset({"dt", "th", "label", "legend", "caption"})
 # Elements selected by a failed repair are left out. Slow selectors are compared as text only.
 _MOST_COMBINED = 3

@@ -25,7 +25,7 @@ from cardsync.agents.seller_state.sync_kinds import (
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost
 
-# No lease lasts so long: one that ends later was taken by a clock that was wrong.
+# Longer than any lease: one that ends later was taken by a wrong clock.
 LONGEST_LEASE = timedelta(minutes=5)
 
 

@@ -151,8 +151,8 @@ def changes_something(
 
 
 def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings: Settings) -> bool:
-    """Return whether a lock's holder has not refreshed it for so long that it must happen now, even
-    if another process holds the row.
+    """Return whether the holder's lock is so old that it must be refreshed now, even if another
+    process holds the row.
     """
     if not holds_lock(state, agent_id) or state.uploads_open or state.lock_refreshed_at is None:
         return False

@@ -152,7 +152,7 @@ async def _oldest(session: AsyncSession, seller_id: int) -> Collection | None:
 
 
 class _Known(NamedTuple):
-    """How the file's columns are read; None where its owner has to say it."""
+    """The reading of the file's columns; None where its owner has to name them."""
 
     text: CollectionText
     found: Recognized | None

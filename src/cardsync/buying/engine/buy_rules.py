@@ -75,7 +75,7 @@ class BulkPrice:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From this many copies, or days to sell, on a card brings so much less."""
+    """From this many copies, or days to sell, the price of a card is lower by `less_bp`."""
 
     start: int
     less_bp: int
@@ -87,7 +87,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ListStep:
-    """The cards of one of the seller's lists bring so much more, or less."""
+    """Change the prices of the cards of one of the seller's lists by `change_bp`."""
 
     list_id: int
     change_bp: int

@@ -155,7 +155,7 @@ async def change_draft(
     if wants is not UNSET or offer.state not in ("offered", "accepted", "received"):
         need_draft(offer)
     if offer.state != "draft":
-        # Whoever is named here gets the credit.
+        # The customer who is named here gets the credit.
         must_bind_shop(caller)
     if customer_id is not UNSET:
         if customer_id is not None:

@@ -26,7 +26,7 @@ _PROMISED: Final = queries_of(__package__)["promised"]
 
 
 class Promise(NamedTuple):
-    """All copies of a line bring so much; the line was priced by the rule."""
+    """The sums of all copies of a line, and the rule that priced it."""
 
     rule_id: int
     cash: Decimal

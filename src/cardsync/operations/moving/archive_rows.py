@@ -34,7 +34,7 @@ IDS_AHEAD: Final = 10**10
 # The rows of tables that are read whole, and of all others.
 _WHOLE_MOST: Final = 100_000
 _ROWS_MOST: Final = 200_000_000
-# Price history of so many months may come: each month is a part of a table that all shops share.
+# The most months of price history: each month is a partition of a table that all shops share.
 MONTHS_MOST: Final = 120
 # Listings that a shop or a member made have negative numbers.
 _OF_LISTINGS: Final = frozenset({"marketplace_id", "listing_id", "sku_id"})

@@ -38,8 +38,8 @@ async def near(session: AsyncSession, table: Table, newest: int) -> None:
 
 
 async def advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
-    """Draw the archive's ids from the sequence here. Nobody can be in between: each id is drawn,
-    and none is put back.
+    """Draw the ids up to the archive's newest from the sequence here. Nobody can be in between:
+    each id is drawn, and none is put back.
     """
     if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
         return

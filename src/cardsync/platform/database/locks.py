@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A wait ends before the request does, whose connection then serves others.
 LOCK_SECONDS: Final = 20.0
-# Whoever loads a catalog or a file of the market waits for the load that is under way.
+# A load of a catalog or of a market file waits for the running load.
 LOAD_SECONDS: Final = 3600.0
 
 

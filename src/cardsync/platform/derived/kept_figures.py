@@ -82,8 +82,8 @@ _BEGIN_ANEW: Final = """
 
 
 async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
-    """Mark figures as out of date at the end of the transaction that changes their source: whoever
-    marks the same figure waits for it, and so does its refresh when it ends.
+    """Mark figures as out of date at the end of the transaction that changes their source: other
+    writers of the same mark wait for its commit, and so does the end of a refresh.
     """
     session.info.setdefault(_MARKED, set()).update(figures)
     at_the_end(session, _MARKED, partial(_write_marks, seller_id, origin()))

@@ -17,7 +17,7 @@ from cardsync.platform.kit.typed_numbers import clamped
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-# A list of cards has so many on a page: by default, and at most.
+# The cards on a page of a list: by default, and at most.
 OF_CARDS: Final = (limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST)
 
 

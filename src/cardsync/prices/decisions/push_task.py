@@ -30,7 +30,7 @@ async def push_prices(
     that cycle ends the task.
     """
     await locked(session, seller_id)
-    # The account as it is once its row is locked: each change of the account locks that row first.
+    # Read the account again under the lock: each change of the account locks the state row first.
     statement = (
         select(Account)
         .where(Account.seller_id == seller_id)

@@ -57,7 +57,7 @@ def _is_far(before: str) -> pl.Expr:
 
 
 def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:
-    """Return whether so many of the run's cards leap that it has to stop for a look."""
+    """Return whether enough of the run's cards leap that it has to stop for a review."""
     cards = priced.select(_MOVABLE.sum()).item()
     return bool(cards >= BREAKER_MIN_CARDS and leaping.height * WHOLE_BP > cards * SHARE_BP)
 

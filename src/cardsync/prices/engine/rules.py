@@ -323,7 +323,7 @@ class SellerPricing:
     direct_program: bool = False
     default_rule_enabled: bool = True
     minimum_move: int = 100
-    # A cap that allows any move allows one of so much: a part of a few cents is less than a cent.
+    # A cap that allows any move allows at least this much: a part of a few cents is under a cent.
     minimum_cap_step: int = 500
     max_age_hours: int = 168
     fee_level: FeeLevel = "1-4"

@@ -66,7 +66,8 @@ _SHOP_VALUE = """
 @dataclass(frozen=True)
 class Reach:
     """A condition over `card c` with its values: no other card's price can change. `card_ids` names
-    the cards; `anew` says that the write changes more than the selection of cards.
+    the cards; `anew` is true where the write changes the cards themselves, which must then be read
+    again.
     """
 
     where: str

@@ -48,8 +48,8 @@ async def ask(
     now: datetime,
     lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
-    """The rollback of so many cards, and whether it is new: the same one that is not over yet is
-    taken. Raises MutexHeld, RollbackOpen.
+    """Return the rollback and whether it is new: an open rollback of the same scope is returned
+    again. Raises MutexHeld, RollbackOpen.
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
@@ -184,8 +184,8 @@ async def end(
     now: datetime,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. Only
-    the row changes: a rollback that was not applied can be requested again.
+    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. No
+    price changes: a rollback that was not applied can be requested again.
     """
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None

@@ -173,7 +173,7 @@ async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock
 
 
 def _keeps(run: PriceRun, account: Account) -> bool:
-    """Return whether the run leaves receipts: what follows a sync, with attribution logging on."""
+    """Return whether the run stores receipts: it follows a sync, and attribution logging is on."""
     return run.trigger == "sync" and account.attribution_logging
 
 

@@ -57,7 +57,7 @@ async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]
     """Mark the cards of the items whose `sku_id` the statement `found` finds, where they have lots;
     two writers never wait for each other until the mark, at their end.
     """
-    # Lots that come in, and orders that do, see each other: whoever is second waits for the first
+    # Writers of lots and uploads of orders see each other's rows: the second waits for the first
     # one's commit. Uploads of orders don't wait for each other.
     await locked(session, Lock.LOTS_SOLD, values["seller"], shared=True)
     if await session.scalar(text(_HAS_LOTS), {"seller": values["seller"]}) and await run(

@@ -336,7 +336,7 @@ class CustomerSum(Base):
 
 
 class CustomerCount(Base):
-    """How many customers a seller has, and how many of them came back."""
+    """The number of a seller's customers, and of those who ordered again."""
 
     __tablename__ = "customer_count"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -34,7 +34,7 @@ PULLS: Final = "pulls"
 COMPLETED: Final = "pull_session.completed"
 CANCELLED: Final = "pull_session.cancelled"
 ENDS: Final = {COMPLETED: "completed", CANCELLED: "cancelled"}
-# So many of the orders that are not there are named.
+# The most missing orders that a refusal names.
 _NAMED: Final = 100
 
 

@@ -228,7 +228,7 @@ _OPEN_ORDERS = f"""
 
 
 class StateCounts(NamedTuple):
-    """How many orders are in each state, and what those to ship come to."""
+    """The number of orders in each state, and the sum of the orders to ship."""
 
     to_ship: int
     on_the_way: int

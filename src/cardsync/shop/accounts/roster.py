@@ -42,7 +42,7 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
 
 
 async def remove(session: AsyncSession, member_id: int) -> None:
-    """Its sessions, its invitation and its private contributions go with it."""
+    """Remove a member with the sessions, the invitation and the private contributions."""
     # This alone needs the search, whose frames take long to import.
     from cardsync.stock.contributions.promote import retire_private
 

@@ -93,7 +93,7 @@ async def _note(work: Work, hold: WorkDue, due: WorkDue) -> None:
     values: dict[str, Any] = {"seller": due.seller_id, "hosts": hosts, "now": clock.now()}
     async with work.database.tenant(due.seller_id) as session:
         unused = (await session.scalars(text(_UNUSED_FILES), values)).all()
-    # The rows go after the files: whoever is killed in between finds both again.
+    # The rows are deleted after the files: after a kill in between, the next turn finds both again.
     for digest in unused:
         await delete_photo(work.store, due.seller_id, digest)
     async with work.database.tenant(due.seller_id) as session:

@@ -17,7 +17,8 @@ from cardsync.agents.agentwork.tasks import LISTINGS, enqueue_task, note_due
 from cardsync.platform import limits
 
 KIND = LISTINGS
-# An agent has a served file in hand for so long; after that the seller may settle it as not listed.
+# Time for which an agent may still import a served file; later the seller may settle its entries as
+# not listed.
 IN_HAND = timedelta(minutes=30)
 
 _PUBLISHED = """
