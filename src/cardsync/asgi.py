@@ -142,8 +142,8 @@ def _known_callers(
 
 
 async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> None:
-    """Opens what a web process lives on, each part closed again by the stack, and lays it into
-    the application's state.
+    """Open the resources of a web process, which the stack closes again, and put them into the
+    application's state.
     """
     stack.enter_context(exporting(settings, "web"))
     Outward.allowed = settings.outward_requests

@@ -62,7 +62,7 @@ class Setting:
         return kind | None if self.nullable else kind
 
     def read(self, value: str) -> Any:
-        """Raises ValueError with what the setting takes."""
+        """Read the typed text. Raises ValueError with the form that the setting takes."""
         return None if self.nullable and not value else self.kind.read(value)
 
 
@@ -79,7 +79,7 @@ def setting(
 
 
 def settings_of(columns: Iterable[Column[Any]]) -> dict[str, Setting]:
-    """Return what is declared of a table's columns, by their names."""
+    """Return the settings that a table's columns declare, by name."""
     return {
         column.name: replace(column.info[_INFO], name=column.name, nullable=bool(column.nullable))
         for column in columns

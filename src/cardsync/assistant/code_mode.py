@@ -84,7 +84,7 @@ _NAMES: Final = dict.fromkeys(FUNCTIONS, _function)
 
 
 def description() -> str:
-    """Say what the tool does, and name the functions with their arguments."""
+    """Return the tool's description, with the functions and their arguments."""
     functions = ", ".join(
         f"{name}({', '.join(shown(one) for one in shapes()[binding.name].arguments)})"
         for name, binding in FUNCTIONS.items()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Prompt(NamedTuple):
-    """`arguments` are its gaps, each with what goes there; those in `optional` may stay empty."""
+    """`arguments` are its gaps, each with a description; those in `optional` may stay empty."""
 
     name: str
     title: str

@@ -203,7 +203,7 @@ def _reworded(body: bytes) -> bytes:
 
 
 class Assistants:
-    """A web process has one object: what serves the protocol and runs programs, from the first
+    """A web process has one object, which serves the protocol and runs programs from the first
     request to the end of the process.
     """
 

@@ -37,7 +37,7 @@ class Dated(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """The old catalogs of one source: since when the first of them is, and what is the reason."""
+    """The old catalogs of one source: the time since which the first one is old, and the reason."""
 
     source: str
     games: tuple[str, ...]

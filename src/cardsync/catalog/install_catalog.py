@@ -47,7 +47,7 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, RecursionError)
 
 
 class NotTaken(CatalogError):
-    """The files can be read, and what they hold is not taken."""
+    """The files can be read, but their contents are refused."""
 
 
 class ForGood(CatalogError):
@@ -111,8 +111,8 @@ async def held_alone(
     *,
     once: bool = False,
 ) -> str:
-    """Do the work while nobody else does it, and note how it ended; what is done `once` is not
-    tried again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
+    """Do the work while nobody else does it, and record how it ended; work that is done `once`
+    is not tried again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
     """
     holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
     held = await install_state.claim(database, game, source, holder)

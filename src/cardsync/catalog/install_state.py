@@ -285,8 +285,8 @@ async def kept_names(database: Database, held: Held) -> set[str] | None:
 async def succeed(
     database: Database, held: Held, loaded: Version | None, checked_at: datetime
 ) -> bool:
-    """End well: with what was loaded, or with None where the source has nothing new. False where
-    another one has the hold by now.
+    """Record a success: with the loaded version, or with None where the source has nothing new.
+    False where another process has the hold by now.
     """
     values = held.key | {"now": checked_at}
     if loaded is not None:
@@ -395,8 +395,8 @@ async def add_file(session: AsyncSession, place: str, size: int, now: datetime) 
 
 
 async def due(session: AsyncSession, now: datetime, before: datetime | None) -> list[Due]:
-    """Return what a worker has to install, to renew or to take back now, with the files to load.
-    Installed catalogs that were checked before `before` are to be renewed.
+    """Return the catalogs that a worker has to install, renew or take back now, and the files to
+    load. Installed catalogs whose last check is older than `before` are due for a renewal.
     """
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
     return [Due(*row) for row in rows if row.source in BY_NAME or row.game == ANY_GAME]

@@ -27,12 +27,12 @@ _PASSING: Final = "picture_url"
 
 
 class StillRefused(Exception):
-    """The source has what a person went back from, and nothing newer."""
+    """The source has the version that a person went back from, and nothing newer."""
 
 
 @dataclass
 class Keeping:
-    """Keeps what is loaded while `held` is held. With `refuses`, the version that a person went
+    """Keeps the loaded version while `held` is held. With `refuses`, the version that a person went
     back from is left out.
     """
 
@@ -60,7 +60,7 @@ class Keeping:
             log.warning("catalog_version_not_kept", game=held.game, kind=type(e).__name__)
 
     async def drop_old(self) -> None:
-        """Delete what the loaded version leaves: all but it and the one before it."""
+        """Delete all versions but the loaded one and the one before it."""
         held = self.held
         left = held.earlier if held.content == self.content else held.present
         await drop(self.store, held, self.kept, left.kept if left else None)
@@ -74,8 +74,8 @@ class Keeping:
         return name
 
     async def _sweep(self) -> None:
-        """Delete what processes left that died. The names are read after the list: an object that
-        another process has made since is not in it.
+        """Delete objects of dead processes. The names are read after the list of objects, so the
+        list lacks an object that another process has made since.
         """
         found = await self.store.keys(_folder(self.held))
         named = await install_state.kept_names(self.database, self.held)

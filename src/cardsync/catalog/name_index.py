@@ -103,7 +103,7 @@ async def _sets(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 
 async def _words(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Store the words that are new, and what is left of them without a letter or two."""
+    """Store the new words, and their forms without a letter or two."""
     parts = pl.concat([rows[name] for name in ("name_key", "back_key", "variant_key")])
     words = parts.drop_nulls().unique().str.split(" ").explode().unique()
     words = words.filter(words.str.len_chars() >= SHORTEST).sort()

@@ -187,7 +187,7 @@ def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataF
 
 
 def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
-    """Return what keeps a finish from being the base one, what weighs most first."""
+    """Return the marks that keep a finish from being the base one, the heaviest first."""
     own = _parts(finish or "")
     early = bool(own.edition & _EARLY) and game not in _EDITIONS_ARE_COMMON
     parallel = "reverse" in own.kind if own.foil else bool(own.kind)

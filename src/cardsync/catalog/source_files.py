@@ -127,7 +127,7 @@ def folder_of(settings: Settings, source: Source, game: str) -> Path:
 
 
 def forget(settings: Settings, source: Source, game: str) -> None:
-    """Delete what was downloaded, so that the next download fetches each file anew."""
+    """Delete the downloaded files, so that the next download fetches each one again."""
     shutil.rmtree(folder_of(settings, source, game), ignore_errors=True)
 
 
@@ -338,7 +338,7 @@ class _Visit:
     async def _receive(
         self, answer: Any, name: str, address: str, have: int, total: int | None, *, packed: bool
     ) -> None:
-        """Write the body behind what is there. Raises HostAway where it ends early."""
+        """Append the body to the stored part. Raises HostAway where it ends early."""
         folder = self._folder
         if total is not None and total > BYTES_MOST:
             raise NotFetched(f"it is larger than {BYTES_MOST / 1e9:.0f} GB")
@@ -365,7 +365,7 @@ class _Visit:
 
 
 def _mark(known: RememberedFile) -> str:
-    """Return what a server compares before it sends the rest: a strong mark alone will do."""
+    """Return the mark that a server compares before it sends the rest: a strong ETag, or a date."""
     return known.modified if known.etag.startswith("W/") or not known.etag else known.etag
 
 

@@ -91,7 +91,7 @@ def read_form(request: AnyRequest) -> Form:
 
 def keeping_typed(app: ASGIApp) -> ASGIApp:
     """Middleware that reads the form of a reader whose session has ended, so that the answer can
-    show what was typed. It stands around the one that admits.
+    show the typed values. It is outside of the middleware that admits.
     """
 
     async def keeping(scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +109,7 @@ def keeping_typed(app: ASGIApp) -> ASGIApp:
 
 
 def typed_in(request: AnyRequest) -> list[tuple[str, str]]:
-    """Return what the fields of a form hold, but for its token and what is secret."""
+    """Return the values of a form's fields, except its token and passwords."""
     fields = read_form(request).again(without="password")
     return [(name, value) for name, value in fields if value and "password" not in name]
 

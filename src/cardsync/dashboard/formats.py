@@ -95,8 +95,8 @@ class Reader:
         return UNKNOWN if share is None else f"{self.number(share, places)}%"
 
     def in_cents(self, sentence: str, *prices: str | None) -> str:
-        """Return the sentence of a price with its amounts as money: what became one of the prices
-        reads as that price, whichever way it was rounded.
+        """Return the sentence of a price with its amounts as money: an amount that became one of
+        the prices is shown as that price, whichever way it was rounded.
         """
         became = [Decimal(price) for price in prices if price is not None]
 

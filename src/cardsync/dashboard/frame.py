@@ -77,7 +77,7 @@ class Frame(NamedTuple):
 
 
 def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
-    """Return what `shell.html` shows."""
+    """Return the values that `shell.html` shows."""
     settings: Settings = scope["litestar_app"].state.settings
     read = cast("WaitingCounts | None", scope.get(_COUNTS)) or WaitingCounts()
     groups = groups_for(caller)

@@ -132,8 +132,9 @@ def _labelled(marks: Sequence[Mark]) -> list[Mark]:
 
 
 class Fall(NamedTuple):
-    """A step: what it did in words, by how much, and the price then. `kind` is base, plus or minus;
-    the bar begins at `x` and is `width` wide. The last step that moves the price `decides` it.
+    """A step: its effect in words, the amount, and the price after it. `kind` is base, plus or
+    minus; the bar begins at `x` and is `width` wide. The last step that moves the price `decides`
+    it.
     """
 
     words: str

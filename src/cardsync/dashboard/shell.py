@@ -102,7 +102,7 @@ def show(
 
 
 def _here(request: PageRequest) -> str:
-    """Return the page's address, without what the form that led here has done."""
+    """Return the page's address, without the result of the form that led here."""
     query = [pair for pair in request.query_params.multi_items() if pair[0] not in ("done", "undo")]
     return request.url.path + (f"?{urlencode(query)}" if query else "")
 
@@ -121,7 +121,7 @@ def back_to(address: str, done: str) -> Response[str]:
 
 
 def _done(request: PageRequest) -> str:
-    """Return what the form that led here has done, which `see` put into the address."""
+    """Return the result of the form that led here, which `see` put into the address."""
     return sentences(str(request.query_params.get("done", "")))
 
 
@@ -141,7 +141,7 @@ def url(path: str, /, **query: Any) -> str:
 
 
 def pages_of(path: str, /, **query: Any) -> Callable[..., str]:
-    """Return what makes the addresses of a list's pages: `pages_of("/customers")(page=2)`."""
+    """Return the function for the addresses of a list's pages: `pages_of("/customers")(page=2)`."""
     return partial(url, path, **query)
 
 

@@ -185,7 +185,7 @@ def _read_block(
 
 
 def _as_seen(frame: pl.DataFrame, text: bytes) -> pl.DataFrame:
-    """Return the cells without what keeps a spreadsheet from reading them as numbers."""
+    """Return the cells without the marks that keep a spreadsheet from reading them as numbers."""
     if b'="' not in text:
         return frame
     return frame.with_columns(pl.col(pl.String).str.replace(_AS_TEXT, "${1}"))

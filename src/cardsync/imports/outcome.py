@@ -21,8 +21,8 @@ from cardsync.stock.cards import write
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run that its last transaction stores: the report, what the export holds from
-    now on, the lines that were seen, those that are new to the account, the sets in stock, and the
+    """The result of a run that its last transaction stores: the report, the fingerprint of the new
+    export, the lines that were seen, those that are new to the account, the sets in stock, and the
     counts and values of the moves.
     """
 
@@ -145,7 +145,7 @@ def outcome_of(
     prices: Prices,
     verdict: Verdict,
 ) -> Outcome:
-    """Return what the last transaction keeps, but for the receipts and the new cards' matches."""
+    """Return the outcome for the last transaction, without receipts and the new cards' matches."""
     exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
     return Outcome(
         _report_of(parsed, rows, prices.blocked, verdict),

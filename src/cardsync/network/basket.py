@@ -176,7 +176,7 @@ def _basket(
 def _parcels(
     basket: Basket, offers: Sequence[Offered], copies: Sequence[int], settings: Settings
 ) -> list[BasketParcel]:
-    """Return what to buy of each seller, the most valuable parcel first."""
+    """Return each seller's parcel, the most valuable one first."""
     chosen: dict[int, list[tuple[Offered, int]]] = defaultdict(list)
     values: dict[int, int] = defaultdict(int)
     for offer, weighed, count in zip(offers, basket.offers, copies, strict=True):

@@ -49,7 +49,7 @@ async def hide(session: AsyncSession, seller_id: int) -> None:
 
 
 async def follow(session: AsyncSession, account: Account, now: datetime) -> None:
-    """Write what a buyer may see of this account."""
+    """Store the part of this account that buyers may see."""
     date_switches(account, now)
     on_trial = account.plan == "trial" and account.trial_ends_at is not None
     paid = is_paid(account.plan, account.trial_ends_at, now)

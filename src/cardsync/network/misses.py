@@ -73,7 +73,7 @@ class Misses:
         return hmac.digest(self._key(), message, "sha256")[:16]
 
     async def flush(self) -> None:
-        """Write what was noted. A failure loses it: a guess at demand is not worth keeping more."""
+        """Write the noted misses. A failure loses them: a guess at demand is worth no retry."""
         noted, self._noted = self._noted, {}
         if not noted:
             return

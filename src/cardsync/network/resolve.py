@@ -178,7 +178,7 @@ async def resolve(
 
 
 def _of_faces(whole: Resolved, front: Resolved) -> Resolved:
-    """Choose between what a name and its front have found. Pure."""
+    """Choose between the results of a whole name and of its front. Pure."""
     named = (any(one.same_name for one in found.printings) for found in (whole, front))
     return front if tuple(named) == (False, True) else whole
 

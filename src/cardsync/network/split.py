@@ -79,7 +79,7 @@ def postage_of(steps: Steps, value: int) -> int:
 
 
 def cost_of(basket: Basket, copies: Sequence[int]) -> tuple[int, int]:
-    """Return what a split costs with its postage, and its number of parcels."""
+    """Return the cost of a split with its postage, and its number of parcels."""
     values: dict[int, int] = defaultdict(int)
     for offer, count in zip(basket.offers, copies, strict=True):
         if count:
@@ -153,7 +153,7 @@ def covering(basket: Basket) -> Split | None:
 
 
 def floor_of(basket: Basket) -> int:
-    """Return what the cheapest copies cost if each line were alone and postage were nothing."""
+    """Return the cost of the cheapest copies if each line were alone and postage were zero."""
     left = list(basket.wanted)
     total = 0
     for offer in sorted(basket.offers, key=lambda offer: offer.price):
@@ -186,7 +186,7 @@ def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]
 
 
 class _Filling:
-    """Copies as they are dealt out: what each line lacks, and what is left of each stock."""
+    """Copies during their distribution: each line's missing copies, and the rest of each stock."""
 
     def __init__(self, basket: Basket, sellers: set[int]) -> None:
         self.offers = basket.offers

@@ -94,7 +94,7 @@ class Bucket:
 
 @contextmanager
 def _as_sentence(url: str) -> Iterator[None]:
-    """Turn what a bucket refuses into one sentence."""
+    """Turn a bucket's error into one sentence."""
     try:
         yield
     except (OSError, obstore.exceptions.BaseError) as e:

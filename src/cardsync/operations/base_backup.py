@@ -159,7 +159,7 @@ def _unpacked(backup: Backup, scratch: Path) -> str:
 
 
 def _must_be_able(url: str) -> None:
-    """Raise CommandError for a server that makes no incremental backups; let it note what changes
+    """Raise CommandError for a server that makes no incremental backups; let it record changes
     from now on.
     """
     with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:

@@ -155,7 +155,9 @@ def _await_rest(target: Target) -> None:
 
 @contextmanager
 def alone(target: Target) -> Iterator[None]:
-    """Keep apart what a killed restore left and what another restore uses. Raises UnderWay."""
+    """Hold the lock of restores, so that databases of another one are not taken for leftovers of a
+    killed one. Raises UnderWay.
+    """
     with _maintenance(target) as connection:
         if not locked_by_connection(connection, Lock.RESTORE):
             raise UnderWay("another restore or rehearsal is under way: wait until it ends")
@@ -196,7 +198,7 @@ def _loaded(target: Target, backup: Backup, name: str, say: Say, check: Check) -
 
 def must_be_whole(url: str, backup: Backup) -> None:
     """Raise CommandError unless a restored database has every row that was counted, and each
-    seller's credits are what the ledger adds up to.
+    seller's credits equal the sum of the ledger.
     """
     with _reading(url) as connection:
         found = row_counts(connection)
@@ -277,7 +279,7 @@ def drop_old(target: Target) -> list[str]:
 
 
 def _drop_leftovers(connection: psycopg.Connection, target: Target) -> None:
-    """Drop what killed restores left: databases that nobody is connected to."""
+    """Drop the databases of killed restores, to which nobody is connected."""
     for name in _named(connection, f"{target.database}_{_FRESH}_"):
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
 

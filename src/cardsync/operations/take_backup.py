@@ -165,7 +165,7 @@ def seal_digests(connection: psycopg.Connection) -> list[str]:
 
 def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[str, FileLine]:
     """Link each object into the backup. It is never changed in place, so that a link is a copy;
-    what the newest backup has already hashed is not read again.
+    objects that the newest backup has hashed are not read again.
     """
     if objects is None or not objects.is_dir():
         return {}
@@ -247,7 +247,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _as_sentence() -> Iterator[None]:
-    """Turn what a database or a disk refuses into one sentence."""
+    """Turn an error of a database or a disk into one sentence."""
     try:
         yield
     except psycopg.Error as e:

@@ -85,7 +85,7 @@ async def note_push(
 
 
 async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Cancel what waits; a claim that has not run out survives. Returns how many."""
+    """Cancel the waiting price tasks; a claim that has not run out survives. Returns how many."""
     await locked(session, seller_id)
     cancelled = await session.execute(
         text("""

@@ -315,8 +315,8 @@ async def end_tasks(
 
 
 async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
-    """The work of a kind was done otherwise: what waits is completed, and what an agent has in hand
-    it may finish. The state row is locked.
+    """Complete the waiting tasks of a kind, whose work was done otherwise; an agent may finish a
+    task that it has claimed. The caller has locked the state row.
     """
     await session.execute(
         text("""

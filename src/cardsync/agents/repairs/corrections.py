@@ -91,9 +91,7 @@ async def keep(
     *,
     verified: bool,
 ) -> WorkflowCorrection | None:
-    """Write a correction, or what is new about the one that is there; None if that one is
-    disabled.
-    """
+    """Insert a correction, or update the existing one; None if that one is disabled."""
     row = insert(WorkflowCorrection).values(
         seller_id=seller_id,
         lookup=step.lookup,

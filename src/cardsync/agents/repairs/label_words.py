@@ -83,7 +83,7 @@ def distinctive(text: str) -> tuple[str, ...]:
 
 
 def without_asides(text: str) -> str:
-    """A label without what it has in brackets, where something else is left."""
+    """Return a label without its parts in brackets, unless nothing distinctive is left."""
     if "(" not in text:
         return text
     rest = _ASIDE.sub(" ", text)

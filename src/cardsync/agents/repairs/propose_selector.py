@@ -37,7 +37,7 @@ _MOST_COMBINED = 3
 
 @dataclass(frozen=True)
 class LostElement:
-    """`seen` is what was remembered of the element when its selector was verified; `refused` are
+    """`seen` is the element's appearance when its selector was verified; `refused` are
     selectors that failed for this step; `page_url` is the page's address, empty if not known.
     """
 
@@ -130,7 +130,7 @@ def _innermost(
 
 
 def _is_figure(lost: LostElement) -> bool:
-    """Return whether what was lost showed a number alone."""
+    """Return whether the lost element showed a number alone."""
     return _FIGURE.fullmatch(wanted(lost.selector, lost.step_name, lost.seen).label) is not None
 
 

@@ -59,8 +59,8 @@ class BuylistRow(NamedTuple):
 async def search_buylist(
     session: AsyncSession, caller: Caller, typed: str, game: str | None, now: datetime
 ) -> list[BuylistRow]:
-    """Return what was typed. Where nothing is, return the dearest cards that are bought, which the
-    shop sells itself.
+    """Return the rows for the typed words; without words, the dearest of the shop's own cards that
+    it buys.
     """
     if typed.strip():
         found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)

@@ -276,7 +276,7 @@ async def _ask_for_columns(work: Work, collection: Collection, read: CollectionT
 async def _begin(
     work: Work, collection: Collection, known: _Known, key: str, read: ReadRows
 ) -> int:
-    """Write what the file is, and return how many of its rows are stored already."""
+    """Store the file's format and counts, and return how many of its rows are stored already."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.format, mine.rows, mine.empty = key, read.frame.height, read.empty

@@ -234,7 +234,7 @@ def _are_codes(cells: Sequence[str]) -> bool:
 
 
 def _by_sample(cells: Sequence[str]) -> Field | None:
-    """Return what a column without a known name must be by its cells."""
+    """Return the field of a column without a known name, judged by its cells."""
     given = _given(cells)
     if not given:
         return None
@@ -276,7 +276,7 @@ _READ: Final[Mapping[Field, str]] = {
 
 
 def docs_table() -> str:
-    """Return the table of the docs: what is read of each format."""
+    """Return the table of the docs with the fields that are read of each format."""
     rows = ["| format | what is read | header seen in |", "|---|---|---|"]
     for one in sorted(BY_KEY.values(), key=lambda one: one.label.casefold()):
         read = ", ".join(said for field, said in _READ.items() if field in one.columns)

@@ -97,7 +97,7 @@ class Offered(NamedTuple):
 
 
 async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
-    """Return what the lines of `match_collection.keyed_lines` can be."""
+    """Return the products that the lines of `match_collection.keyed_lines` can be."""
     wanted = await asyncio.to_thread(_wanted, keyed)
     async with database.shared() as session:
         await session.execute(text(_WANTED))

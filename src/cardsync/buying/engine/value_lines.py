@@ -33,7 +33,7 @@ Facted = tuple[WantedLine, LineFacts]
 
 
 def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> BudgetLeft:
-    """Return what a budget allows the next offer after what was paid today."""
+    """Return the rest of a budget for the next offer, after today's payments."""
     return BudgetLeft(
         _least(budget.offer_cash, budget.day_cash, spent.cash),
         _least(budget.offer_credit, budget.day_credit, spent.credit),
@@ -145,8 +145,8 @@ def value_lines(
 ) -> list[ValuedLine]:
     """Value each line, and answer in the order of `lines`.
 
-    `budgets` has what is left of each rule's budget by the rule's id, and of the shop's by
-    `WHOLE_SHOP`; one that is missing sets no limit. `explained` has the lines whose explanation is
+    `budgets` has the rest of each rule's budget by the rule's id, and the rest of the shop's by
+    `WHOLE_SHOP`; a missing budget sets no limit. `explained` has the lines whose explanation is
     kept; None keeps all.
     """
     by_id: dict[int | None, _Known] = {rule.id: _Known.of(rule) for rule in rules}
@@ -303,7 +303,7 @@ def _step_at(
     starts: Sequence[int],
     reached: int | None,
 ) -> Step | None:
-    """Return the last step that begins at or before what is reached."""
+    """Return the last step that begins at or before the reached number."""
     if reached is None:
         return None
     at = bisect_right(starts, reached)

@@ -70,7 +70,7 @@ class PriceTaken(NamedTuple):
 
 
 class LineFacts(NamedTuple):
-    """Holds what the shop knows of a line's card.
+    """Holds the facts about a line's card.
 
     The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
     `on_order` count the product in this finish, in every condition and language. `lists` holds the
@@ -140,14 +140,14 @@ class ValuedLine(NamedTuple):
 
 
 class BudgetLeft(NamedTuple):
-    """Holds what a budget still allows; None sets no limit."""
+    """Holds the rest of a budget; None sets no limit."""
 
     cash: int | None = None
     credit: int | None = None
 
 
 class Spent(NamedTuple):
-    """Holds what was paid today already."""
+    """Holds today's payments."""
 
     cash: int = 0
     credit: int = 0

@@ -104,7 +104,7 @@ async def _set_prices(
     listed: Mapping[int, Any],
     now: datetime,
 ) -> None:
-    """Give each draft the price of the shop's listing, or what the shop's rules would ask."""
+    """Give each draft the price of the shop's listing, or else the price by the shop's rules."""
     unlisted = []
     for line, entry in zip(lines, entries, strict=True):
         card = listed.get(entry.id)

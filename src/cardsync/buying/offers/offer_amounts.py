@@ -82,8 +82,8 @@ def need_payable(lines: Iterable[Priced]) -> None:
 
 
 def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Payment:
-    """Return what is paid. In a split, `cash_part` is paid in cash; what it does not pay for is
-    paid in credit. Raises InvalidPayload.
+    """Return the payment. In a split, `cash_part` is paid in cash and the other copies in credit.
+    Raises InvalidPayload.
     """
     lines = list(lines)
     whole = totals(lines)
@@ -104,8 +104,8 @@ def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Pay
 
 
 def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
-    """Return what a copy cost the shop; `share` of a split is paid in cash. None: it is not
-    bought in this way.
+    """Return the shop's cost of a copy; `share` of a split is paid in cash. None: it is not bought
+    in this way.
     """
     if way == "cash" or (way == "split" and line.credit is None):
         return line.cash

@@ -157,8 +157,8 @@ async def receive(
     came: Sequence[CountedLine],
     now: datetime,
 ) -> OfferInFull:
-    """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid, and then keeps what was counted of lines that are not named.
+    """Record the received copies; lines that are not named came as offered. It may be repeated
+    until the offer is paid, and then keeps the earlier count of lines that are not named.
 
     Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong,
     InvalidPayload.
@@ -193,8 +193,8 @@ async def pay(
     way: Way | None = None,
     cash_part: Decimal | None = None,
 ) -> OfferInFull:
-    """Pay what came, credit into the customer's ledger in the same transaction. `way` takes the
-    place of the one that was accepted. Raises OwnerRequired, RefusedByGrant, NotFound,
+    """Pay for the received copies; credit goes into the customer's ledger in the same transaction.
+    `way` replaces the accepted one. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)

@@ -30,7 +30,7 @@ async def asking_prices(
     lines: Sequence[tuple[WantedLine, Mapping[str, int]]],
     now: datetime,
 ) -> list[int | None]:
-    """Return what the shop would ask for a copy of each line; `lines` come with the percentages of
+    """Return the shop's own price for a copy of each line; `lines` come with the percentages of
     their conditions. None: the rules set no price.
     """
     if not lines:

@@ -68,7 +68,7 @@ class RuleForm(NamedTuple):
 
 
 def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) -> RuleForm:
-    """Return what was typed; `one` gives a field's text, `every` the texts of all its rows."""
+    """Return the typed form; `one` returns a field's text, `every` the texts of all its rows."""
     rows = {}
     for table, cells in TABLES.items():
         columns = [[text.strip() for text in every(f"{table}.{cell}")] for cell in cells]

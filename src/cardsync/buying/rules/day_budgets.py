@@ -34,7 +34,7 @@ class Promise(NamedTuple):
 
 
 async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> dict[int, Spent]:
-    """Return what the shop has promised today by each rule."""
+    """Return the amounts that the shop has promised today by each rule."""
     today = now.astimezone(ZoneInfo(caller.account.time_zone))
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = await session.execute(text(_PROMISED), {"seller": caller.seller_id, "since": midnight})
@@ -44,8 +44,8 @@ async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> d
 async def need_budget(
     session: AsyncSession, caller: Caller, promises: Iterable[Promise], now: datetime
 ) -> None:
-    """Check an offer's lines against what other offers have left of the budgets; the caller holds
-    the shop's lock. Raises InvalidPayload.
+    """Check an offer's lines against the rest that other offers leave of the budgets; the caller
+    holds the shop's lock. Raises InvalidPayload.
     """
     asked: dict[int, Spent] = {}
     for rule_id, cash, credit in promises:

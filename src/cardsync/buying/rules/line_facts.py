@@ -259,7 +259,7 @@ async def read_facts(
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Facts:
-    """Return what the shop knows of the lines' cards; `rules` are live, in their order."""
+    """Return the facts about the lines' cards; `rules` are live, in their order."""
     if not lines:
         return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
     wanted = await asyncio.to_thread(_wanted, lines)

@@ -48,7 +48,7 @@ async def own_targets(
 
 
 def _unheld(run: Run) -> Run:
-    """Return the run without what keeps a price waiting."""
+    """Return the run without sales, and without the pause, the reviews and the hold-outs."""
     seller = replace(
         run.seller,
         automatic_pricing_paused=False,

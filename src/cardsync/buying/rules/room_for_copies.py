@@ -31,7 +31,7 @@ class BoughtCopies(NamedTuple):
 async def need_room(
     session: AsyncSession, caller: Caller, asked: Sequence[BoughtCopies], now: datetime
 ) -> None:
-    """Check an offer's lines against what the shop holds now; the caller holds the shop's lock.
+    """Check an offer's lines against the shop's present stock; the caller holds the shop's lock.
     Raises InvalidPayload.
     """
     rules = {rule.id: rule for rule in await buy_rules_of(session, caller.seller_id)}

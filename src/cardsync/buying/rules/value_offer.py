@@ -97,5 +97,5 @@ async def value_by(
 
 
 def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, BudgetLeft]:
-    """Return what is left of each rule's budget."""
+    """Return the rest of each rule's budget."""
     return {rule.id: left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT)) for rule in rules}

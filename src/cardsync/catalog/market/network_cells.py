@@ -123,7 +123,7 @@ CELLS = KeptFigure[None](
 
 
 def _summed(sales: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Return what a look at the seller's own sales shows at this moment."""
+    """Return the sums of the seller's own sales, as a look at this moment would show them."""
     looks = sales.select(sums.PRODUCT, sales_fetched_at=pl.lit(microseconds(now))).unique()
     named = {kept: held for held, kept in HELD.items() if kept in sums.SUMMED}
     return sums.summed(sales, looks).rename(named)

@@ -74,7 +74,7 @@ async def shown(
     looks: str,
     values: Mapping[str, Any],
 ) -> AsyncIterator[NewestEvidence]:
-    """Yield what looks at products showed, some products at a time; `looks` is a query of
+    """Yield the evidence of looks at products, some products at a time; `looks` is a query of
     (product_id, sales_at, listings_at).
     """
     await session.execute(text(_LOOKED.format(looks=looks)), dict(values))

@@ -135,7 +135,7 @@ def _typed(form: Form) -> Iterator[tuple[int, dict[str, str]]]:
 async def _change(
     session: AsyncSession, caller: Caller, form: Form, now: datetime, without: int | None = None
 ) -> None:
-    """Change the entries whose fields differ from what they are. Raises NotADraft, InvalidPayload."""
+    """Change the entries whose typed fields differ. Raises NotADraft, InvalidPayload."""
     typed = dict(_typed(form))
     again = read_id(form["again"])
     for row in await drafts.some(session, caller, list(typed)):

@@ -20,7 +20,7 @@ from cardsync.web.forms import Form
 
 
 def fields_of(form: Form) -> dict[str, Any]:
-    """Read what a lot's form holds; an empty cost is unknown. Raises InvalidPayload."""
+    """Read the fields of a lot's form; an empty cost is unknown. Raises InvalidPayload."""
     quantity = whole(form["quantity"], limits.LARGEST_ID, least=1)
     if quantity is None:
         raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")

@@ -339,7 +339,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(columns: tuple[str, ...]) -> list[Choice]:
-    """Return what can be done with each column. Pure."""
+    """Return the possible actions on each column. Pure."""
     last = len(columns) - 1
     return [
         Choice(

@@ -77,7 +77,7 @@ async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Re
 async def found_cards(
     request: PageRequest, caller: Caller, session: AsyncSession
 ) -> dict[str, Any]:
-    """Return what the search for a customer's cards shows."""
+    """Return the values for the search of a customer's cards."""
     query = request.query_params
     typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
     game = query.get("game", "")

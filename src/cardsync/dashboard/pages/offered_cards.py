@@ -18,7 +18,7 @@ OFFERED: Final = 10
 async def offered_cards(
     request: PageRequest, caller: Caller, settings: Settings
 ) -> tuple[str, list[CardBody]]:
-    """Return what the address looks for as `find`, and the first cards that it finds.
+    """Return the search in the address's `find`, and the first cards that it finds.
 
     Raises InvalidQuery.
     """

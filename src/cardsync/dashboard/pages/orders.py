@@ -104,7 +104,7 @@ async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
 
 
 async def _peek(request: PageRequest, caller: Caller) -> dict[str, Any]:
-    """Return the order that the address names, if it is there, with what it earns."""
+    """Return the order that the address names, if it exists, with its profit."""
     nothing = {"peek": None, "earned": None, "may_ship": False, "by": None}
     order_id = read_id(request.query_params.get("order", ""))
     if order_id is None:

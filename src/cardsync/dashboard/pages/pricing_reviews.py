@@ -48,8 +48,8 @@ PATH: Final = "/pricing/reviews"
 def after_fees(
     row: ProposalRow, beside: CostAndSale | None, level: FeeLevel, now: datetime
 ) -> Decimal | None:
-    """Return what a copy would leave at the proposed price after the marketplace's fees and its
-    cost; None where the cost is unknown. Pure.
+    """Return the profit of a copy at the proposed price after the marketplace's fees and its cost;
+    None where the cost is unknown. Pure.
     """
     if beside is None or beside.cost is None or row.proposed_price is None:
         return None

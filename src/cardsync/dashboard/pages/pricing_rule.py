@@ -221,7 +221,7 @@ def effect_of(
 
 
 def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> ShownRule:
-    """Return the workshop with what somebody wrote, as far as it can be read. Pure."""
+    """Return the workshop with the typed values, as far as they can be read. Pure."""
     try:
         wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
     except errors.InvalidRule:

@@ -273,7 +273,7 @@ def _beside(
     texts: Mapping[str, str],
     effect: PromotionEffect | None,
 ) -> dict[str, Any]:
-    """Return what the effect's part of the page shows."""
+    """Return the values for the effect's part of the page."""
     zone, now = zone_of(caller.account.time_zone), clock.now()
     live = stored is not None and stored.enabled
     return {
@@ -397,7 +397,7 @@ async def effect_part(
 
 
 def copy_of(sale: Sale, now: datetime) -> dict[str, Any]:
-    """Return the body of a promotion's copy, a draft; what has begun lasts as long again. Pure."""
+    """Return the body of a promotion's copy, a draft; that of a started one begins now. Pure."""
     body = own_fields(to_json(sale))
     if sale.starts_at <= now:
         ends = now + (sale.ends_at - sale.starts_at)

@@ -101,7 +101,7 @@ async def profit_page(request: PageRequest, caller: Caller, database: Database) 
 
 
 async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -> Template:
-    """Show what one period earned."""
+    """Show the profit of one period."""
     period = given.get("period") or ("own" if given.get("from") or given.get("to") else "this")
     if period not in PERIODS:
         raise errors.InvalidPayload(f"period: must be one of {', '.join(PERIODS)}")

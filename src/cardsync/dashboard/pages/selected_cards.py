@@ -40,7 +40,7 @@ PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
-    """Return what a form selects: the one card of its button, else `scope`: `all` (that match),
+    """Return a form's selection: the one card of its button, else `scope`: `all` (that match),
     `page`, or the rows that are ticked. Raises InvalidPayload.
     """
     if form["card_id"] or "all" not in form.all("scope"):

@@ -125,7 +125,7 @@ def phase_words(phase: str) -> str:
 async def steering(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
 ) -> dict[str, Any]:
-    """Return what `sync_steering.html` shows."""
+    """Return the values that `sync_steering.html` shows."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     seen_at = await seen.at(session, caller)

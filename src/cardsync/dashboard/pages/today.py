@@ -118,7 +118,7 @@ async def today_page(
 def _sync_line(
     request: PageRequest, caller: Caller, today: TodayBody, now: datetime
 ) -> dict[str, Any]:
-    """Return what the line of the sync shows, and its menu."""
+    """Return the values for the line of the sync, and its menu."""
     seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     running = today.sync.in_progress
     offline = seen_at is not None and is_offline(seen_at, now) and not running

@@ -266,13 +266,13 @@ def _references(table: Table) -> Iterator[tuple[list[str], str, list[str]]]:
 
 
 def _strict(keys: Iterable[ForeignKeyConstraint]) -> list[ForeignKeyConstraint]:
-    """Leave out the keys that may lead to nobody: what left where the archive was made."""
+    """Leave out the keys whose target may have been deleted before the archive was made."""
     strict = [key for key in keys if not (key.ondelete or "").startswith("SET NULL")]
     return sorted(strict, key=lambda key: tuple(key.column_keys))
 
 
 def _of_types(table: Table, found: pl.Schema) -> Iterator[tuple[str, str, pl.Expr]]:
-    """Yield what PostgreSQL's types refuse, and Parquet's do not."""
+    """Yield the values that PostgreSQL's types refuse and Parquet's accept."""
     for name, kind in found.items():
         column = pl.col(name)
         match table.columns[name].type:

@@ -170,7 +170,7 @@ _UNDONE: Final = f"""
 
 
 class Column(NamedTuple):
-    """A column, and what the archive holds of it, in SQL."""
+    """A column, and its value in the archive as SQL."""
 
     name: str
     value: str

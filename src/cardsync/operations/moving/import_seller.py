@@ -279,7 +279,7 @@ async def _written(coming: _Coming, table: Table, into: str) -> int:
 
 
 def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows as an export writes them: what it leaves out is not taken from elsewhere."""
+    """Return the rows without the values that an export leaves out: the file may have them."""
     left_out = {
         one.name: None if one.value.startswith("NULL") else {"false": False, "0": 0}[one.value]
         for one in part.columns
@@ -347,7 +347,7 @@ async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest)
 
 @contextmanager
 def _as_sentence() -> Iterator[None]:
-    """Say in one sentence what the database refuses, and that it has a row already that came."""
+    """Turn an error of the database, such as a row that it has already, into one sentence."""
     try:
         yield
     except (DBAPIError, psycopg.Error) as e:

@@ -56,8 +56,8 @@ _Rows = dict[str, dict[str, int]]
 
 
 def recover(home: Path) -> None:
-    """End what a killed upgrade left. After the first rename the new cluster takes its place;
-    before it the old one has never left its own.
+    """Finish or undo a killed upgrade. After the first rename the new cluster takes its place;
+    before it the old one is still in place.
     """
     work = home / WORK
     if not work.exists():
@@ -125,7 +125,7 @@ def _upgraded(
     home: Path, work: Path, before: Path, after: Path, account: Account, say: Say
 ) -> None:
     """Make the new cluster in `work`, and check it. The old server runs first, which also recovers
-    what a crash left: pg_upgrade takes no other cluster.
+    from a crash: pg_upgrade accepts only a clean cluster.
     """
     say(f"Upgrading the database from {_named(before)} to {_named(after)}: counting its rows …")
     start_server(home, before, account, say)

@@ -57,7 +57,7 @@ class Elsewhere(click.Group):
 
 
 class Program(Elsewhere):
-    """Turns what can go wrong into one sentence and exit status 1."""
+    """Turns expected errors into one sentence and exit status 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -73,7 +73,7 @@ class Program(Elsewhere):
 
 
 def _sentence(e: Exception) -> str | None:
-    """Return what went wrong; None for a fault of the program."""
+    """Return the sentence of an error; None for a fault of the program."""
     from pydantic import ValidationError
 
     from cardsync.operations.processes.embedded_host import EmbeddedError

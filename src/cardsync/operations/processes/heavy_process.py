@@ -86,7 +86,7 @@ async def _serve(answers: BinaryIO) -> None:
 
 
 def _forget(_: object) -> None:
-    """Remove what work has made that was stopped at its end: nobody takes its answer."""
+    """Remove the files of work that was stopped at its end: nobody takes its answer."""
     for path in Path(tempfile.gettempdir()).glob(f"{MADE}*"):
         path.unlink()
 

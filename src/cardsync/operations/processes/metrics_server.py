@@ -65,8 +65,8 @@ class _OfAll(multiprocess.MultiProcessCollector):
 
 
 def fold_dead(folder: Path) -> None:
-    """Add what dead processes counted to one file of each kind and delete theirs: each death would
-    leave its files.
+    """Add the counts of dead processes to one file of each kind and delete theirs, which would
+    otherwise pile up.
     """
     dead: dict[str, list[Path]] = {}
     with _folding:
@@ -101,7 +101,7 @@ def _fold(kept: Path, dead: list[Path]) -> None:
 def metrics_served(
     settings: Settings, folder: Path, deaths: Callable[[], dict[str, int]]
 ) -> Iterator[None]:
-    """Processes write what they count into the folder; `deaths` counts those that ended."""
+    """Processes write their counts into the folder; `deaths` counts those that ended."""
     registry = CollectorRegistry()
     _OfAll(registry, folder)
     registry.register(InstallationMetrics(settings, deaths))
@@ -111,7 +111,7 @@ def metrics_served(
 
 @contextmanager
 def own_metrics_served(settings: Settings) -> Iterator[None]:
-    """Show what this process counts, unless a supervisor shows it with its others'."""
+    """Serve this process's counts, unless a supervisor serves them with the others'."""
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         yield
         return

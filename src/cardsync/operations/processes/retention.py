@@ -49,8 +49,8 @@ async def has_right_time(work: Work) -> bool:
 
 
 async def tidy(work: Work) -> dict[str, int]:
-    """Delete what is too old; returns how many objects of each kind, months of history and limits
-    went. A step that fails stops no later one.
+    """Delete data that is too old; return how many objects of each kind, months of history and
+    limits went. A step that fails stops no later one.
 
     Raises an ExceptionGroup with the errors of the steps that failed.
     """

@@ -128,7 +128,7 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
 
 
 def worker_options(work: Work) -> dict[str, Any]:
-    """Return what every worker does with its jobs (tests run them inline by the same options)."""
+    """Return the options of every worker (tests run jobs inline by the same options)."""
     return {
         "concurrency": 1,
         "fetch_job_polling_interval": 1.0,
@@ -170,8 +170,8 @@ async def run_worker(work: Work) -> None:
 
 @asynccontextmanager
 async def _sweeping(work: Work) -> AsyncIterator[None]:
-    """Do at intervals what no job asks for, and touch the file that a probe looks at, however long
-    the rest takes.
+    """Do the work at intervals that no job requests, and touch the file that a probe looks at,
+    however long the rest takes.
     """
     settings = work.settings
     soon, alive = settings.sweep_seconds, settings.worker_alive_file

@@ -180,7 +180,7 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 
 
 def faults(backup: Backup) -> Iterator[str]:
-    """Yield what is wrong with the files of a backup without its objects: nothing for a good one.
+    """Yield the faults of a backup's files without its objects: nothing for a good one.
     It reads them all.
     """
     manifest = backup.manifest
@@ -194,7 +194,7 @@ def faults(backup: Backup) -> Iterator[str]:
 
 
 def object_faults(backup: Backup) -> Iterator[str]:
-    """Yield what is wrong with the objects of a backup whose list of them is good."""
+    """Yield the faults of the objects of a backup whose list of them is good."""
     for key, line in object_lines(backup).items():
         if fault := _fault(backup.path / OBJECTS / key, line):
             yield fault
@@ -225,7 +225,7 @@ def _must_be_none(broken: list[str], to_do: str) -> None:
 
 
 def drop_partial(folder: Path) -> list[str]:
-    """Delete what backups left that were killed, and return their names."""
+    """Delete the remains of killed backups, and return their names."""
     left = sorted(folder.glob(f"{PARTIAL}*"))
     for path in left:
         shutil.rmtree(path, ignore_errors=True)

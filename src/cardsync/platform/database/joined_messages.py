@@ -91,7 +91,7 @@ class Messages:
         return rows
 
     async def forget(self, connection: Connection) -> None:
-        """End what a message that lost its names began, and send whole statements from now on."""
+        """End the transaction of a message that lost its names; then send whole statements."""
         self._known[connection] = None
         await connection.execute("ROLLBACK")
 

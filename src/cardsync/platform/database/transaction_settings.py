@@ -71,10 +71,10 @@ def committed_before_the_disk() -> str:
 
 
 def of_readings() -> str:
-    """Set what holds as long as a connection of the readings. Each prepared statement is planned
-    once, whatever its values. Helper processes share a search: testing a card costs more than
-    passing it on, but the planner expects many matches of a pattern. The cards that a search finds
-    stay in memory while they are counted and ordered.
+    """Set the settings of a connection of readings for its whole life. Each prepared statement is
+    planned once, whatever its values. Helper processes share a search: testing a card costs more
+    than passing it on, but the planner expects many matches of a pattern. The cards that a search
+    finds stay in memory while they are counted and ordered.
 
     A page of orders costs 0.9 ms more without the first (ADR 19), 60 searches 1.1 x without the
     others (ADR 45).

@@ -33,7 +33,7 @@ SLOW = Counter("cardsync_slow_statements_total", "Statements slower than SLOW_ST
 
 @contextmanager
 def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterator[None]:
-    """Watch what the block does as one statement."""
+    """Watch the block as one statement."""
     started = clock.monotonic()
     try:
         # Setting a transaction's seller is no work worth a span.
