@@ -21,7 +21,7 @@ def column(name: str) -> str:
 
 
 class FileKind(NamedTuple):
-    """A kind of file: what it is called, the columns that identify it, and its place."""
+    """A kind of file: its name, the columns that identify it, and its place."""
 
     name: str
     needed: frozenset[str]

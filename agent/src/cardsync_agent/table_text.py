@@ -71,7 +71,7 @@ class Form(NamedTuple):
     decimal: str = "."
 
     def said(self) -> str:
-        """Return what is not as in the marketplace's own files; empty where all is."""
+        """Return the differences from the marketplace's own form; empty without any."""
         parts = []
         if self.encoding != "utf-8":
             named = {"cp1252": "Windows-1252"}
@@ -185,8 +185,8 @@ def _recoded(decoder: codecs.IncrementalDecoder, pieces: Iterator[bytes]) -> Ite
 
 
 def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") -> Form | None:
-    """Return how the table is written whose first lines these are; None where none of them is a
-    header. `sep=` is tried before what the line itself shows.
+    """Return the form of the table with these first lines; None where none of them is a header. The
+    delimiter of a `sep=` line is tried first.
     """
     said = ""
     for at, line in enumerate(lines[: MOST_BEFORE + 1]):
@@ -201,7 +201,7 @@ def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") 
 
 
 def delimiters_of(line: str, said: str = "") -> list[str]:
-    """Return what may separate the cells of a line, the likeliest first."""
+    """Return the possible delimiters of a line, the likeliest first."""
     bare = _QUOTED.sub("", line)
     found = sorted((one for one in _DELIMITERS if one in bare), key=bare.count, reverse=True)
     return [said, *found] if said else found or [","]
@@ -342,7 +342,7 @@ def read_rows(
 
 
 def _seen(cells: list[str], line: str) -> list[str]:
-    """Return the cells as a person sees them, where their line has what a person does not."""
+    """Return the cells as a person sees them: without the marks ="…" of spreadsheets."""
     return list(map(plain_cell, cells)) if '="' in line else cells
 
 

@@ -26,7 +26,7 @@ def read_steps(value: str) -> list[tuple[int, int]]:
 
 
 def postage_steps(value: str) -> str:
-    """Return the text as it is stored. Raises ValueError with what it takes."""
+    """Return the text as it is stored. Raises ValueError with the accepted form."""
     read_steps(value)
     return ",".join(part.strip().replace(" ", "") for part in value.split(","))
 

@@ -83,7 +83,7 @@ else:
 
 
 def like_of(kind: Any) -> Like | None:
-    """Return what a value is that a function of ours reads."""
+    """Return the shape of a value that one of our functions reads."""
     return kind.like if isinstance(kind, _Reading) else None
 
 
@@ -136,7 +136,7 @@ DECODERS: Final = [(is_read_by, _by_type)]
 
 
 def not_json(error: Exception, body: bytes) -> str:
-    """Return why a body is not JSON, from what its decoder raised."""
+    """Return the reason why a body is not JSON, from its decoder's error."""
     if isinstance(error, RecursionError):
         reason = "it is nested too deeply"
     elif isinstance(error, UnicodeDecodeError):

@@ -58,8 +58,8 @@ class Place(NamedTuple):
 
 
 def way_of(box: Box) -> str:
-    """Return the rank of a box among texts that are compared letter by letter: what begins with a
-    digit is first, digits count as numbers, and case does not matter.
+    """Return the rank of a box among texts that are compared letter by letter: a text that begins
+    with a digit is first, digits count as numbers, and case does not matter.
     """
     if isinstance(box, int):
         return f"{box:012}"
@@ -113,7 +113,7 @@ def boxes_between(first: Box, last: Box, most: int) -> list[Box]:
 
 
 def place_in(text: str) -> Place:
-    """Read a code as a person writes it: 3-12, 3/12 or 3 12, A1-12, Binder 3-12. The slot is what
+    """Read a code as a person writes it: 3-12, 3/12 or 3 12, A1-12, Binder 3-12. The slot
     follows the last hyphen. Raises ValueError with the reason.
     """
     written = _CODE.fullmatch(unicodedata.normalize("NFKC", text).strip())

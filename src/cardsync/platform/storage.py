@@ -89,7 +89,7 @@ class Store(ABC):
 
     @abstractmethod
     async def copy(self, source: str, target: str) -> None:
-        """Make `target` hold what `source` holds now, whatever later happens to `source`."""
+        """Copy the present content of `source` to `target`, which later changes do not affect."""
 
     @abstractmethod
     async def write(self, key: str, path: Path) -> None:

@@ -28,7 +28,7 @@ def apart(texts: bytes) -> pl.Series:
 
 
 def table(of: dict[int, int]) -> bytes:
-    """For `bytes.translate`: what each byte becomes; the others stay."""
+    """Return the table for `bytes.translate` that replaces these bytes and keeps the others."""
     return bytes(of.get(byte, byte) for byte in range(256))
 
 

@@ -63,7 +63,7 @@ class PricingRule(Base):
 
 
 class RuleTest(Base):
-    """A rule test is a search and what the seller expects of the prices of its cards."""
+    """A rule test is a search and the seller's expectation of the prices of its cards."""
 
     __tablename__ = "rule_test"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -258,7 +258,7 @@ class PriceRollbackCard(Base):
 
 
 class RepricingEvent(Piece, Base):
-    """`key` is what an agent that reports twice repeats; `rows` wait until the prices are moved."""
+    """`key` identifies an agent's repeated report; `rows` wait until the prices are moved."""
 
     __tablename__ = "repricing_event"
     __table_args__ = (

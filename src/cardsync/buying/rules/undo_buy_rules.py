@@ -23,7 +23,7 @@ def undo_of(
     before: Iterable[Mapping[str, Any]],
     after: Iterable[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return what `undo_change` needs of a change from these rules to those. Pure."""
+    """Return the values with which `undo_change` undoes a change of rules. Pure."""
     return undo_rules.undo_of(before, after, KIND)
 
 

@@ -151,7 +151,7 @@ async def _one(
 
 
 async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
-    """Keep the listed value of each line, zero for one without stock; return what targets ask."""
+    """Store the listed value of each line, zero without stock; return sums of changed targets."""
     day = await session.scalar(text(_TODAY), values)
     stock = (await session.execute(text(_STOCK), values)).all()
     known = await session.scalars(text(_LINES), values)

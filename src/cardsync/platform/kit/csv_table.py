@@ -20,8 +20,8 @@ from cardsync.platform.kit.safe_texts import safe, safe_texts
 
 
 class CsvTable:
-    """The columns of a person's file. A cell is the row's field of the column's name, or what
-    `made` makes of the row under that name.
+    """The columns of a person's file. A cell is the row's field of the column's name, or the result
+    of the function in `made` under that name.
     """
 
     def __init__(self, names: Iterable[str], **made: Callable[[Any], Any]) -> None:

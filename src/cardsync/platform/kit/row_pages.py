@@ -55,7 +55,7 @@ class Paging:
 
     @property
     def values(self) -> dict[str, int]:
-        """Return what a statement with `LIMIT :limit OFFSET :offset` binds."""
+        """Return the values of a statement with `LIMIT :limit OFFSET :offset`."""
         return {"limit": self.per_page, "offset": self.offset}
 
     def of(self, total: int) -> Numbers:
@@ -63,7 +63,7 @@ class Paging:
 
 
 def read_paging(page: str | None, per_page: str | None, default: int, most: int) -> Paging:
-    """Read the paging of a query; what is no number counts as not given."""
+    """Read the paging of a query; a text that is no number counts as missing."""
     return Paging(clamped(page, 1, limits.PAGE_MOST), clamped(per_page, default, most))
 
 

@@ -35,7 +35,7 @@ def _address_or_none(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """Say what is wrong without the URL, because the URL holds a password and libpq's message
+    """Check the URL. The error does not quote it, because it holds a password and libpq's message
     quotes parts of it.
     """
     # As SQLAlchemy's users write it.

@@ -150,8 +150,8 @@ async def _asked_now(
     card_ids: list[int],
     now: datetime,
 ) -> dict[int, _Asks]:
-    """Return what the live rules ask for each card at this moment, before any review, by the
-    card's marketplace id.
+    """Return each card's present price by the live rules, before any review, by the card's
+    marketplace id.
     """
     run = await run_of(session, account, now)
     stock = await read_stock(session, account, run, card_ids=card_ids)

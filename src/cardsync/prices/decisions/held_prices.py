@@ -58,8 +58,9 @@ async def hold_gates(
     seller_id: int,
     gated: pl.DataFrame | None = None,
 ) -> None:
-    """After a pricing of all cards: what the gates of rules held, by `marketplace_id` and
-    `verdict`. A rule with a gate always prices all cards, so a pricing of an upload alone has none.
+    """Store the cards that the gates of rules held in a pricing of all cards, by `marketplace_id`
+    and `verdict`. A rule with a gate always prices all cards, so a pricing of an upload alone has
+    none.
     """
     held = [] if gated is None else gated["marketplace_id"].to_list()
     await session.execute(text(_OPEN_GATES), {"seller": seller_id, "held": held})
@@ -75,8 +76,8 @@ async def hold_prices(
     now: datetime,
     lines: Sequence[str] | None = None,
 ) -> None:
-    """After a pricing of all cards, or of an upload that speaks of these product lines: of
-    others, what an earlier one limited stays. `limited` is that of the engine.
+    """Store the limited prices after a pricing of all cards, or of an upload of these product
+    lines: the limited prices of other lines stay. `limited` is the engine's.
     """
     if limited is None:
         limited = _NONE

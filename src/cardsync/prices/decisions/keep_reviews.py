@@ -131,7 +131,7 @@ async def keep_found(
     found: RunFindings,
     now: datetime,
 ) -> None:
-    """Bring the rows up to date with what a completed run found."""
+    """Bring the rows up to date with the findings of a completed run."""
     values = {"seller": seller_id, "now": now}
     pending, gone = (await session.execute(text(_PENDING), {"seller": seller_id})).one()
     ended = sorted({*_ended(pending, found), *gone})

@@ -60,7 +60,7 @@ async def retarget(
 
 
 async def _let_go(session: AsyncSession, seller_id: int, asked: pl.DataFrame) -> None:
-    """Forget the promotions that the old targets were the prices of, and what held pinned cards."""
+    """Forget the promotions of the old targets, and the caps and gates of pinned cards."""
     await standing.drop(session, seller_id, "sale", asked["marketplace_id"].to_list())
     pinned = asked.filter(pl.col("pin").is_not_null())["marketplace_id"].to_list()
     await standing.drop(session, seller_id, "cap", pinned)

@@ -135,7 +135,7 @@ async def write_targets(
     prices: Sequence[int | None],
     now: datetime,
 ) -> None:
-    """Write targets, in ten-thousandths, with what follows from them."""
+    """Write targets, in ten-thousandths, and update the data that depends on them."""
     values = {
         "seller": state.seller_id,
         "ids": [*card_ids],

@@ -212,7 +212,7 @@ def floors_by_cost() -> list[pl.Expr]:
 
 
 def _above_cost(factor: pl.Expr) -> pl.Expr:
-    """Return what the card cost, times a factor in basis points, up to the next cent."""
+    """Return the card's cost times a factor in basis points, rounded up to a cent."""
     a_cent = WHOLE_BP * UNITS_PER_CENT
     return (pl.col("cost") * factor + (a_cent - 1)) // a_cent * UNITS_PER_CENT
 

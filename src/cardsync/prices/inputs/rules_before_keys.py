@@ -50,7 +50,7 @@ _SETTINGS: Final = frozenset(field.name for field in fields(SellerPricing))
 
 
 class Change(NamedTuple):
-    """A change of rules, of a promotion or of settings, with what undoes it."""
+    """A change of rules, of a promotion or of settings, with the values that undo it."""
 
     by_member: bool
     undo: Mapping[str, Any]

@@ -52,8 +52,8 @@ class Sums(msgspec.Struct, frozen=True):
 
 
 def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
-    """Return the moves with `{span}_{side}` (what was added within the span, this move included),
-    and `{span}_{side}_base` of hour and day.
+    """Return the moves with `{span}_{side}` (the sum within the span, this move included), and
+    `{span}_{side}_base` of hour and day.
 
     `moved` has id, marketplace_id, quantity, and `{side}` and `{side}_after` of both sides.
     """
@@ -106,7 +106,7 @@ def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
 
 
 def _touched(frame: pl.DataFrame, side: Side) -> tuple[int, int]:
-    """Return the touched cards' value at the beginning of the hour, and what they lost of it."""
+    """Return the touched cards' value at the beginning of the hour, and their loss since."""
     copies = pl.col("quantity").cast(pl.Int128)
     row = frame.select(
         before=(pl.col(f"hour_{side}_base") * copies).sum(),

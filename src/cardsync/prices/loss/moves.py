@@ -107,8 +107,8 @@ async def past_moves(
 async def record(
     session: AsyncSession, seller_id: int, moved: pl.DataFrame, now: datetime, source: str = ""
 ) -> None:
-    """Keep what a write without a click did; `moved` is summed. It counts as long as the `source`
-    holds, or each card's own in the column `source`.
+    """Store the moves of a write without a click; `moved` is summed. It counts as long as the
+    `source` holds, or each card's own in the column `source`.
     """
     if "source" not in moved.columns:
         moved = moved.with_columns(source=pl.lit(source))
@@ -117,7 +117,7 @@ async def record(
 
 
 async def take_back(session: AsyncSession, seller_id: int, moved: pl.DataFrame) -> None:
-    """Let what a member did count against the moves before it; `moved` is summed."""
+    """Let a member's moves count against the moves before them; `moved` is summed."""
     if values := _steps(seller_id, moved):
         await run(session, _TAKE_BACK, values)
 

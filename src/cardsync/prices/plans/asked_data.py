@@ -62,7 +62,7 @@ _ANCHOR: Final[tuple[Data, ...]] = ("market", "products")
 
 
 def asked_of(run: Run) -> frozenset[Data]:
-    """Return what the rules and promotions ask, those that are switched off included."""
+    """Return the data that the rules and promotions use, including those that are switched off."""
     queries = [*(rule.query for rule in run.rules), *(sale.query for sale in run.sales)]
     costs: Data = "costs"
     by_cost = {costs for sale in run.sales if sale.floor_cost_bp is not None}

@@ -31,7 +31,7 @@ _ANY_OVER = """
 
 
 async def expire(database: Database, now: datetime) -> int:
-    """Write down what has expired; return how many plans that were."""
+    """Mark the expired plans; return how many."""
     return await in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 

@@ -185,7 +185,7 @@ async def propose(
 async def count_applied(
     session: AsyncSession, caller: Caller, judged: Judged, now: datetime
 ) -> None:
-    """Count an applied plan against the loss limits, or what a member took back by it."""
+    """Count an applied plan against the loss limits; a member's plan cancels earlier moves."""
     if judged.moved is None or caller.identity.own_script:
         return
     if caller.member_id is None:

@@ -220,7 +220,7 @@ async def read_cards(
 
 
 def _needs(run: Run) -> set[str]:
-    """Return what the run has to know of the cards' past and of their market."""
+    """Return the kinds of data about the cards' past and market that the run needs."""
     asked = {"period": run.periodic, "stale": run.stale, "market": run.reads_market}
     return {*run.periods, *(name for name, asks in asked.items() if asks)}
 

@@ -65,7 +65,7 @@ class Size(msgspec.Struct, frozen=True):
 
     @property
     def falls(self) -> tuple[Fall, Fall]:
-        """Return by how much the shop's value falls, and from what, today and at worst."""
+        """Return the fall of the shop's value, and the value before it, today and at worst."""
         return (
             Fall(max(self.before - self.after, 0), self.whole),
             Fall(max(self.worst_before - self.worst_after, 0), self.worst_whole),

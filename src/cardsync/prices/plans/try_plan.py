@@ -92,7 +92,7 @@ async def tried(
     now: datetime,
     settings: Settings,
 ) -> list[ChangeDone]:
-    """Return what the actions would do; nothing stays, and nothing is priced."""
+    """Return the results of the actions in a trial: nothing stays, and nothing is priced."""
     savepoint = await session.begin_nested()
     try:
         return _not_made(await carry_out(session, caller, actions, now, settings))

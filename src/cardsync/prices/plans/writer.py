@@ -84,7 +84,7 @@ def _lasts(result: Any) -> str | None:
 
 class _Terms(NamedTuple):
     """The mode of an assistant that asks first, whether no limit holds, and whether a member's
-    moves are taken back from what the limits count.
+    moves are subtracted from the counted ones.
     """
 
     mode: Mode | None

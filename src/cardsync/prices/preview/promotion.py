@@ -132,7 +132,7 @@ class Judged(msgspec.Struct):
 
 
 def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
-    """Return what the promotion does to cards that were priced while it is on. Pure.
+    """Return the promotion's effect on cards that were priced while it is on. Pure.
 
     A card gets the full discount if its price is at most the regular price less the cut, in whole
     cents and up to its rule's ending.

@@ -64,8 +64,8 @@ class Deciding(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """Proposals that were accepted: `rows` by key, the pricing run of their prices, and what the
-    kind's `feed_entry` needs to know. `revised` says how a proposal changed that was not accepted.
+    """Proposals that were accepted: `rows` by key, the pricing run of their prices, and the values
+    for the kind's `feed_entry`. `revised` says how a proposal changed that was not accepted.
     """
 
     rows: Rows

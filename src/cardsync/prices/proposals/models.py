@@ -25,9 +25,9 @@ class Proposal(Base):
     `kind` is that of a recommendation, or why a price is in review: rise, drop, first_price, or
     sale, which stands at the way back from one and counts as accepted. `state` is pending, snoozed
     (until `evidence_key` changes), dismissed, accepted, auto_applied or expired. `revision` is the
-    moment of its newest content. `worth` is what the list is sorted by, in ten-thousandths: a
+    moment of its newest content. `worth` is the sort key of the list, in ten-thousandths: a
     review's is the move times the copies. A review's `evidence` has the proposed price without the
-    sale's cut (`regular_price`) and what the rule asked before its cap (`result`), in
+    sale's cut (`regular_price`) and the rule's price before its cap (`result`), in
     ten-thousandths.
     """
 

@@ -27,7 +27,7 @@ _SAYS: Final[dict[StaleReason, str]] = {
 async def stale_target(
     session: AsyncSession, card: Card, row: dict[str, Any]
 ) -> StaleTarget | None:
-    """Return None where the stored target is what the steps give; `row` is the engine's."""
+    """Return None where the stored target equals the steps' result; `row` is the engine's."""
     asked: int | None = row["target"]
     stored = None if card.target_price is None else to_units(card.target_price)
     if asked == stored:

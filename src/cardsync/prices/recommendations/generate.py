@@ -262,7 +262,7 @@ async def note_events(
     actor: str,
     now: datetime,
 ) -> None:
-    """Record what happened to the present revisions; each kind is recorded once."""
+    """Record an event of the present revisions; each kind is recorded once."""
     await run(
         session,
         _EVENTS,
@@ -371,7 +371,7 @@ async def _moves_within_limits(
     rows: Sequence[Proposal],
     now: datetime,
 ) -> pl.DataFrame:
-    """Return the rises that the loss limits allow, summed with what was done before."""
+    """Return the rises that the loss limits allow, summed with earlier moves."""
     priced = [
         (row.card_id, to_units(row.current_price), to_units(row.proposed_price))
         for row in rows

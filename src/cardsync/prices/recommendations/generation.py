@@ -244,7 +244,7 @@ def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl
 
 
 def _nets(prices: pl.Expr, run: Run, priced: pl.DataFrame, name: str) -> pl.Series:
-    """Return what is left of each price after the fees, in ten-thousandths, rounded down."""
+    """Return the net of each price after the fees, in ten-thousandths, rounded down."""
     asked = priced.select(price=prices, direct=pl.col("direct_low").is_not_null())
     distinct = asked.unique().sort("price", "direct")
     level = run.seller.fee_level
@@ -332,7 +332,7 @@ def stale_stock(cards: pl.DataFrame, unsold: Sequence[int], run: Run) -> pl.Data
 
 @dataclass(frozen=True)
 class AccountSignal:
-    """A suggestion about one rule; `figures` are what it was made from."""
+    """A suggestion about one rule; `figures` are its evidence."""
 
     kind: str
     rule_id: int
@@ -372,7 +372,7 @@ def account_signals(
     before: dict[int, int],
     cheap: dict[int, int],
 ) -> list[AccountSignal]:
-    """Return what the rules themselves suggest: `governed` and `before` count each rule's cards now
+    """Return the suggestions about rules: `governed` and `before` count each rule's cards now
     and at the last generation, `cheap` those that ask less than a fee-free minimum.
 
     A rule that lost or won half of its cards has drifted; one without cards never matches; one

@@ -189,7 +189,7 @@ async def values_of(
 
 
 def statement(form: str, scope: Scope) -> str:
-    """`KEEP` or the diff over what the scope reaches."""
+    """Return `KEEP` or the diff over the cards of the scope."""
     [name] = scope
     return form.format(before=_BEFORE[name])
 

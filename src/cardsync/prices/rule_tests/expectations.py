@@ -66,7 +66,7 @@ def _beyond(now: pl.Expr, then: pl.Expr, bp: int) -> pl.Expr:
 
 
 def read_expectation(text: str) -> Expectation:
-    """Raises BadExpectation, whose sentence says what can be written."""
+    """Read an expectation. Raises BadExpectation, whose sentence lists the accepted forms."""
     words = " ".join(text.lower().replace("\u2212", "-").split())
     if words == "never moves":
         return Expectation("never moves")

@@ -50,7 +50,7 @@ class Changed(NamedTuple):
 
 
 def sentence_of(rule: RuleJson) -> str:
-    """Return what the rule does, as one or a few sentences."""
+    """Return the rule's effect in one or a few sentences."""
     return " ".join(_sentences(rule))
 
 

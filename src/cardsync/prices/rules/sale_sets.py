@@ -63,7 +63,7 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
 async def shown_sales(
     session: AsyncSession, caller: Caller, rows: Sequence[PricingSale]
 ) -> list[SaleShown]:
-    """Return sales as they are shown, with what was sold in each."""
+    """Return sales for the interface, with the copies sold in each."""
     sold = await sold_on_sale(session, caller, [row.id for row in rows], clock.now())
     return sale_bodies(rows, await warnings_of(session, rows), sold, caller)
 
@@ -309,7 +309,7 @@ async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) ->
 
 
 def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
-    """Return what the activity feed keeps of a pin."""
+    """Return the values of a pin for the activity feed."""
     before, after = (
         {"marketplace_id": marketplace_id, "price": pinned} for pinned in (was.price, price)
     )

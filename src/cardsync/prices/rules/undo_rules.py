@@ -44,7 +44,7 @@ def undo_of(
     after: Iterable[Image],
     kind: str = KIND,
 ) -> dict[str, Any]:
-    """Return what `undo_change` needs of a change from these rules to those. Pure."""
+    """Return the values with which `undo_change` undoes a change of rules. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
     return {

@@ -45,7 +45,7 @@ IMAGES: Final = RowImages(
 
 
 def undo_of(sale_id: int, was: Image | None, became: Image | None) -> dict[str, Any]:
-    """Return what `undo_sale` needs of a change; None is a sale that is not there. Pure."""
+    """Return the values with which `undo_sale` undoes a change; None is a missing sale. Pure."""
     return {"kind": SALE, "sale": sale_id, "was": was, "became": became}
 
 

@@ -48,7 +48,7 @@ class Ended:
 
 
 async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datetime) -> None:
-    """Store what follows from the pricing. `own` is the seller's row, locked."""
+    """Store the results of the pricing. `own` is the seller's row, locked."""
     seller_id = own.seller_id
     if ended.completed:
         await hold_prices(session, seller_id, ended.limited, now, ended.lines)

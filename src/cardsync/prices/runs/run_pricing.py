@@ -231,8 +231,8 @@ async def _end(
     counts: dict[str, Any],
     ended: Ended | None = None,
 ) -> None:
-    """The run's last transaction: state, what follows from its prices, lease. One that set no
-    prices has not `ended` anything.
+    """End the run in its last transaction: state, results of its prices, lease. `ended` is None for
+    a run that set no prices.
 
     Raises LeaseLost or CancelRequested.
     """

@@ -100,7 +100,7 @@ def table_of(body: bytes, columns: CsvColumns) -> Table:
 
 
 def as_read(table: Table) -> str:
-    """Return what a sentence about a table's header adds where the table is not written as usual."""
+    """Return the addition to a sentence about a table's header for a table in an unusual form."""
     said = table.form.said()
     return f" (read as {said})" if said else ""
 

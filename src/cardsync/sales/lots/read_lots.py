@@ -41,7 +41,7 @@ async def lots(
 
 
 async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) -> CostOfCard:
-    """Return what the copies of a card cost that are left. Raises OwnerRequired."""
+    """Return the cost of a card's remaining copies. Raises OwnerRequired."""
     caller.must_see_revenue()
     row = await session.get(CardCost, (caller.seller_id, marketplace_id))
     if row is None:

@@ -152,8 +152,8 @@ _ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :sel
 
 
 async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Settle what waits in this transaction, for a caller who has to know what cards cost after it.
-    The mark stays: its refresh finds nothing left.
+    """Settle the waiting cards in this transaction, for a caller who needs the cards' cost after
+    it. The mark stays: its refresh finds nothing left.
     """
     own = {"seller": seller_id}
     if not await session.scalar(text(_WAITS), own):
@@ -188,7 +188,7 @@ async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
 
 
 async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
-    """Give back, take, and write what each taken copy cost; `settled` gets the items."""
+    """Give back, take, and write the cost of each taken copy; `settled` gets the items."""
     await run(session, _GIVE_BACK, values)
     # Returned copies may be taken again.
     if await run(session, _REMAINING, values):

@@ -66,7 +66,9 @@ class OrderFilter(Paging):
     counted: bool = True
 
     def asked_by(self, caller: Caller) -> OrderFilter:
-        """Return the filter without what would tell one who may not see buyers who they are."""
+        """Return the filter without the parts that would reveal buyers to a caller who may not see
+        them.
+        """
         if caller.sees_buyers:
             return self
         return replace(self, by_buyer=False, sort="date" if self.sort == "buyer" else self.sort)

@@ -89,8 +89,8 @@ class PullSessionOrder(Base):
 
 
 class PullSessionItem(Base):
-    """A line of an order in a session, as it was when the session was opened; and whether its card
-    was missing, and what was done about it.
+    """A line of an order in a session, as it was when the session was opened; whether its card was
+    missing, and the decision about it.
     """
 
     __tablename__ = "pull_session_item"

@@ -246,7 +246,7 @@ async def keep_missing(
     now: datetime,
 ) -> None:
     """Note which cards of the order were not found, by whom and why; none of them, if all were
-    after all. The first time stays, and what was settled stays settled.
+    after all. The first time stays, and settled cards stay settled.
 
     Raises NotFound, PullSessionNotOpen.
     """

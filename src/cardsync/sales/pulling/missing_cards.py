@@ -176,7 +176,7 @@ _NOT_MISSING: Final = f"""
 
 
 class WayOut(NamedTuple):
-    """A choice about a missing card: `refund` is what the buyer gets back at the marketplace, and
+    """A choice about a missing card: `refund` is the buyer's refund at the marketplace, and
     `card_id` and `location_code` name the copy that goes in its place.
     """
 
@@ -225,8 +225,8 @@ async def settle(
     way: WayOut,
     now: datetime,
 ) -> list[MissingCard]:
-    """Say what is done about a missing card, and return what the order still misses. A repeated
-    call changes nothing.
+    """Record the decision about a missing card, and return the cards that the order still misses. A
+    repeated call changes nothing.
 
     Raises NotFound, MissingSettled where somebody decided otherwise, InvalidPayload.
     """

@@ -71,7 +71,7 @@ class PhoneLink(msgspec.Struct, frozen=True):
 @dataclass
 class Entry:
     """A line of an order in the queue. `last_mark` is the newest mark on it that still counts;
-    `settled` says what was decided about a card that was not found.
+    `settled` is the decision about a card that was not found.
     """
 
     item_id: int

@@ -31,7 +31,7 @@ _WORK: Final = Work.PRICES_ALL
 
 
 class _End(io.BytesIO):
-    """The end of an archive; what is before it was sent already, and cannot be sought."""
+    """The end of an archive; the part before it was sent already, and no seek can reach it."""
 
     def __init__(self, at: int) -> None:
         super().__init__()

@@ -222,7 +222,7 @@ async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: da
 
 
 async def begin_sign_in(database: Database, place: Place, now: datetime) -> dict[str, Any]:
-    """Return what a browser needs to sign in with any passkey that it has for us."""
+    """Return the options with which a browser signs in by any passkey that it has for us."""
     async with database.shared() as session:
         challenge = challenges.made(session, now, None)
     options = webauthn.generate_authentication_options(

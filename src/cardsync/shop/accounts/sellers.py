@@ -62,7 +62,7 @@ PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplie
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """`key=value` texts as columns; raises SellerError naming the key and what it takes."""
+    """`key=value` texts as columns; raises SellerError naming the key and the accepted values."""
     values = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -224,7 +224,7 @@ async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
 
 
 async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
-    """Everything settable and what the seller's state is; `session` is in the seller's scope."""
+    """Return all settings and the seller's state; `session` is in the seller's scope."""
     seller = await session.get(Seller, seller_id)
     account = await session.get(Account, seller_id)
     state = await session.get(SyncState, seller_id)

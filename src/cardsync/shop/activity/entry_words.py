@@ -270,7 +270,7 @@ _VALUES: Final[Mapping[str, str]] = {
 
 
 def action_words(action: str) -> str:
-    """Return what was done."""
+    """Return the words for an action."""
     return ACTIONS.get(action) or _sentence(action.replace("_", " ").replace(".", ": "))
 
 

@@ -19,8 +19,8 @@ _JSON: Final = ("before", "after", "undo")
 async def older_entries(
     old: Old, wanted: FeedFilter, page: list[Activity], before: int | None, most: int
 ) -> list[Activity]:
-    """Return a page with the old entries that belong into it; `page` is what the feed has before an
-    entry, newest first.
+    """Return a page with the old entries that belong into it; `page` has the feed's entries before
+    an entry, newest first.
     """
     # Clocks of processes differ a little, so an old entry may have a greater id than a young one.
     above = page[-1].id if len(page) == most else 0

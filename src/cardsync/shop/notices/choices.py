@@ -25,7 +25,7 @@ async def choices(
     caller: Caller,
     settings: Settings,
 ) -> ChoicesBody:
-    """Return the member's own choices; what was not chosen is as usual for the role."""
+    """Return the member's own choices, and the role's defaults for the other kinds."""
     row = await _reader(session, caller.seller_id, _member(caller))
     ways = row.ways if row else {}
     return ChoicesBody(

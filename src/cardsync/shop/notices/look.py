@@ -58,7 +58,7 @@ async def watch_all(work: Work) -> int:
 
 
 async def look(work: Work, seller_id: int) -> None:
-    """Report what is new, and leave the mark at the time of the next look."""
+    """Report the news of a shop, and set the mark to the time of the next check."""
     settings, now = work.settings, clock.now()
     caller = await as_owner(work.database, seller_id)
     async with work.database.tenant(seller_id) as session:
@@ -118,8 +118,8 @@ async def _events(
     seller_id: int,
     now: datetime,
 ) -> list[NewsItem]:
-    """Return the events since the last look. At the first one, and after a long pause, what was
-    before is known and not reported.
+    """Return the events since the last check. At the first one, and after a long pause, earlier
+    events are recorded but not reported.
     """
     last = await session.scalar(select(NoticeLook).where(NoticeLook.seller_id == seller_id))
     newest = await newest_order(session, seller_id)

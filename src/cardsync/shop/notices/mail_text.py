@@ -39,8 +39,8 @@ class Line(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """`lines` has one notice at least; `shop` is the shop's name. `brought` is what the last sync
-    brought, under them.
+    """`lines` has one notice at least; `shop` is the shop's name. `brought` is the last sync's
+    result, under them.
     """
 
     sender: str
@@ -94,7 +94,7 @@ def sender_of(text: str) -> tuple[str, str]:
 
 
 def _encoded(header: str, text: str) -> str:
-    """Return the text as a header says it: what is not plain in encoded words (RFC 2047)."""
+    """Return the text for a header: text that is not plain becomes encoded words (RFC 2047)."""
     plain = text.isascii() and _ENCODED not in text and (header == "Subject" or text.isalnum())
     return Header(text, "us-ascii" if plain else "utf-8", header_name=header).encode(linesep="\r\n")
 

@@ -45,7 +45,7 @@ async def _give_up(
     code: str | None,
     why: str,
 ) -> None:
-    """Leave the stream alone for a while: what it has to do is in its tables."""
+    """Leave the stream alone for a while: its work stays in its tables."""
     async with work.database.tenant(due.seller_id) as session:
         if await hold_mark(session, due.seller_id, due.stream):
             await leave_mark(session, due.seller_id, due.stream, clock.now() + _LEFT_ALONE)

@@ -53,7 +53,7 @@ class News(NamedTuple):
 
 
 def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
-    """Return what there is to report of Today's conditions. New orders are events: orders wait in
+    """Return the items to report of Today's conditions. New orders are events: orders wait in
     most shops at all times, and their condition begins with a deadline that is near.
     """
     return [
@@ -78,14 +78,14 @@ def of_conditions(conditions: Iterable[Condition]) -> list[NewsItem]:
 
 
 def _which(one: Condition) -> str:
-    """Return what keeps apart several conditions of a kind: a review is of one upload or run."""
+    """Return the part of the key that separates conditions of a kind, such as the upload or run."""
     if one.kind in ("upload_in_review", "run_in_review"):
         return str(one.subject)
     return one.variant
 
 
 def news(reported: Iterable[Reported], lasting: Iterable[NewsItem]) -> News:
-    """Return what has begun or become worse, and what is over."""
+    """Return the conditions that have begun or become worse, and those that are over."""
     before = {one.key: one for one in reported}
     present = {one.key: one for one in lasting}
     worse = {

@@ -35,7 +35,7 @@ def next_try(
     now: datetime,
     name: str,
 ) -> datetime | None:
-    """Return when to send again what was sent in vain `tries` times, or None if it is given up.
+    """Return the time of the next try after `tries` failures, or None if the sending is given up.
     `name` spreads the times: the same one gives the same time.
     """
     end = first_at + THREE_DAYS

@@ -30,9 +30,7 @@ _FORMER: Final = """
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete what is from before that moment, seller by seller and few rows at a time; return how
-    many rows.
-    """
+    """Delete the rows from before a moment, seller by seller, few at a time; return how many."""
     dropped = 0
     for statement in (*_DROP, _FORMER):
         dropped += await in_parts(database, partial(_drop, statement, before))

@@ -64,7 +64,7 @@ async def record(
     *,
     quietly: bool = False,
 ) -> None:
-    """Write what was found; what is known already stays as it was. Quietly, nothing is sent."""
+    """Write the items; those that exist already stay unchanged. `quietly` sends nothing."""
     written = [(id, one) for one in found if (id := await _write(session, seller_id, one, now))]
     if not written or quietly:
         return

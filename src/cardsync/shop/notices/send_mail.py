@@ -89,7 +89,7 @@ class _Reader(NamedTuple):
 
 
 async def claim(work: Work, seller_id: int) -> Claimed | None:
-    """Claim what waits longest, with all that is due for the same member."""
+    """Claim the notice that waits longest, with all due ones of the same member."""
     now = clock.now()
     values: dict[str, Any] = {"seller": seller_id, "now": now, "until": now + _CLAIMED_FOR}
     async with work.database.tenant(seller_id) as session:
@@ -262,7 +262,7 @@ async def _settle(
 
 
 async def send_due(work: Work, seller_id: int) -> None:
-    """Send what is due, and leave the mark at the time of the next letter."""
+    """Send the due letters, and set the mark to the time of the next one."""
     again: datetime | None = None
     if work.settings.sends_mail:
         for _ in while_quick(LETTERS_A_TURN):

@@ -220,7 +220,7 @@ async def _switch_off(
 
 
 async def send_due(work: Work, seller_id: int) -> None:
-    """Send what is due, and leave the mark at the time of the next try."""
+    """Send the due deliveries, and set the mark to the time of the next try."""
 
     async def try_one(claimed: Claimed) -> None:
         await settle(work, claimed, await send(work.settings, claimed))

@@ -82,8 +82,8 @@ async def change(
     kinds: Sequence[str] | None = None,
     on: bool | None = None,
 ) -> Webhook:
-    """Change what is given. Switched off, what waits is given up. Raises OwnerRequired, NotFound,
-    InvalidPayload.
+    """Change the given values. Switching it off gives up the waiting deliveries. Raises
+    OwnerRequired, NotFound, InvalidPayload.
     """
     row = await _own(session, caller, webhook_id)
     before = _plain(row)

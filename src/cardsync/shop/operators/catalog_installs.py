@@ -83,7 +83,7 @@ async def need_installer(session: AsyncSession, caller: Caller) -> None:
 
 
 async def listed(session: AsyncSession, caller: Caller) -> list[ListedGame]:
-    """Return what the caller's own shop lists of each game, the most first."""
+    """Return the listings of the caller's own shop by game, the most first."""
     rows = await session.execute(text(_LISTED), {"seller": caller.seller_id})
     return sorted((ListedGame(*row) for row in rows), key=lambda one: -one.listings)
 

@@ -27,7 +27,7 @@ class Due(NamedTuple):
 
 
 def by_due(conditions: Sequence[ConditionBody], now: datetime, zone: str) -> list[Due]:
-    """Return the groups that have work, each with what buyers wait for first, and then the most
+    """Return the groups that have work, each sorted by work for waiting buyers first, and then by
     money. Urgent work without a deadline is due today.
     """
     local = ZoneInfo(zone)
@@ -69,6 +69,6 @@ def line_of(amounts: Iterable[tuple[date, Decimal]], today: date) -> Trend | Non
 
 
 def week_before(sales: SalesBody) -> str | None:
-    """Return what was sold on the same weekday a week ago; None before the first sale."""
+    """Return the sales of the same weekday a week ago; None before the first sale."""
     that = sales.day - timedelta(days=7)
     return next((one.gross for one in sales.days if one.day == that), None)

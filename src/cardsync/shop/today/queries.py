@@ -236,7 +236,7 @@ async def read_facts(
     now: datetime,
     renewal_days: int,
 ) -> Facts:
-    """Read what the conditions follow from, without the figures of the page."""
+    """Read the facts behind the conditions, without the figures of the page."""
     found = await _found(_OF_FACTS, caller, reading, now)
     return await _facts_of(session, caller, found, agent, now, renewal_days)
 
@@ -249,7 +249,7 @@ async def read_shop(
     now: datetime,
     renewal_days: int,
 ) -> Shop:
-    """Read the statuses of orders to ship, then all figures in one message, and what is known of
+    """Read the statuses of orders to ship, then all figures in one message, and the facts about
     the rules.
     """
     found = await _found((*_OF_FACTS, *_OF_FIGURES), caller, reading, now)

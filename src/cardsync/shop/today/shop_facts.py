@@ -47,7 +47,7 @@ Kind = Literal[
 
 
 class Pending(NamedTuple):
-    """A number of things: since when there are any, what they are worth, and by when somebody has
+    """A number of things: since when there are any, their worth, and the time by which somebody has
     to act.
     """
 
@@ -66,7 +66,7 @@ class FailedTask(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The open pull; `left` is what it has still to pull, and ship."""
+    """The open pull; `left` are its orders that are still to be pulled and shipped."""
 
     id: int
     orders: int
@@ -83,7 +83,7 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts hold what is known of a shop at a moment."""
+    """The facts about a shop at a moment."""
 
     now: datetime
     to_pull: Pending = NONE

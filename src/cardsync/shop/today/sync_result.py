@@ -111,7 +111,7 @@ _CAPTURED: Final = f"""
 async def sync_result(
     reading: Reading, caller: Caller, cycle_id: int | None, now: datetime
 ) -> SyncResult | None:
-    """Return what a sync brought, by default the last one; None before the first. Raises
+    """Return the result of a sync, by default the last one; None before the first. Raises
     OwnerRequired, NotFound.
     """
     caller.must_see_revenue()
@@ -159,7 +159,7 @@ async def sync_result(
 
 
 async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
-    """Return what the last sync brought in short; None before the first, and for those who may not
+    """Return the last sync's result in short; None before the first, and for callers who may not
     see revenue.
     """
     if not caller.sees_revenue:
@@ -174,8 +174,8 @@ async def last_brought(reading: Reading, caller: Caller) -> SyncBrought | None:
 
 
 class PriceFile(NamedTuple):
-    """A file of prices that the sync app sent, or could not: `worth` is what it added to the listed
-    value, `refused` how many of its prices were refused.
+    """A file of prices that the sync app sent, or could not: `worth` is its change of the listed
+    value, `refused` the number of its refused prices.
     """
 
     sent_at: datetime

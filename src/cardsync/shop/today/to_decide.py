@@ -41,7 +41,7 @@ class ToDecide(NamedTuple):
 async def read_to_decide(
     session: AsyncSession, caller: Caller, reading: Reading, now: datetime
 ) -> ToDecide:
-    """Return what waits for the owner; for staff that is nothing."""
+    """Return the decisions that wait for the owner; none for staff."""
     if caller.role != "owner":
         return ToDecide()
     values = {"seller": caller.seller_id, "upload": caller.state.review_upload_id}

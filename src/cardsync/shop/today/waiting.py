@@ -75,7 +75,7 @@ class KeptCounts:
         return counts
 
     def last(self, seller_id: int) -> WaitingCounts:
-        """Return what the seller's last page showed, without a read; zeros if there was none."""
+        """Return the counts of the seller's last page, without a read; zeros if there was none."""
         kept = self._kept.get(seller_id)
         return kept[1] if kept is not None else WaitingCounts()
 

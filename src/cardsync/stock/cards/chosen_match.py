@@ -130,7 +130,7 @@ async def undo_match(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bind the card to what it was before. Raises ChangedSince unless it is as it became."""
+    """Bind the card to its former product. Raises ChangedSince unless it is as it became."""
     named = {"seller": caller.seller_id, "card": undo["card"]}
     bound = await _bound(session, named)
     if bound.product_id != undo["became"]:

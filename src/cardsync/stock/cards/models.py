@@ -166,7 +166,7 @@ class SellerSet(Base):
 
 
 class SettledMatch(Base):
-    """The product that a seller chose for a card, and what the card was matched to before."""
+    """The product that a seller chose for a card, and the card's match before."""
 
     __tablename__ = "settled_match"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

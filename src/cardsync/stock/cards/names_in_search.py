@@ -121,7 +121,7 @@ async def read_search(rows: Rows, seller_id: int, text: str) -> Tree:
 
 async def with_names(rows: Rows, seller_id: int, text: str, names: NamesOf = NamesOf.SHOP) -> str:
     """Return the search with the names of cards in quotes that the language would read otherwise.
-    Raises QueryError for what is no search then.
+    Raises QueryError for a text that is no search then.
     """
     _, changed = await _read(rows, seller_id, text, names)
     return changed

@@ -52,7 +52,7 @@ def page_of(
     cards: str,
     worth: str = "",
 ) -> str:
-    """Return the statement of the total, and of what all are worth by the SQL `worth` of one (else
+    """Return the statement of the total, and of the sum of the SQL `worth` of each card (else
     null), with `columns` of `cards`, a join over `card c`, from :offset on and at most :limit;
     without cards, its one row holds the total and the worth alone.
     """

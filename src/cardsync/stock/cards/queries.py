@@ -63,9 +63,7 @@ _LISTED = "c.price * c.quantity"
 async def find_cards(
     reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
 ) -> FoundCards:
-    """Find a page of cards; with `worth`, also what all that match are listed at. Raises
-    QueryError.
-    """
+    """Find a page of cards; `worth` adds the listed value of all matches. Raises QueryError."""
     selected = await select_cards(
         reading.rows,
         caller,

@@ -191,9 +191,7 @@ async def undo_search(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a search back to what it was, also to its place. Raises ChangedSince unless it stands
-    as it became.
-    """
+    """Restore a search, also its place. Raises ChangedSince unless it is as it became."""
     id, was, became = undo["id"], undo.get("was"), undo.get("became")
     await locked(session, Lock.SHOP, caller.seller_id)
     if was is not None:

@@ -51,7 +51,7 @@ async def select_cards(
 
 
 def _need_no_costs(tree: Tree) -> None:
-    """Raises QueryError: a search would tell what cards cost."""
+    """Refuse a search by cost, which would reveal the cost of cards. Raises QueryError."""
     for term in terms(tree):
         if term.field in COSTS:
             raise QueryError(f"only members who can see sales can search by {term.field}", term.at)

@@ -38,7 +38,7 @@ class TakenOver(NamedTuple):
 
 
 def taken(published: Iterable[Published], live: Iterable[Live]) -> list[TakenOver]:
-    """Return what the live cards, which are all the same, take over."""
+    """Return the copies that the live cards, which are all the same, take over."""
     published = list(published)
     left = {one.id: one.quantity for one in published}
     found = []

@@ -171,7 +171,7 @@ async def _take_over(
 
 
 async def _note_most(session: AsyncSession, seller_id: int, groups: list[_Group]) -> None:
-    """Note the most that was listed: what is explained now promotes nothing later."""
+    """Store the most copies that were listed: copies explained now promote nothing later."""
     most = text("""
         UPDATE published_contribution SET listed = :listed
          WHERE seller_id = :seller AND card_id = :id

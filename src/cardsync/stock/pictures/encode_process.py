@@ -94,7 +94,7 @@ def _encoded(picture: Image.Image) -> list[bytes]:
 
 
 def limit() -> None:
-    """Take from this process what it does not need. Systems differ in what they can limit."""
+    """Limit this process to the resources that it needs. Systems differ in what they can limit."""
     import resource
 
     from PIL import Image

@@ -28,7 +28,7 @@ HOST: Final = "^https?://([^/]+)/"
 
 
 def host(address: str) -> str:
-    """Return the host of an address, in SQL; null for what is no address of a page."""
+    """Return the host of an address, in SQL; null for a text that is no address of a page."""
     return f"substring({address} FROM '{HOST}')"
 
 

@@ -163,7 +163,7 @@ def checked(row: dict[str, Any], at: str = "", own: str | None = None) -> dict[s
 
 
 def needs_before_listing(row: Any) -> str | None:
-    """Say what a draft lacks that the marketplace needs; None if it lacks nothing."""
+    """Return the marketplace's requirement that a draft lacks; None if it lacks none."""
     if row.price is None:
         return "needs a price before you publish"
     if row.price < Decimal("0.01"):

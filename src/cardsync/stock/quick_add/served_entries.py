@@ -196,7 +196,7 @@ async def _added_since(
     seller_id: int,
     rows: Iterable[Row],
 ) -> dict[int, int]:
-    """Return how many the marketplace lists of each entry's card beyond what an import has seen."""
+    """Return how many copies of each entry's card were listed since an import last saw the card."""
     seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
     added = dict.fromkeys(seen, 0)
     for entry_id, quantity, at in await session.execute(text(_ADDED_SINCE), {"seller": seller_id}):
@@ -253,10 +253,10 @@ _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
 
 
 async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
-    """Return what publishing the drafts does to cards that are listed already: `id`,
-    `marketplace_id`, `quantity`, `market`, and `today`, from the price that is asked, to
-    `today_after`, in ten-thousandths, with the draft's id as `entry`. The file that the agent gets
-    holds a draft's own price.
+    """Return the effect of publishing the drafts on cards that are listed already: `id`,
+    `marketplace_id`, `quantity`, `market`, the targets before (`today`) and after (`today_after`),
+    in ten-thousandths, with the draft's id as `entry`. The file that the agent gets holds a draft's
+    own price.
     """
     values = {"seller": seller_id, "ids": list(ids)}
     data = await copy_chunks(session, await with_values(session, _MOVES, values))

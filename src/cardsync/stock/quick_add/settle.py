@@ -135,7 +135,7 @@ async def settle_file(
     report: FileReport,
     now: datetime,
 ) -> bool:
-    """End what that file held, by what the agent reports of it; False if it held no entries.
+    """End the entries of that file by the agent's report; False if it held no entries.
 
     A card is named by the marketplace's id, or by its entry, as a new listing has no such id yet.
     A report that names no entry of this file changes nothing.
@@ -165,8 +165,8 @@ async def settle_result(
     result: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    """End what a task's result names: `listed` are entries, `rejected` are {id, message}. An agent
-    that only placed the file names none, and they stay pending.
+    """End the entries that a task's result names: `listed` are entries, `rejected` are {id,
+    message}. An agent that only placed the file names none, and they stay pending.
     """
     listed, rejected = (result or {}).get("listed"), (result or {}).get("rejected")
     if isinstance(rejected, list):

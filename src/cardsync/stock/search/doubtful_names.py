@@ -51,7 +51,7 @@ class Span(NamedTuple):
     front: str
 
     def is_name_of(self, name: str) -> bool:
-        """Return whether the name begins so; what cannot be read otherwise may have other spaces:
+        """Return whether the name begins so; an unreadable part may have other spaces:
         `Type:Null` is `Type: Null`.
         """
         same = self.bad and _plain(name).replace(" ", "") == _plain(self.text).replace(" ", "")
@@ -159,7 +159,7 @@ def _span(text: str, parts: Sequence[_Part], broken: bool) -> Span | None:
 
 
 def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """Yield what stands between fields."""
+    """Yield the parts between fields."""
     stretch: list[_Part] = []
     for part in parts:
         if part.kind != "field":
@@ -172,7 +172,7 @@ def _stretches(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
 
 
 def _groups(stretch: list[_Part]) -> Iterator[list[_Part]]:
-    """Yield the stretch, what stands between its operators, alone and together, and each part that
+    """Yield the stretch, the groups between its operators, alone and together, and each part that
     cannot be read.
     """
     yield stretch

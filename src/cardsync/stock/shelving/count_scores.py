@@ -22,8 +22,8 @@ _NEVER: Final = 365
 
 
 class BoxFacts(NamedTuple):
-    """`value` is in ten-thousandths. `dropped` counts the pieces that are recorded here beyond what
-    is on hand, and that no recent sale explains.
+    """`value` is in ten-thousandths. `dropped` counts the pieces that are recorded here beyond the
+    stock, and that no recent sale explains.
     """
 
     box: Box

@@ -117,8 +117,8 @@ async def see(
     sights: Sequence[Sight],
     now: datetime,
 ) -> ShelfCount:
-    """Note what is where; the same sights again change nothing. Raises NotFound, CountNotOpen,
-    InvalidPayload.
+    """Record the counted copies; the same sights again change nothing. Raises NotFound,
+    CountNotOpen, InvalidPayload.
     """
     row = await _locked(session, caller, count_id)
     seen_lines = {(sight.card_id, sight.slot): sight for sight in sights}
@@ -240,7 +240,7 @@ async def undo_count(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring the corrected places back to what they held. Raises ChangedSince."""
+    """Restore the contents of the corrected places. Raises ChangedSince."""
     await locked(session, Lock.SHOP, caller.seller_id)
     row = await read_one(session, caller, undo["count"])
     values = {"seller": caller.seller_id, "count": row.id, "box": row.box}

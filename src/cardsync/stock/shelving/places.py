@@ -115,9 +115,9 @@ async def assign(
     target: Place | None,
     now: datetime,
 ) -> int:
-    """Move what is in one place to another, and return how many copies were. Without an origin it
-    is every copy that is unassigned; without a target, all are taken off the shelf. Raises
-    NotFound, InvalidPayload.
+    """Move the copies of one place to another, and return how many. Without an origin all
+    unassigned copies move; without a target, all are taken off the shelf. Raises NotFound,
+    InvalidPayload.
     """
     await locked(session, Lock.SHOP, caller.seller_id)
     before = await shelved(session, caller.seller_id, card_id)

@@ -48,8 +48,8 @@ _NEW: Final = f"""
 
 
 def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | None:
-    """Return what an entry keeps of changes, each (card, box, slot, pieces more than before); None
-    if they are too many to be kept.
+    """Return an entry's record of changes, each (card, box, slot, pieces more than before); None if
+    they are too many to be stored.
     """
     more: Counter[tuple[int, int, int]] = Counter()
     for card_id, box, slot, pieces in changes:
