@@ -82,7 +82,7 @@ class Served:
             title="cardsync",
             instructions=INSTRUCTIONS,
             get_tool_input_schema=lambda _: None,
-            # Every caller of a release is told the same.
+            # Every caller of a release gets the same answer.
             cache_hints={name: CacheHint(3_600_000, "public") for name in _LISTS},
             on_list_tools=_list_tools,
             on_call_tool=_call_tool,

@@ -249,7 +249,7 @@ async def _store(
     known: Source | None,
 ) -> None:
     await put_incoming(session, rows)
-    # Two imports of one catalog at once would each miss what the other adds.
+    # Two imports of one catalog at the same time would each miss the other's additions.
     await locked(session, Lock.CATALOG, seconds=LOAD_SECONDS)
     if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))

@@ -58,7 +58,7 @@ _STARRED = ("surge foil", "jp alternate art", "alt art foil")
 _MARKED = r"^(.*[0-9])([^0-9]+)$"
 # Words that describe every card of their set, and so distinguish none.
 _OF_THE_SET = ("ce", "ie", "oversize")
-# The sign of a set whose cards are told by their names (set_aliases.py).
+# The sign of a set whose cards are identified by their names (set_aliases.py).
 _BY_NAME = "="
 # In front of a number: the code of the set of which the card is a copy, or the promo's year.
 _CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
@@ -95,7 +95,7 @@ def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(NOT_SAID))
         .otherwise(_finish_key(pl.col("printing").cast(pl.String)))
         .alias("finish_key"),
-        # English is merely what a label without a language implies.
+        # A label without a language merely implies English.
         pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
     )

@@ -97,7 +97,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         make_outcome = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
         written = write_slabs(work, writer, slabs, sold)
         outcome_task = put_together(make_outcome, new, work.store, writer, prices, run)
-        # The frames are large: only what has still to be done with them holds them from here on.
+        # The frames are large: from here on only the remaining work holds them.
         del parsed, stored, rows, changes, prices, make_outcome
         _, outcome = await at_once(written, outcome_task)
         reprice = run.asks_database and not verdict.review

@@ -16,8 +16,8 @@ from cardsync.network.limits import BASKET_OFFERS
 from cardsync.network.resolve import EXPOSED
 from cardsync.network.wishes import WishLine
 
-# A line can need only a seller's cheapest offers: so many that they hold the copies of all lines
-# that may share them.
+# A line needs only a seller's cheapest offers, until they hold the copies of all lines that may
+# share them.
 _OFFERS = f"""
 WITH asked AS (
     SELECT a.line, a.id, a.any_printing,

@@ -14,7 +14,7 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.platform.derived.kept_figures import Figure, mark
 
-# A change of one of these changes what a buyer sees.
+# A change of one of these changes the part that buyers see.
 SEEN = frozenset(
     {
         "plan",

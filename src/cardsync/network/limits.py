@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Discovery: references in one request, letters of a name, and what an answer lists at most.
+# Discovery: references in one request, letters of a name, and the most rows of an answer.
 REFERENCES = 25
 REFERENCE_NAME = 2
 CANDIDATES = 10

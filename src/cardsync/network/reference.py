@@ -26,8 +26,8 @@ _LONG_WORD = 4
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
 )
-# "Front // Back", "Front/Back", "Front / Back" and "Front | Back", with what follows in
-# parentheses.
+# "Front // Back", "Front/Back", "Front / Back" and "Front | Back", with a part in parentheses
+# after them.
 _FACES = re.compile(
     r"^(?P<front>[^/|(（]*[^/|(（\s])\s*(?://?|\|)\s*[^\s(（][^(（]*(?P<rest>[(（].*)?$"
 )

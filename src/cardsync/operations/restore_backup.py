@@ -35,17 +35,17 @@ from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 _FRESH, _OLD = "restoring", "before"
-# Where one connects to make and rename databases.
+# The database to connect to for making and renaming databases.
 _MAINTENANCE: Final = "postgres"
 _LOOKS: Final = 10
-# A restore names what it undoes in the seller's words: the table, and the time of its rows.
+# The rows that a restore undoes: the table, the time of its rows, and the seller's word.
 _SINCE: Final = (
     ("upload", "received_at", "upload"),
     ("orders", "created_at", "order"),
     ("price_run", "started_at", "pricing run"),
     ("activity", "created_at", "recorded change"),
 )
-# Called with a restored database's address and the folder of its objects; returns what is wrong.
+# Called with a restored database's address and the folder of its objects; returns the fault.
 Check = Callable[[str, Path], str | None]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import psycopg
 
-# The rows of a trigger's statement, and what the function calls a row of them.
+# The rows of a trigger's statement, and the function's name for one of them.
 _ROWS: Final = re.compile(r"FROM (new_rows|old_rows) AS (\w)\b")
 _BODY: Final = re.compile(r"(\$function\$\n)(BEGIN\n)")
 # The columns that the tallies count by, with their types.

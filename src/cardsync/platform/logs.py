@@ -15,7 +15,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-# Each is told of every line before it is written, and may add to it.
+# Each gets every line before it is written, and may add to it.
 LISTENERS: list[Callable[[MutableMapping[str, Any]], None]] = []
 
 

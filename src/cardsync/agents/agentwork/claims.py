@@ -38,7 +38,7 @@ from cardsync.platform.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
 # A claim that ran out counts as an attempt. After the last one the task has failed at the moment
-# when it ran out, which is what readers were shown meanwhile.
+# when it ran out; readers saw it as failed meanwhile.
 _TAKE_BACK = f"""
     UPDATE agent_task
        SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
@@ -95,7 +95,7 @@ _END = f"""
        AND claim_expires_at > :now
     RETURNING id
 """
-# It runs before the end, which is what it looks for; the seller's row is locked.
+# It runs before the end of the task, since it looks for a claimed one; the seller's row is locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
     SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
@@ -202,8 +202,8 @@ async def _hand_out(
 ) -> list[ClaimedTask]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    # Its word is written also where the caller's state holds it already: another claim may have
-    # said something else since that state was read.
+    # The agent's capabilities are written even if the caller's state has them: another claim may
+    # have reported others since that state was read.
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {

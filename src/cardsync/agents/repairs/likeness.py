@@ -82,7 +82,7 @@ _OTHER_THING = 0.7
 # The same for a link in the page's navigation, where the lost one was outside of it, and for a link
 # where it was a button.
 _NAVIGATES, _OTHER_ROLE = 0.85, 0.93
-# The same for a link to a page above what the lost one led to.
+# The same for a link to a page above the lost one's target.
 _ABOVE = 0.6
 # The weight of being the only one with the lost element's address, or standard use.
 _SAME_ADDRESS, _SAME_USE = 0.85, 0.8

@@ -173,7 +173,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
         or name in SPOKEN
     }
     if element.kind == "write":
-        # The value is what a person typed. It does not belong to the page.
+        # A person typed the value. It does not belong to the page.
         attributes.pop("value", None)
     labels = page.labels(at)
     return {

@@ -25,7 +25,7 @@ class SyncState(Base):
     lock_agent_id: Mapped[str | None] = mapped_column(Text)
     lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The cycle uploaded inventory; and orders or what belongs to them.
+    # The cycle uploaded inventory; it uploaded orders or data about orders.
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
     lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
     # The plan that went with the lock, for a holder that polls again.
@@ -55,7 +55,7 @@ class SyncState(Base):
     # agentwork/tasks.py writes both, the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The kinds of task that the agent last said it can do; null means that it never said any.
+    # The kinds of task that the agent last reported; null if it never reported any.
     agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from cardsync.web.public_fetch import OWN_MACHINE, host_of
 
 CHARACTERS_MOST: Final = 2_000
-# Visible ASCII, without what browsers and programs read in different ways.
+# Visible ASCII, without characters that browsers and programs read in different ways.
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
 # Browsers act on these schemes themselves; any other may be a program's own.

@@ -46,8 +46,8 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# Numbers in a name are between spaces, which no number contains; without them all products are
-# looked up. Rows without a number, and numbers with a suffix, are looked up as well.
+# The numbers of a name's lines are one text with spaces, which no number contains; without them all
+# products of the name count. Products without a number, or with a suffix to it, count as well.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
@@ -56,7 +56,7 @@ _OF_NAMES: Final = f"""
             OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0
             OR strpos(w.numbers, ' ' || regexp_replace(p.number_key, '[^0-9]+$', '') || ' ') > 0)
 """
-# A line without a name, or with one in another language, is told by its number in its set.
+# A line without a name, or with one in another language, is identified by the number in its set.
 _OF_NUMBERS: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'number' AND p.game = w.game AND lower(p.set_code) = w.key

@@ -121,7 +121,7 @@ class BuyingOfferLine(Base):
     price_of: Mapped[str | None] = mapped_column(Text)
     price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     other_finishes: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
-    # The basis points of each condition, for cards that are in another one than was said.
+    # Basis points per condition, for cards graded differently at the counter.
     grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)

@@ -61,7 +61,7 @@ def over_limit(
     price any more, since the shop holds more copies now. Pure.
     """
     bound = [(rules[one.rule_id], one) for one in lines]
-    # The rule with the least limit comes first: what fits in some order fits in this one.
+    # The rule with the least limit comes first: copies that fit in any order fit in this one.
     limited = [(rule.most_copies, rule, one) for rule, one in bound if rule.most_copies is not None]
     limited.sort(key=lambda each: each[0])
     until = accumulate((one.card.copies for *_, one in limited), initial=held)

@@ -122,7 +122,7 @@ async def _observations(
     now = {"now": clock.now()}
     await run(session, _NEW_LOOKS, now)
     await run(session, _NEW_SALES_LOOKS, now)
-    # Without anything new only a moved look changes what is the newest.
+    # Without new rows only a moved look changes the newest evidence.
     looked = "seen_look" if report.sales or report.listings else "moved_look"
     await keep_newest(session, f"SELECT product_id FROM {looked}")
 

@@ -53,7 +53,7 @@ FOLDED: Final = {
     ),
 }
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
-# A rule that lowers what does not sell, step by step, and never under cost.
+# A rule that lowers unsold cards step by step, and never under cost.
 MARKDOWN: Final[dict[str, Any]] = {
     "name": "Markdown",
     "floor_cost_bp": 0,

@@ -45,7 +45,7 @@ MARKS: dict[str, Mark] = {
     "unassign": pull_sessions.unassign,
 }
 ENDS = {"complete": "completed", "cancel": "cancelled"}
-# The filters of GET /api/orders that choose what a session takes.
+# The filters of GET /api/orders that choose a session's orders.
 FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
 
 

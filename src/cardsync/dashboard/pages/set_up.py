@@ -297,7 +297,7 @@ async def choose_preset(
     preset = form["preset"]
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            # The page shows what each preset does to the member's own cards.
+            # The page shows each preset's effect on the member's own cards.
             writer = Writer(session, caller, settings, clock.now(), confirmed=True)
             await writes.apply_preset(writer, preset)
             await writes.reprice(writer)

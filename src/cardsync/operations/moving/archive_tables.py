@@ -147,8 +147,8 @@ KEYS: Final = frozenset({"storage_key", "source_key", "screenshot_key"})
 # The kinds of stored objects that an archive holds; `syncs` are uploads that nobody has accepted.
 OBJECTS: Final = ("accepted", "debug", "receipts", "pictures", "old")
 
-# The table of the products of the catalog that the seller's cards are of, and what names a product
-# to another installation; the last are what an import would ask its catalog.
+# The table of the products of the catalog that the seller's cards are of, and the columns that
+# identify a product for another installation; an import looks the last ones up in its catalog.
 PRODUCT: Final = "product"
 _PRODUCT: Final = (
     "id",

@@ -30,7 +30,7 @@ from cardsync.platform.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# No process has this number: what is counted in its name are the counts of dead ones.
+# No process has this number: the counts in its name are those of dead processes.
 _DEAD = "0"
 _folding = threading.Lock()
 _Counts: Any = MmapedDict

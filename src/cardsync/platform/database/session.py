@@ -41,7 +41,7 @@ from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
 from cardsync.platform.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
 
-# The name of the seal among what a session carries along.
+# The name of the seal among the values of a session.
 SEAL = "seal"
 # The name of a session's last statement.
 _LAST = "last"

@@ -54,8 +54,8 @@ class ShopFigures(Base):
     asked: Mapped[int]
     asked_value: Mapped[Decimal] = mapped_column(Sum)
     asked_since: Mapped[datetime | None] = mapped_column(Moment)
-    # The last completed pricing run: how many cards it asks for more and for less than they have,
-    # and by how much in all.
+    # The last completed pricing run: the cards that it prices higher and lower than listed, and by
+    # how much in all.
     run_id: Mapped[int | None] = mapped_column(BigInteger)
     rises: Mapped[int]
     rises_value: Mapped[Decimal] = mapped_column(Sum)

@@ -244,7 +244,7 @@ class Processes(BaseModel):
                 return True
             address = ip_address(name)
         except ValueError:
-            # A caller writes into this header what it likes, brackets that are never closed too.
+            # A caller may write anything into this header, even brackets that are never closed.
             return False
         return address.is_loopback or (self.is_everywhere and self.public_url is None)
 

@@ -208,7 +208,7 @@ async def _undo(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     session, caller, state, now = deciding
     must_be_free(state, now)
     ids, at = undo["cards"], datetime.fromisoformat(undo["at"])
-    # Older entries lack what was before.
+    # Older entries lack the former values.
     was: Sequence[Sequence[str | None]] = undo.get("was", [[None] * 3] * len(ids))
     values = {
         "seller": caller.seller_id,

@@ -65,7 +65,7 @@ def eligibility(run: Run) -> list[pl.Expr]:
     """
     governed = pl.col("rule_id").is_not_null()
     usable = pl.col("source").is_not_null()
-    # Nobody knows which cards a guard holds whose query can't be read, so it blocks them all.
+    # A guard with an unreadable query might hold any card, so it blocks them all.
     broken = true(pl.col("_broken")) | pl.lit(any(guard.broken for guard in run.guards))
     lacking = governed & ~usable & ~broken
     custom = pl.col("custom").fill_null(False)

@@ -120,11 +120,11 @@ async def _look_again(
             plan.revision += 1
         plan.status, plan.drift, plan.error = "drifted", found, str(e)
         return None
-    # An operation may have made the session forget what it read.
+    # An operation may have expired the session's rows.
     await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
-        # The last look is what the click applies.
+        # The click applies the result of the last look.
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
         return judged
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1

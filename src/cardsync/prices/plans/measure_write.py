@@ -90,7 +90,7 @@ async def weigh(
     # A promotion that the write ends still counts before it, so that its end is no move of its own.
     past = await past_moves(session, seller_id, now, "rules" if by_rules else "targets")
     if any(own.type == "pricing.reprice" for own in actions.own):
-        # A run carries out what was counted when it was written.
+        # A run carries out changes that were counted when they were written.
         past = past.clear()
     result = await do()
     await session.flush()

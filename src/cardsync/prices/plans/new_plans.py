@@ -245,7 +245,7 @@ async def apply_clicked(
     actions = kept_actions(plan.actions)
     await session.flush()
     done = await carry_out(session, caller, actions, now, settings)
-    # An operation may have made the session forget what it read.
+    # An operation may have expired the session's rows.
     await session.refresh(plan)
     plan.clicked, plan.status, plan.applied_at = True, "applied", now
     plan.results = results_of(done)

@@ -43,7 +43,7 @@ class Size(msgspec.Struct, frozen=True):
     after: int = 0
     worst_before: int = 0
     worst_after: int = 0
-    # The shop's whole value at the prices before, today and at worst: what it falls from.
+    # The shop's whole value at the prices before, today and at worst: the base of its fall.
     whole: int = 0
     worst_whole: int = 0
     moved_bp: int = 0
@@ -147,7 +147,7 @@ def _broken(limit: Limit, error: str) -> Broken:
     return Broken(limit, f"{error}; {LIFTED}")
 
 
-# A member confirms what takes a card down by more than half, or the shop by more than a fifth.
+# A member confirms a change that lowers a card by more than half, or the shop by over a fifth.
 _HALF_BP: Final = 5_000
 _SHOP_BP: Final = 2_000
 # A promotion that lowers at least this many cards, or the listed value by at least this amount,

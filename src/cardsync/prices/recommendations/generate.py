@@ -151,7 +151,7 @@ _NEW: Final = f"""
     ON CONFLICT DO NOTHING
 """
 _OVER: Final = queries_of(__package__)["generation_over"]
-# Outcomes compare with expired reviews of a year. A later generation deletes what one leaves.
+# Outcomes compare with expired reviews of a year. A later generation deletes the rows that remain.
 _FORGET: Final = """
     WITH old AS (
         DELETE FROM proposal r

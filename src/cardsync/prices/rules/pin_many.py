@@ -125,7 +125,7 @@ def still_applied(marketplace_id: str, until: str) -> str:
            AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = {until})"""
 
 
-# A pin that would have ended by now, or whose acceptance was undone, stays away.
+# A pin that would have ended by now, or whose acceptance was undone, is not restored.
 _AGAIN = f"""
     SELECT w.id, (w.price * 10000)::bigint AS price, w.until
       FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),

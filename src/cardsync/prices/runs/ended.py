@@ -41,7 +41,7 @@ class Ended:
     lines: Sequence[str] | None = None
     sold: on_sale.OnSale | None = None
     reviews: RunFindings | None = None
-    # The leaps that the seller said yes to.
+    # The leaps that the seller confirmed.
     confirmed: pl.DataFrame | None = None
     # A run over the same cards follows at once: the pricing ends with it.
     followed: bool = False

@@ -52,7 +52,7 @@ from cardsync.web.request import (
     reading,
 )
 
-# A token reads, and writes nothing: what cards cost decides floors.
+# A token only reads, because the cost of cards decides floors.
 BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]

@@ -115,7 +115,7 @@ _TAKE: Final = f"""
      WHERE (SELECT count(*) FROM taken) >= 0
 """
 _BY_LOT: Final = "l.cost"
-# Copies of unknown cost stay unknown; a known one costs what those bought by then cost on average.
+# Copies of unknown cost stay unknown; others get the average cost of the copies bought by then.
 _ON_AVERAGE: Final = """
     CASE WHEN l.cost IS NOT NULL THEN (
         SELECT round(sum(k.cost * k.quantity) / sum(k.quantity), 4) FROM lot k

@@ -102,7 +102,7 @@ PULLED = """EXISTS (
       JOIN pull_session s ON s.seller_id = p.seller_id AND s.id = p.session_id
      WHERE p.seller_id = :seller AND p.order_id = orders.id AND p.pulled_at IS NOT NULL
        AND s.seller_id = :seller AND s.state <> 'cancelled')"""
-# A card was not found, and nobody has said what to do about it.
+# A card was not found, and nobody has decided about it.
 UNSETTLED = "i.missing_at IS NOT NULL AND i.missing_outcome IS NULL"
 MISSING = f"""EXISTS (
     SELECT FROM pull_session_item i

@@ -287,7 +287,7 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
         order.missing_count,
         pulled,
         wanted,
-        # Without an amount there is no refund, whatever else was said of one.
+        # Without an amount there is no refund, whatever the other fields are.
         *(_NO_REFUND if order.refund_amt is None else _refund(order)),
         order.feedback_rating,
         order.feedback_comment,

@@ -236,7 +236,7 @@ _IN_QUEUE: Final = f"""
     SELECT count(*) FROM pull_session_item
      WHERE seller_id = :seller AND session_id = :session AND item_id = :item AND {OF_LINK}
 """
-# A phone shows one card: what it showed before is free again.
+# A phone shows one card: the card before it is free again.
 _FREE: Final = """
     DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
        AND device = :device AND item_id <> :item

@@ -152,7 +152,7 @@ async def remove(
     """
     if not await _begin(work.database, seller_id):
         return False
-    # The state row and the account go last: what still works on the seller looks for them.
+    # The state row and the account are deleted last: running work on the seller looks for them.
     for table in tables:
         if table.name not in ("sync_state", "account"):
             while await _remove_some(work.database, seller_id, table):

@@ -34,7 +34,7 @@ from cardsync.shop.today.queries import read_facts
 
 LOOK: Final = "notices"
 _OVERLAP: Final = timedelta(hours=1)
-# After a pause as long as this, what happened meanwhile is no news.
+# After a pause as long as this, earlier events are no news.
 _STALE: Final = timedelta(days=1)
 _MARK_ALL: Final = """
     INSERT INTO work_due (seller_id, stream, due_at)

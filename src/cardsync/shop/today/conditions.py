@@ -34,7 +34,7 @@ OFFERS: Final = "/buying/offers"
 RULES: Final = "/activity?action=pricing"
 
 
-# Behind these waits a buyer, whose deadline comes before the shop's own work.
+# A buyer waits for these, and the buyer's deadline precedes the shop's own work.
 FOR_BUYERS: Final[tuple[Kind, ...]] = (
     "orders_to_pull",
     "pull_under_way",

@@ -25,7 +25,7 @@ from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.stock.cards.names_in_search import Rows
 from cardsync.stock.cards.visible import VISIBLE
 
-# The parts of an identity: what they are called, the text on a card and in the catalog, the key.
+# The parts of an identity: the name, the text on a card and in the catalog, and the key.
 PARTS: Final = (
     ("Set", "set_name", "set_name", "set_key"),
     ("Name", "product_name", "product_name", "name_key"),

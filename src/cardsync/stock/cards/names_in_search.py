@@ -143,7 +143,7 @@ async def _read(
         return named, changed
     if tree is None:
         assert wrong is not None
-        # It says what is wrong with the search as it was written.
+        # Its message is about the search as it was written.
         raise wrong
     return tree, text
 

@@ -87,7 +87,7 @@ async def contribute(database: Database, caller: Caller, wanted: WantedCard, now
             session,
             caller,
             "contribution.added",
-            # Others do not learn what a member has in private.
+            # Others must not learn of a member's private cards.
             f"{wanted.quantity} of {product.product_name if wanted.shared else 'a card'} contributed",
             now,
         )

@@ -69,7 +69,7 @@ class Refused(Unfit):
 
 
 async def _started() -> asyncio.subprocess.Process:
-    # Isolated and without an environment: what it is given is all that it knows.
+    # Isolated and without an environment: it has only its input.
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
