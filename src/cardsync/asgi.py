@@ -1,5 +1,5 @@
-"""Builds the web application: every router by name, the failure handlers, and what a web process
-opens and closes.
+"""Builds the web application: every router by name, the failure handlers, and the resources that a
+web process opens and closes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writes the activity feed: what a caller did, in the transaction that did it. (`activity/` reads
-the feed and undoes its entries.)
+"""Writes a caller's actions to the activity feed, in the transactions of the actions.
+(`shop/activity/` reads the feed and undoes its entries.)
 
-A summary names no buyer. `before` and `after` are small; an undo finds what it needs in `undo`,
+A summary names no buyer. `before` and `after` are small; an undo finds its values in `undo`,
 whose `kind` names an entry of `shop/activity/undo_kinds.py`.
 """
 

@@ -1,6 +1,6 @@
 """The kinds of account settings: how each is stored, read from a text, and typed in the API. Pure.
 
-A reader raises ValueError with what the setting takes.
+A reader raises ValueError with the form that the setting takes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, `catalog_install`, `catalog_updates`, and what is derived for searches:
+rows), `catalog_import`, `catalog_install`, `catalog_updates`, and the tables for searches:
 names, sets, words and their shortened forms for typos.
 """
 

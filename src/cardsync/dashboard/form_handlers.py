@@ -1,8 +1,7 @@
 """Forms of pages: a handler gets a form once its token is checked, and a transaction or a writer of
 prices that is bounded; both end before the answer is sent.
 
-The page that a form leads to offers to undo what the form did, where an entry of the activity feed
-can be undone.
+The page after a form offers to undo its change, where the entry of the activity feed can be undone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts together what the last transaction of an import keeps: report, run and figures. Pure."""
+"""Puts together the outcome for an import's last transaction: report, run and figures. Pure."""
 
 from __future__ import annotations
 

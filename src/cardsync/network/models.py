@@ -1,6 +1,6 @@
-"""Tables of the network, shared by all sellers: `network_seller` has what a buyer may see of each,
-`network_offer` every seller's cheapest price and quantity by product and condition, `network_miss`
-what nobody had.
+"""Tables of the network, shared by all sellers: `network_seller` has the part of each that buyers
+may see, `network_offer` every seller's cheapest price and quantity by product and condition,
+`network_miss` the requested products that nobody had.
 """
 
 from __future__ import annotations

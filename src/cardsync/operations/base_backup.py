@@ -1,5 +1,5 @@
-"""Copies the files of the embedded database: the whole once a week, and between those what changed
-since the backup before. For a database that is too large for a dump a day.
+"""Copies the files of the embedded database: all of them once a week, and between those the
+changes since the backup before. For a database that is too large for a dump a day.
 
 A restore combines the copies, runs them on a second server, and dumps them there, so that it
 continues as from any other backup.

@@ -1,8 +1,8 @@
 """Spreads a database over the nodes of a Citus cluster: each seller's rows lie together on one
 node.
 
-Every step looks first at what is there. A call that was killed goes on with the next call, and one
-after a migration spreads the new tables.
+Every step first checks the present state. The next call continues a killed one, and a call after a
+migration spreads the new tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads or makes the installation's secret, and derives keys from it.
 
-Whoever knows the secret can sign in as anybody: it stays out of the database, of logs and of
+A person who knows the secret can sign in as anybody: it stays out of the database, of logs and of
 answers.
 """
 

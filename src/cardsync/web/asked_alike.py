@@ -1,4 +1,4 @@
-"""Answers alike what is asked in two ways: HEAD is GET whose body is not sent, and a parameter that
+"""Answers two forms of a request alike: HEAD is GET whose body is not sent, and a parameter that
 takes several values is `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is no character.
 """
 

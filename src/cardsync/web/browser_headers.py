@@ -1,4 +1,4 @@
-"""The headers by which every answer tells a browser what it must not do with it. A page names its
+"""The headers of every answer that restrict its use by a browser. A page names its
 own policies (`pages.py`), which stay.
 """
 

@@ -1,5 +1,5 @@
-"""The words for fields that mean the same in whatever struct they stand. What a field means in one
-struct alone stands under it, where it is declared.
+"""The words for fields that mean the same in every struct. The meaning of a field in one struct
+alone is described under it, where it is declared.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Litestar opens a dependency that holds something (a slot, a connection, a transaction) as soon as
 its turn comes, and closes it only once all others have been read: a parameter that cannot be read
-would leave it open for ever. Here all that the client sent is converted first, and what was opened
-is closed whatever ends the request: a refusal, an error, or a client who leaves.
+would leave it open for ever. Here all that the client sent is converted first, and everything that
+was opened is closed whatever ends the request: a refusal, an error, or a client who leaves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps a public demo harmless: its visitors share one shop, and may change what each night undoes.
+"""Keeps a public demo harmless: its visitors share one shop, and each night undoes their changes.
 
 It names the routes by which visitors may write; every other route refuses their writes.
 """

@@ -1,5 +1,5 @@
-"""Keeps the times when agents last called, and what they wait for their people for: each heartbeat
-notes it in memory, and one set-wise statement a second writes it.
+"""Keeps the times when agents last called, and the steps for which they wait for a person: each
+heartbeat notes these in memory, and one set-wise statement a second writes them.
 
 A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
 """

@@ -1,5 +1,5 @@
-"""Lists the grants of a shop for its owner, sets their permission modes, revokes them, and drops
-what is past.
+"""Lists the grants of a shop for its owner, sets their permission modes, revokes them, and
+deletes expired codes, tokens and clients, and unused grants.
 """
 
 from __future__ import annotations

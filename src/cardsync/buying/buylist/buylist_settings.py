@@ -1,5 +1,5 @@
-"""Reads and changes whether strangers see what the shop buys, off until the owner opens it, and the
-terms that they and every customer of an offer read.
+"""Reads and changes whether strangers see the buylist, which is off until the owner opens it, and
+the terms that they and every customer of an offer read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Searches what a shop buys: products of the catalog, with both prices in each condition.
+"""Searches a shop's buylist: products of the catalog, with both prices in each condition.
 
 The prices of the few rows of a page are computed when it is asked for. Each price is for a single
 copy: the price of many copies follows when the cart is priced. A product whose finish the catalog

@@ -1,5 +1,5 @@
-"""Settles what a collection leaves open: which product a row is, which rows are left out, and which
-column of an unknown file is which.
+"""Settles the open questions of a collection: the products of rows, the rows to leave out, and the
+meanings of an unknown file's columns.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The command `cardsync buy`: it brings a customer's collection to a server, and prints what was
-found and what the buy rules pay for it.
+"""The command `cardsync buy`: it brings a customer's collection to a server, and prints the
+matches and the sums that the buy rules pay for it.
 """
 
 from __future__ import annotations

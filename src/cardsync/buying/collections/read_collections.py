@@ -1,5 +1,5 @@
 """Reads a shop's collections: the list, one with its counts, its rows, and the rows that wait for a
-choice with what they could be.
+choice with their candidates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HTTP routes of collections: bring a file, read what was found, choose, and see what it brings."""
+"""HTTP routes of collections: bring a file, read its matches, choose, and see its value."""
 
 from __future__ import annotations
 

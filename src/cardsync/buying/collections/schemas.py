@@ -1,4 +1,4 @@
-"""The JSON structs of collections: a file, its rows, what they could be, and what they bring."""
+"""The JSON structs of collections: a file, its rows, their candidates, and their value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, a price and
-a place, and a lot of each card that the inventory has. Nothing is published: the owner does that
+"""Takes a paid offer into stock: a draft of quick-add for each line, with its cost, a price and a
+place, and a lot of each card that the inventory has. Nothing is published: the owner does that
 with a click.
 
 All of it is one transaction with the offer's last step, so a process that dies leaves the offer

@@ -1,4 +1,4 @@
-"""Tables of offers: `buying_offer`, what the shop offers a customer for cards, and
+"""Tables of offers: `buying_offer`, a shop's offer to a customer for cards, and
 `buying_offer_line`, one kind of card of it.
 
 The offered values are frozen: `received_…` columns hold the differences found when the cards were

@@ -1,5 +1,5 @@
-"""Prices what a shop has bought as its own pricing rules would ask for it today, each copy in its
-own condition. A condition whose market is unknown counts by the percentages of the rule that bought
+"""Prices the cards that a shop has bought by its own present pricing rules, each copy in its own
+condition. A condition whose market is unknown counts by the percentages of the rule that bought
 it.
 """
 

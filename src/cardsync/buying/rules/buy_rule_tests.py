@@ -1,5 +1,5 @@
-"""Reads, writes and checks the rule tests of buying: a search over the shop's cards, and what it
-expects to pay in cash for a Near Mint copy of each.
+"""Reads, writes and checks the rule tests of buying: a search over the shop's cards, and the
+expected payment in cash for a Near Mint copy of each.
 
 The expectations are those of pricing's rule tests that name an amount.
 """

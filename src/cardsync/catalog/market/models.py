@@ -1,8 +1,8 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, `market_sales_look` the earlier looks at sales, `market_newest` what the newest looks
-showed, and `market_cell` the conditions, printings and languages that occur. `network_cell` has
-what each exposed seller of the network offers and sold, `network_look` when that was read.
+clocks, `market_sales_look` the earlier looks at sales, `market_newest` the evidence of the
+newest looks, and `market_cell` the conditions, printings and languages that occur. `network_cell`
+has the offers and sales of each exposed seller of the network, `network_look` the time of reading.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
 """

@@ -1,8 +1,8 @@
 """Computes the newest listings and the sums of sales of each cell from columns of observations, and
 finds the products whose supply fell. Pure.
 
-This is the one form of these rules. An import keeps what it makes of the newest looks
-(`newest.py`), and a backtest makes the same of earlier ones (`of_past.py`). Times are microseconds,
+This is the one form of these rules. An import stores the sums of the newest looks (`newest.py`),
+and a backtest computes those of earlier ones (`of_past.py`). Times are microseconds,
 prices ten-thousandths.
 """
 

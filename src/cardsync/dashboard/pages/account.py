@@ -1,5 +1,5 @@
-"""Pages of a member's own account, with what the member changes of it and with signing out, and of
-the account's credits, to which `top_up_path` leads.
+"""Pages of a member's own account, with the changes of it and signing out, and of the account's
+credits, to which `top_up_path` leads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of connected assistants: what each may do and has used, and how another one connects."""
+"""The page of connected assistants: each one's permissions and use, and the way to connect one."""
 
 from __future__ import annotations
 

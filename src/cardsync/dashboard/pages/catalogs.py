@@ -1,4 +1,4 @@
-"""The operators' page of card catalogs: how fresh each game's is, what is wrong with it, and the
+"""The operators' page of card catalogs: the age and the problems of each game's catalog, and the
 buttons that install or renew one, or load one from a file.
 """
 

@@ -1,4 +1,4 @@
-"""The page of one customer: what was ordered and sent back, the newest orders, and the form of the
+"""The page of one customer: the sums of orders and refunds, the newest orders, and the form of the
 seller's note.
 """
 

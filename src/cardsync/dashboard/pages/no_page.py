@@ -1,5 +1,5 @@
 """Answers an address that is no page: the browser of a member keeps the navigation, and anybody
-else gets what the whole service answers.
+else gets the answer of the whole service.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The pages of pricing settings and of pinned prices. The settings' form carries what it showed, so
-that nobody overwrites another's change unseen.
+"""The pages of pricing settings and of pinned prices. The settings' form sends the shown values
+back, so that nobody overwrites another's change unseen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public page of what a shop buys: strangers search the catalog, see both prices in each
+"""The public page of a shop's buylist: strangers search the catalog, see both prices in each
 condition, and send a cart that becomes a draft offer. It works without scripts and keeps no cookie.
 """
 

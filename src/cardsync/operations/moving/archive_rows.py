@@ -1,7 +1,7 @@
 """Judges the tables of an archive before any of their rows is written. Pure.
 
-Whoever made the archive may be hostile: only what an export writes is taken, each id is one that an
-installation gives out, and each reference names a row of the archive.
+The maker of the archive may be hostile: only values that an export writes are accepted, each id is
+one that an installation gives out, and each reference names a row of the archive.
 """
 
 from __future__ import annotations

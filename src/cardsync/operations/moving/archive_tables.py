@@ -1,4 +1,5 @@
-"""Lists the tables of a seller that an archive holds, what is left out of them, and why. Pure.
+"""Lists the tables of a seller in an archive, the columns that it leaves out, and the reasons.
+Pure.
 
 A test compares this with the metadata and with docs/moving.md: a new table is in the archive unless
 somebody says here why it is not.

@@ -1,4 +1,6 @@
-"""Finds and stops the server of one embedded PostgreSQL cluster, and removes what a crash left."""
+"""Finds and stops the server of one embedded PostgreSQL cluster, and removes the remains of a
+crash.
+"""
 
 from __future__ import annotations
 

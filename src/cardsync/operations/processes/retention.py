@@ -1,4 +1,4 @@
-"""Moves old rows into the object store, and deletes what is too old: unclaimed objects, raw
+"""Moves old rows into the object store, and deletes data that is too old: unclaimed objects, raw
 uploads, screenshots, receipts, market observations, notices, plans, ended sessions, past access of
 assistants, unmet demand and full rate limits; and accounts that are to be removed. Any worker may
 run it at any moment.

@@ -1,7 +1,7 @@
 """Names, describes, lists and checks backups in a folder.
 
 A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
-cluster's files, or what changed in them), `objects/` with `objects.json`, which names each object's
+cluster's files, or their changes), `objects/` with `objects.json`, which names each object's
 bytes and SHA-256, `secret.key` where DATA_DIR keeps one, and `manifest.json`, which is written
 last. A folder without a manifest is no backup.
 """

@@ -1,8 +1,8 @@
 """Settings of PostgreSQL, most of them for one transaction: each function returns the statement
 that sets one.
 
-The planner and the commit do what suits most programs; each function says where ours is different,
-and what it costs to leave the setting out. The figures are of two AMD cores at a load of 20, where
+PostgreSQL's defaults suit most programs; each function describes the difference of ours, and the
+cost of leaving the setting out. The figures are of two AMD cores at a load of 20, where
 helper processes find no core to help on.
 """
 

@@ -1,6 +1,6 @@
 """Writes texts so that no spreadsheet calculates them. Pure.
 
-A spreadsheet calculates a cell that begins with one of a few signs, and may run what a buyer wrote
+A spreadsheet calculates a cell that begins with one of a few signs, and may run a buyer's text
 there. In every CSV that a person may open, such a text begins with an apostrophe (`safe`). The
 marketplace's own files have a fixed form and are left as they are.
 """

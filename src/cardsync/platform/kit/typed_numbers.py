@@ -1,5 +1,5 @@
-"""Reads the numbers that people type into forms, addresses and cells. What is none is None: each
-caller refuses it in its own words.
+"""Reads the numbers that people type into forms, addresses and cells. A text that is no number is
+None: each caller refuses it in its own words.
 """
 
 from __future__ import annotations

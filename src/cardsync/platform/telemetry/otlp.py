@@ -1,7 +1,7 @@
 """Hands spans and log lines of a process over to OpenTelemetry's exporters (OTLP over HTTP).
 
-Only `exporting.py` imports this. The exporters send in threads of their own and drop what a
-receiver does not take: no request waits for it.
+Only `exporting.py` imports this. The exporters send in threads of their own and drop the
+data that a receiver does not take: no request waits for it.
 """
 
 from __future__ import annotations

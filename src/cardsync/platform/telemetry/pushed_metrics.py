@@ -1,4 +1,4 @@
-"""Pushes what a Prometheus registry counts by OTLP, every half minute and at the end. Only
+"""Pushes the metrics of a Prometheus registry by OTLP, every half minute and at the end. Only
 `metrics_server.py` imports this.
 """
 

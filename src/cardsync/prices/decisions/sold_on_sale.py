@@ -1,5 +1,5 @@
-"""Counts what was sold of the cards of a sale while they had its price, from the orders that hold
-today: lines keep their prices, whatever cards ask later.
+"""Counts the copies of a sale's cards that were sold while they had its price, from the present
+orders: lines keep their prices, whatever the cards' later prices.
 """
 
 from __future__ import annotations

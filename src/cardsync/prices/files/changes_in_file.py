@@ -1,4 +1,4 @@
-"""Reads what a price file changes, for those who approve it: each card's old and new price, the
+"""Reads the changes of a price file, for members who approve it: each card's old and new price, the
 largest change of the listed value first, and the sums of all.
 """
 

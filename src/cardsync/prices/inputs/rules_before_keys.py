@@ -1,8 +1,8 @@
 """Finds the rules, promotions and settings as they were before keys and tokens changed them,
 without a member's click since: the difference of a run from them is due to those writers.
 
-It is read from the activity, whose entries hold what each change was made of. A change of the last
-day is compared by itself. An older change counts where the run moves a card far from its last
+They are read from the activity, whose entries hold the values before each change. A change of the
+last day is compared by itself. An older change counts where the run moves a card far from its last
 target: a rule that selects nothing at first may move prices later.
 """
 

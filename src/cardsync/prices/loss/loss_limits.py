@@ -1,4 +1,4 @@
-"""Loss limits: sums up what keys, tokens and the automatic mode did to prices within the last hour,
+"""Loss limits: sums up the price moves by keys, tokens and the automatic mode within the last hour,
 day and week, and finds the cards beyond what they may do without a member's click.
 
 Pure. Amounts are ten-thousandths of a dollar.

@@ -1,5 +1,5 @@
-"""Says which of a shop's data the rules and promotions ask, by their parsed queries and their
-fields: whoever writes such data writes prices. Pure.
+"""Finds the kinds of a shop's data that the rules and promotions use, by their parsed queries and
+their fields: a write of such data is a write of prices. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 before and after its actions, and the two results are compared.
 
 Cards are read by the same reading that previews and runs use; for the second side their rule, sale
-and pin suffice. Pauses and empty stock do not hide a change: what is paused is sold tomorrow.
+and pin suffice. Pauses and empty stock do not hide a change: paused cards are sold tomorrow.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Measures the risk of a write, and finds the first limit that it breaks and that only a member's
-click lifts. It adds what was done before without a click. Pure.
+click lifts. It adds the earlier moves without a click. Pure.
 
 Amounts are ten-thousandths of a dollar. A size counts prices as they become today, and as they
 become at worst, when caps and stale cuts have run their course.

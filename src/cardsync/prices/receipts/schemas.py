@@ -1,4 +1,4 @@
-"""The JSON structs of explanations, why a card asks for what it asks, and the functions that fill
+"""The JSON structs that explain a card's price, and the functions that fill
 some of them. Pure.
 """
 

@@ -1,5 +1,5 @@
-"""Says why a card's stored target is not what its steps give now: what changed since the last run
-that priced all cards.
+"""Finds the reason why a card's stored target differs from the present result of its steps: the
+change since the last run that priced all cards.
 """
 
 from __future__ import annotations

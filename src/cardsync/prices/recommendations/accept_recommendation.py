@@ -1,6 +1,6 @@
 """Recommendations as proposals: accepting reads the card's evidence anew, by the code that
-generates, and makes the price the card's target. If the evidence is not what the review was made
-from, nothing is applied: the review stays pending with a new revision.
+generates, and makes the price the card's target. If the evidence differs from the review's,
+nothing is applied: the review stays pending with a new revision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds what may be recommended to a seller at a moment, as rows for the table `proposal`. It
+"""Finds the possible recommendations to a seller at a moment, as rows for the table `proposal`. It
 writes nothing.
 
 A generation reads all cards; accepting reads one of them again, by the same code.

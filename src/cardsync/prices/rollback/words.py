@@ -1,4 +1,4 @@
-"""Says in a sentence what a rollback will do, does and did. Pure."""
+"""Describes a rollback in a sentence: before, during and after it. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Judges a save of rules by the seller's rule tests, and refuses it where they are red.
 
-A save that changes what governs prices is a publish: red tests refuse it, unless the owner gives a
+A save that changes the governing rules is a publish: red tests refuse it, unless the owner gives a
 reason, which stays in the activity. A save of a draft is judged as if the draft were live, and
-never refused. An undo of `shop/activity/undo.py` is not judged: it restores what was live.
+never refused. An undo of `shop/activity/undo.py` is not judged: it restores the former live rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Changes rules, settings or a pin only if they are still as the page showed them, so that nobody
-overwrites another's work unseen. Otherwise it returns what is there now.
+overwrites another's work unseen. Otherwise it returns the present values.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ seller's lease.
 A run is started by the seller, or by an import when rules have queries, which PostgreSQL answers
 once the cards are written. A run that a killed worker left is found by the sweep and begun again:
 rows that it wrote already are equal and are not written twice. The changes of a run are counted
-from what it wrote, however often it began.
+from the rows that it wrote, however often it began.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Prices the stored cards for one run, and ends it: what it found, what follows from its prices,
-and the lease in one last transaction.
+"""Prices the stored cards for one run, and ends it in one last transaction: its findings, the
+results of its prices, and the lease.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adds lots: copies of cards that were bought, each with what it cost."""
+"""Adds lots: copies of cards that were bought, each with its cost."""
 
 from __future__ import annotations
 

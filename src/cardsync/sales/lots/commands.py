@@ -1,4 +1,4 @@
-"""The command `cardsync lots`: it brings a server what cards cost, and prints what was taken."""
+"""The command `cardsync lots`: it sends the cost of cards to a server, and prints the result."""
 
 from __future__ import annotations
 

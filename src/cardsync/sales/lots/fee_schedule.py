@@ -1,5 +1,5 @@
-"""Computes what a seller gets of a price, and what the marketplace takes of an order, by fee level
-and date. Pure and exact.
+"""Computes a seller's net of a price, and the marketplace's fees of an order, by fee level and
+date. Pure and exact.
 
 Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
 ever rounded.

@@ -1,4 +1,4 @@
-"""Checks what a person enters about lots: costs, and days that are not to come. Pure."""
+"""Checks a person's entries about lots: costs, and days that are not in the future. Pure."""
 
 from __future__ import annotations
 

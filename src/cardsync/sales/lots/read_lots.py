@@ -1,4 +1,4 @@
-"""Reads lots, and what the copies of a card cost."""
+"""Reads lots, and the cost of a card's copies."""
 
 from __future__ import annotations
 

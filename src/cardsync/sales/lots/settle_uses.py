@@ -2,9 +2,9 @@
 cancelled and refunded ones give theirs back, as do copies that are in stock again, and the cost of
 each card is kept.
 
-A sale takes from lots that were bought by its day, and keeps what it took. All of it is windows
-over the cards' lots and items: a running balance finds what no lot had for a sale, and the copies
-that are left are counted through on both sides.
+A sale takes from lots that were bought by its day, and keeps the taken copies. All of it is windows
+over the cards' lots and items: a running balance finds the copies that no lot had for a sale, and
+the copies that are left are counted through on both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums days of sales into periods, with what is left after fees. Pure.
+"""Sums days of sales into periods, with the net after fees. Pure.
 
 Fees are known once the marketplace's report of the month is here. A period with a day whose month
 has no report has no fees and no net, and the month is listed as a gap.

@@ -1,4 +1,4 @@
-"""HTTP routes of cards that were not found in pulls: which are missing, and what is done about one."""
+"""HTTP routes of cards that were not found in pulls: their list, and the decision about one."""
 
 from __future__ import annotations
 

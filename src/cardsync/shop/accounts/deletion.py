@@ -3,7 +3,7 @@ days a worker removes every row and every stored object of the seller.
 
 Until the removal begins the owner, who may still sign in, or the operator can take it back. The
 removal goes table by table in short transactions. A worker that is killed leaves the mark in
-`work_due`, and the next one goes on with what is left.
+`work_due`, and the next one goes on with the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables of notices, all of them a seller's: `notice`, `notice_look`, `notice_reader` and
 `notice_mail`, `webhook` and `webhook_delivery`.
 
-`notice_mail` and `webhook_delivery` are what is still to be sent, written in the transaction that
+`notice_mail` and `webhook_delivery` hold the unsent messages, written in the transaction that
 writes the notice.
 """
 

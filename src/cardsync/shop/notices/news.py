@@ -1,5 +1,5 @@
-"""Compares what lasts in a shop with what was reported of it: each condition is reported once while
-it lasts, once more when it becomes worse, and again only after it was gone. Pure.
+"""Compares the present conditions of a shop with the reported ones: each condition is reported once
+while it lasts, once more when it becomes worse, and again only after it was gone. Pure.
 """
 
 from __future__ import annotations

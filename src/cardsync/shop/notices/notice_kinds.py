@@ -1,4 +1,4 @@
-"""Names what the service reports: the conditions of Today, and events. Each has its words on the
+"""Names the reports of the service: the conditions of Today, and events. Each has its words on the
 settings page, and the way in which an owner and staff get it by mail until they choose another.
 Pure.
 """

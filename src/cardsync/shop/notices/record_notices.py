@@ -1,4 +1,4 @@
-"""Writes notices and, in the same transaction, what is to be sent of them: a mail to each member
+"""Writes notices and, in the same transaction, the messages to send: a mail to each member
 who gets that kind, and a delivery to each webhook.
 """
 

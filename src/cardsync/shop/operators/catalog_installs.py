@@ -1,4 +1,4 @@
-"""Shows the catalogs of the installation, beside what the caller's own shop lists of each game, and
+"""Shows the catalogs of the installation, with the listings of the caller's own shop by game, and
 lets a worker install or renew one, or load one from a file.
 
 That is for operators; and for the owner of the only shop there is, who has no operator to ask.

@@ -1,5 +1,6 @@
-"""Reads what a sync brought: the prices that it raised and lowered, by rule and by card; what was
-not sent, and why; what raised prices captured this month; and the orders that came with it.
+"""Reads the result of a sync: the prices that it raised and lowered, by rule and by card; the
+prices that were not sent, and why; the gain from raised prices this month; and the orders of the
+sync.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counts what waits for the people of a shop, for the frame of every page.
+"""Counts the work that waits for the people of a shop, for the frame of every page.
 
 One message reads all of it, and each process keeps the counts of a seller for a few seconds: a
 person who opens page after page asks the database once.

@@ -1,5 +1,5 @@
-"""Reads what columns of the cards' table show from beside the cards: what the copies cost, and the
-last sale. One read for all cards of a page.
+"""Reads the columns of the cards' table that come from other tables: the cost of the copies, and
+the last sale. One read for all cards of a page.
 """
 
 from __future__ import annotations

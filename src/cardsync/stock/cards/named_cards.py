@@ -1,4 +1,4 @@
-"""Names the cards behind marketplace ids, for tables that show what was sold or bought."""
+"""Names the cards behind marketplace ids, for tables of sold or bought cards."""
 
 from __future__ import annotations
 

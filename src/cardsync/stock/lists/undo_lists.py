@@ -1,4 +1,4 @@
-"""Undoes a change of lists, by what the change left in the activity feed. Each function raises
+"""Undoes a change of lists, by the change's entry in the activity feed. Each function raises
 ChangedSince if the list has changed since.
 
 Locks are taken as by the changes themselves: names first, then the list.

@@ -1,7 +1,7 @@
 """Tables of pictures: `picture` (shared), `card_photo` (a seller's own) and `picture_host`.
 
 A row is one address from which the server fetches. The bytes are in the object store, named by the
-digest of what was fetched.
+digest of the fetched bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names the files of pictures in the object store, and writes, reads and deletes them.
 
-A name holds the digest of what was fetched, so a file never changes, and whoever writes it again
+A name holds the digest of the fetched bytes, so a file never changes, and a second write of it
 writes the same.
 """
 

@@ -1,4 +1,4 @@
-"""Ends pending entries: the agent acknowledges, rejects or gives back what a file held, row by row;
+"""Ends pending entries: the agent acknowledges, rejects or gives back a file's entries, row by row;
 after a lost answer the owner compares and settles.
 
 Each function may be called again with the same arguments: an entry that has ended so stays as it

@@ -1,4 +1,4 @@
-"""Suggests products of the catalog for what was typed so far.
+"""Suggests products of the catalog for a text as it is typed.
 
 Each word is the beginning of a word of the name, the set's code or the number, with or without its
 leading zeros. An index over these words finds the products; the best of the first `_LOOKED_AT` of

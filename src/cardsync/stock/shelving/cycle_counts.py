@@ -1,4 +1,4 @@
-"""Counts the cards of a box or a slot: a count begins with a frozen list of what should be there,
+"""Counts the cards of a box or a slot: a count begins with a frozen list of the expected copies,
 members enter what they see, and settling corrects the places. Only the marketplace says how many
 are on hand, so that never changes here.
 

@@ -1,6 +1,6 @@
 """Tables of the shelves: a row of `card_location` says how many of a card are in a slot of a box;
-`shelf_box` names the boxes that have a label; `shelf_count` and its lines hold what a count of a
-box expected and saw.
+`shelf_box` names the boxes that have a label; `shelf_count` and its lines hold the expected and the
+seen copies of a count.
 """
 
 from __future__ import annotations

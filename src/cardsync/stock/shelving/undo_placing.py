@@ -1,5 +1,5 @@
-"""Undoes what was put, moved or taken out: each place holds again what it held before the changes
-of an entry of the feed.
+"""Undoes placing, moving and taking out: each place holds its former copies again, from before the
+changes of an entry of the feed.
 """
 
 from __future__ import annotations
