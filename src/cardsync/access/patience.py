@@ -103,7 +103,7 @@ class Patience:
         return message
 
     def _silence(self) -> float:
-        """Return how long nothing may come now."""
+        """Return the seconds for which the body may be silent now."""
         window = self._settings.body_slow_seconds
         enough = self._came >= window * SLOWEST_BYTES
         left = window * (2 if enough else 1) - self._waited

@@ -99,8 +99,8 @@ def comes_from_here(
     hosts: Collection[str],
     ours: str,
 ) -> bool:
-    """Return whether the request comes from our own pages, as far as its browser says. A client
-    that says nothing is no browser, or a very old one.
+    """Return whether the request comes from our own pages, by the headers of its browser. A
+    client without these headers is no browser, or a very old one.
 
     `hosts` are other names or addresses of ours, but not by http where we are reached by https.
     """

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
     @property
     def is_refusal(self) -> bool:
-        """Return whether it has nothing to read: a redirect leads to a page."""
+        """Return whether the answer has no body to use; a redirect leads to a page."""
         return self.status >= 300
 
     @property

@@ -20,7 +20,7 @@ LISTENERS: list[Callable[[MutableMapping[str, Any]], None]] = []
 
 
 class Unfailing:
-    """A text stream that drops lines on a full disk, so that it does not end a request."""
+    """A text stream that drops lines on a full disk, so that the disk does not end a request."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

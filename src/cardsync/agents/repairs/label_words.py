@@ -114,7 +114,7 @@ def _without_suffix(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def weight(word: str) -> float:
-    """Return how much a word says."""
+    """Return how distinctive a word is."""
     if word.isdigit():
         return _WEIGHT_OF_NUMBER
     if word in _USES:

@@ -120,9 +120,7 @@ class WantedElement:
 
 
 def stable(value: str) -> bool:
-    """Return whether an id, a class or an address looks as if a person gave it, so that it will
-    last.
-    """
+    """Return whether an id, a class or an address looks made by a person, so that it will last."""
     return bool(value.strip()) and not _UNSTABLE.search(value)
 
 

@@ -70,9 +70,7 @@ async def cancel_sync(
 
 
 async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Return whether an agent is at work with a cycle whose upload is priced, and that is not
-    cancelled.
-    """
+    """Return whether an agent works on an uncancelled cycle whose upload is priced."""
     return await session.scalar(_at_agent(seller_id, now)) is not None
 
 

@@ -89,8 +89,8 @@ class Due:
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Return whether that piece was put back and its pause is not over: a nudge may come all
-        the same. A pause that ends later than any can was written by a clock that was wrong.
+        """Return whether that piece was put back and its pause is not over, since a nudge may come
+        earlier. A pause longer than the longest was written by a wrong clock, and does not count.
         """
         until = self.rests_until
         if self.put_back_id != work_id or until is None:

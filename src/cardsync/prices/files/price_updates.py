@@ -116,7 +116,7 @@ async def _forced(
 
 
 async def run_waits(session: AsyncSession, seller_id: int) -> bool:
-    """Return whether the last run that came to its end stopped for the seller's word."""
+    """Return whether the last run that ended waits for the seller's decision."""
     return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 
@@ -137,7 +137,7 @@ async def _current_fingerprint(
 
 
 async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """Return whether a card that a draft would govern would be asked for another price than it has."""
+    """Return whether some draft would govern a card and give it another price than it has."""
     drafts = [rule.id for rule in await rules_of(session, seller_id) if _is_draft(rule)]
     if not drafts:
         return False

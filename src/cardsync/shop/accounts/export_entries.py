@@ -62,7 +62,7 @@ class _Counted:
 
 
 class _Writer:
-    """Writes entries, and remembers what they are."""
+    """Writes entries, and remembers their sizes and digests."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file

@@ -44,7 +44,7 @@ async def change(
     present: str | None,
     now: datetime,
 ) -> list[str]:
-    """Change it, and return what is different now; `present` is the password until now.
+    """Change the account, and return the changed fields; `present` is the present password.
 
     Raises InvalidPayload.
     """

@@ -104,7 +104,7 @@ async def begin(
     place: Place,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what a browser needs to make a passkey."""
+    """Return the options with which a browser makes a passkey."""
     member = await session.scalar(
         select(Member).where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)
     )

@@ -25,9 +25,7 @@ from cardsync.shop.errors import NotUndoable
 
 
 def is_undoable(entry: Activity) -> bool:
-    """Return whether the entry did something that a kind of undo takes back, and was not undone
-    yet.
-    """
+    """Return whether a kind of undo can undo the entry, and none has yet."""
     return (
         entry.undo is not None
         and entry.undo.get("kind") in (*KINDS, PLAN)
