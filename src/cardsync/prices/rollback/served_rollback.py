@@ -80,8 +80,8 @@ async def _note_served(
     body: bytes | UnnamedFile,
     now: datetime,
 ) -> bool:
-    """Record the served file; return False if the rollback was cancelled meanwhile, or if all of its
-    cards are gone. The latter ends it, as nothing is left to restore.
+    """Record the served file; return False if the rollback was cancelled meanwhile, or if all of
+    its cards are gone. The latter ends it, as nothing is left to restore.
     """
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)
