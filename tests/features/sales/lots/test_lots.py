@@ -352,7 +352,7 @@ async def test_profit_is_told_by_the_rule_that_set_the_price(a_seller):
     await settle(seller)
     assert await told() == before
     owner = await signed_in(seller)
-    page = unescape((await owner.get("/profit")).text)
+    page = unescape((await owner.get("/profit", params=span)).text)
     table = re.search(r"Profit by rule.*?</table>", page, re.S)[0]
     assert f'href="/pricing/rules/{made["id"]}"' in table
     assert "<bdi>High end</bdi>" in table
