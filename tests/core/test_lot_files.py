@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync.sales.lots.lot_csv import amount_of, read_lots
+from cardsync.platform.kit import typed_numbers
+from cardsync.sales.lots.lot_csv import read_lots
 from cardsync.sales.lots.payment_csv import read_payments
 
 
@@ -34,7 +35,7 @@ from cardsync.sales.lots.payment_csv import read_payments
     ],
 )
 def test_a_comma_before_three_digits_groups_and_any_other_comes_before_decimals(given, amount):
-    assert amount_of(given) == (None if amount is None else Decimal(amount))
+    assert typed_numbers.amount(given) == (None if amount is None else Decimal(amount))
 
 
 def test_beside_semicolons_a_comma_comes_before_decimals_and_a_point_groups():
