@@ -43,7 +43,7 @@ DAY = int(os.environ.setdefault("CARDSYNC_TEST_DAY", str(datetime.now(UTC).toord
 
 # Real browsers and rounds of chaos take much of a machine: a slice leaves them to the whole night.
 whole_night = pytest.mark.skipif(SECONDS > 0, reason="it takes a machine of its own: the night")
-# Of `make test`, and of the night with more examples.
+# `make test` runs these, and the night with more examples.
 deeper = pytest.mark.deeper
 
 
@@ -169,7 +169,7 @@ STORIES = {
     "work": "test_queue",
     "workflows": "test_workflow_packs",
 }
-# What `.ci/wheel` takes instead, where the story is a machine of many steps.
+# `.ci/wheel` takes these instead, where the story is a machine of many steps.
 SHORT = {
     "orders": "test_one_order",
     "pulling": "test_pulled_orders",
@@ -188,7 +188,7 @@ def files_of(stories: dict[str, str]) -> frozenset[Path]:
 STORY_FILES = files_of(STORIES)
 FILES = STORY_FILES | {TESTS / "contract" / f"{name}.py" for name in SCHEMA}
 SHORT_FILES = files_of(STORIES | SHORT)
-# Of a test with parameters this many cases are fast.
+# This many cases of a test with parameters are fast.
 FAST = 2
 # This many are of the day where they talk to a database or to processes, but for WHOLE.
 DAILY = 2

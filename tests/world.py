@@ -24,7 +24,7 @@ async def played(machine: Any, a_seller: SellerBuilder, how: settings) -> None:
 
 
 async def status(seller: Seller) -> dict[str, Any]:
-    """What its sync app is told."""
+    """Return what the sync app hears."""
     return (await seller.get("/api/v1/status")).json()
 
 
@@ -77,7 +77,7 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
 
 
 def printed(result: Result) -> str:
-    """What a command that succeeds prints."""
+    """Run a command that succeeds, and return its output."""
     assert result.exit_code == 0, result.output
     return result.stdout.strip()
 

@@ -24,7 +24,7 @@ LOAD_SECONDS: Final = 3600.0
 class Lock(StrEnum):
     """The kinds of locks. No two share a key; the id of a seller's lock is the seller's."""
 
-    # Of the installation
+    # One of the installation:
     SCHEMA = "schema"
     BACKUP = "backup"
     RESTORE = "restore"
@@ -33,7 +33,7 @@ class Lock(StrEnum):
     CATALOG = "catalog"
     MARKET = "market"
     PICTURE_ADDRESSES = "picture addresses"
-    # Of a seller
+    # One of each seller:
     SHOP = "shop"
     LISTS = "lists"
     LOT_FILE = "lot_file"
@@ -41,7 +41,7 @@ class Lock(StrEnum):
     LEFT_OBJECTS = "left objects"
     # The triggers of `orders` take it.
     ORDER_TALLY = "order tally"
-    # Of a seller's stream whose mark is its piece of work, by the stream's name
+    # One of each seller's stream whose mark is its piece of work, named as the stream:
     STOCK = "stock"
     LOTS = "lots"
     SALES_SUMS = "sales_sums"
@@ -70,12 +70,15 @@ _KEYS: Final = {
     Lock.LISTS: "1818850419, hashint8(CAST(:id AS bigint))",
     Lock.ORDER_TALLY: "1869899883, hashint8(CAST(:id AS bigint))",
 }
-# Programs before 0.3 take these turns by a row alone.
+# These turns are a row: transactions that write it take part, and one that has written it holds the
+# turn. With a key beside the row, the two would wait for each other.
 _ROWS: Final = {Lock.SHOP: "SELECT FROM account WHERE seller_id = :id FOR NO KEY UPDATE"}
 
 
 def key_of(lock: Lock) -> str:
-    """Return the SQL of the lock's key."""
+    """Return the SQL of the lock's key. The turn of a row has none."""
+    if lock in _ROWS:
+        raise ValueError(f"{lock} is the lock of a row")
     return _KEYS.get(lock, f"hashtextextended('{lock}', CAST(:id AS bigint))")
 
 
@@ -96,6 +99,13 @@ def _statement(lock: Lock, form: str, shared: bool = False) -> TextClause:
     return text(form.format(key=key_of(lock), shared="_shared" if shared else ""))
 
 
+@cache
+def _row_statement(lock: Lock) -> TextClause:
+    from sqlalchemy import text
+
+    return text(_ROWS[lock])
+
+
 async def locked(
     session: AsyncSession,
     lock: Lock,
@@ -105,12 +115,14 @@ async def locked(
     seconds: float = LOCK_SECONDS,
 ) -> None:
     """Hold the lock until the transaction ends. Holders of a shared one wait only for those who
-    want it alone. Raises OperationalError where another transaction has it for so long.
+    want it alone. Raises OperationalError where another transaction has it for so long; the wait
+    for a row ends with the request.
     """
+    if lock in _ROWS:
+        await session.execute(_row_statement(lock), {"id": id})
+        return
     of = {"id": id} if ":id" in key_of(lock) else {}
     await session.execute(_statement(lock, _WAIT, shared), of | {"wait": f"{seconds:f}s"})
-    if lock in _ROWS:
-        await session.execute(_statement(lock, _ROWS[lock]), of)
 
 
 async def try_locked(session: AsyncSession, lock: Lock, id: int = 0) -> bool:

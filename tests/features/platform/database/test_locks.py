@@ -26,6 +26,8 @@ HELD = """
      WHERE locktype = 'advisory' AND pid = pg_backend_pid()
 """
 WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+# The shop's turn is a row.
+KEYED = [lock for lock in Lock if lock is not Lock.SHOP]
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ async def test_no_two_kinds_share_a_key(service):
     """The partitions of prices are locked by their names, in the function that makes them."""
     months = "SELECT pg_advisory_xact_lock(hashtext('price_observation_' || :month))"
     kinds = {}
-    for lock in Lock:
+    for lock in KEYED:
         async with service.database.shared() as session:
             for id in range(1, 30):
                 await locked(session, lock, id)
@@ -80,7 +82,7 @@ def test_each_stream_whose_mark_is_its_work_has_a_lock():
     assert streams <= set(Lock)
 
 
-@pytest.mark.parametrize("lock", Lock)
+@pytest.mark.parametrize("lock", KEYED)
 async def test_of_two_the_second_waits_for_the_end_of_the_first(service, seller, lock):
     database, order = service.database, []
 
@@ -117,14 +119,14 @@ async def test_a_wait_has_an_end_and_the_transactions_own_setting_holds_again(
 ):
     database = service.database
     async with database.shared() as first:
-        await locked(first, Lock.SHOP, seller.id)
+        await locked(first, Lock.LEFT_OBJECTS, seller.id)
         async with database.shared() as second:
             if set_before:
                 await second.execute(text(f"SET LOCAL lock_timeout = '{set_before}'"))
             await locked(second, Lock.LISTS, seller.id)
             assert await second.scalar(text("SHOW lock_timeout")) == (set_before or "0")
             with pytest.raises(OperationalError, match="lock timeout"):
-                await locked(second, Lock.SHOP, seller.id, seconds=wait)
+                await locked(second, Lock.LEFT_OBJECTS, seller.id, seconds=wait)
 
 
 async def test_a_connection_holds_a_lock_through_its_transactions(owner_url):
@@ -142,12 +144,31 @@ async def test_a_connection_holds_a_lock_through_its_transactions(owner_url):
         assert held
 
 
-async def test_the_shops_turn_is_also_its_accounts_row_for_programs_that_know_that_alone(
-    service, seller
-):
+async def test_the_shops_turn_is_its_accounts_row(service, seller):
     row = text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE NOWAIT")
     async with service.database.tenant(seller.id) as ours:
         await locked(ours, Lock.SHOP, seller.id)
         with pytest.raises(OperationalError, match="could not obtain lock"):
             async with service.database.tenant(seller.id) as theirs:
                 await theirs.execute(row, {"seller": seller.id})
+
+
+async def test_who_has_written_the_account_takes_the_shops_turn_before_those_who_wait(
+    service, seller
+):
+    """It alone finds a deadlock of the row with a key beside it."""
+    database = service.database
+    write = text("UPDATE account SET quiet_hours = quiet_hours WHERE seller_id = :seller")
+
+    async def turn():
+        async with database.tenant(seller.id) as session:
+            await locked(session, Lock.SHOP, seller.id)
+
+    async with database.tenant(seller.id) as session:
+        await session.execute(write, {"seller": seller.id})
+        second = asyncio.create_task(turn())
+        waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        async with database.shared() as beside:
+            await eventually(lambda: beside.scalar(waiting))
+        await locked(session, Lock.SHOP, seller.id)
+    await second

@@ -19,7 +19,7 @@ from cardsync.platform.database.urls import libpq_url
 
 TESTS = Path(__file__).parents[3]
 SOURCE = Path(cardsync.__file__).parent
-# What shows, reads and describes settings names none of them.
+# These modules show, read and describe settings, and name none of them.
 DOORS = (
     "access/models.py",
     "dashboard/pages/settings_pages.py",
@@ -29,7 +29,7 @@ DOORS = (
     "shop/accounts/routes.py",
     "shop/accounts/schemas.py",
 )
-# What an account may do.
+# These fields say what an account may do.
 ACTS = {
     "access/models.py": {
         "sync_mode",
