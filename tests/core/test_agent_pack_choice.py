@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync_agent.job import StepFailed
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.workflow.pack_folder import NoPack, choose
 
 CASES = [

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from cardsync_agent.approved import ApprovedUpload, Backoff
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import StepFailed
 from cardsync_agent.state import Store
+from cardsync_agent.step_ends import StepFailed
 
 FIRST, SECOND = "price-updates-20261128T010000Z.csv", "price-updates-20261128T020000Z.csv"
 

@@ -46,10 +46,10 @@ from cardsync_agent.browser.trouble import (
 )
 from cardsync_agent.browser.your_turn import Turns
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import StepFailed
 from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows
 from cardsync_agent.marketplace.browser_workflows import Site as Place
 from cardsync_agent.pace import Stop
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.workflow.pack import Pack
 from cardsync_agent.workflow.pack_folder import PackFolder
 from cardsync_agent.workflow.perform import Tools, perform

@@ -19,10 +19,10 @@ from cardsync_agent import clock
 from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import StepFailed
 from cardsync_agent.marketplace import Marketplace, NotTaken
 from cardsync_agent.repairs import NotFound
 from cardsync_agent.state import Approved, Store
+from cardsync_agent.step_ends import StepFailed
 
 _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
 _TOPIC = "approval"

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 from cardsync_agent import clock
 from cardsync_agent.csv_records import Damaged, Problem
 from cardsync_agent.inbox import NoExport, OrderFile
-from cardsync_agent.job import Job, NothingThere, StepFailed, StepSkipped, worked_off
+from cardsync_agent.job import Job, worked_off
 from cardsync_agent.marketplace import Window
 from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
 from cardsync_agent.parts import parts
 from cardsync_agent.sales import Summary, months_to_send, parse_summary
 from cardsync_agent.state import Part, Sent
+from cardsync_agent.step_ends import NothingThere, StepFailed, StepSkipped
 
 T = TypeVar("T")
 MOST_TOLD, MOST_LISTED = 3, 1_000

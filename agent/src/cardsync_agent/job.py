@@ -8,42 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.client import Client, Decision, Heartbeat, TryAgain
 from cardsync_agent.events import Reporter
+from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.pace import Pace, Stop, now_and_then, persist
 from cardsync_agent.state import Cycle, Store
-
-if TYPE_CHECKING:
-    from cardsync_agent.marketplace import Marketplace
+from cardsync_agent.step_ends import Cancelled, CycleOver
 
 T = TypeVar("T")
-CANCELLED = "cancelled by the seller"
-
-
-class StepFailed(Exception):
-    """The step failed; the server's log and the person read the message."""
-
-
-class StepSkipped(Exception):
-    """The step had nothing to do, for the given reason."""
-
-
-class NothingThere(StepSkipped):
-    """The marketplace has nothing for this step, so it is left undone."""
-
-
-class CycleOver(StepFailed):
-    """The cycle ends here; even steps that do not depend on this one are not done."""
-
-
-class Cancelled(CycleOver):
-    """The seller cancelled the sync."""
-
-    def __init__(self) -> None:
-        super().__init__(CANCELLED)
 
 
 @dataclass

@@ -77,7 +77,7 @@ from cardsync_agent.client import (
     TryAgain,
 )
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import Job, StepFailed
+from cardsync_agent.job import Job
 from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.one_step import run_step, send_pictures
 from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, now_and_then, persist, spread
@@ -86,6 +86,7 @@ from cardsync_agent.repairs import Repairs
 from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
 from cardsync_agent.shops.rest import Rest
 from cardsync_agent.state import Claim, Cycle, StepRecord, Store
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.steps import begin
 from cardsync_agent.tasks import CAPABILITIES, TASK_KINDS, begin_task, line_of_task, outcome_of
 from cardsync_agent.updates import Updates

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from cardsync_agent import clock
 from cardsync_agent.client import KeyRefused, Refused
-from cardsync_agent.job import CANCELLED, CycleOver, Job, NothingThere, StepFailed, StepSkipped
+from cardsync_agent.job import Job
 from cardsync_agent.pace import GaveUp, Stopped
 from cardsync_agent.repairs import NotFound
 from cardsync_agent.report import cannot
 from cardsync_agent.state import StateProblem, StepRecord
+from cardsync_agent.step_ends import CANCELLED, CycleOver, NothingThere, StepFailed, StepSkipped
 from cardsync_agent.steps import STEPS, needed_by
 
 MOST_SCREENSHOT = 2_000_000

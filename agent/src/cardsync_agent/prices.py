@@ -19,8 +19,9 @@ from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import Client, PriceUpdates
 from cardsync_agent.imported import MOST_REASON, read_prices, remember_entries, report
 from cardsync_agent.imported import Refused as RefusedCards
-from cardsync_agent.job import Job, StepFailed, StepSkipped
+from cardsync_agent.job import Job
 from cardsync_agent.marketplace import NotTaken
+from cardsync_agent.step_ends import StepFailed, StepSkipped
 
 # The seller asked for what these kinds of file hold; in read_only only they are placed.
 ASKED_FOR = ("rollback", "quick_add")

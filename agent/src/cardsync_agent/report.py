@@ -5,8 +5,8 @@ line for people. Pure.
 from __future__ import annotations
 
 from cardsync_agent import __version__
-from cardsync_agent.job import CANCELLED
 from cardsync_agent.state import Cycle
+from cardsync_agent.step_ends import CANCELLED
 
 
 def verdict(cycle: Cycle) -> str:

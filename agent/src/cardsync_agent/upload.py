@@ -13,8 +13,9 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Refused
 from cardsync_agent.inbox import NoExport
-from cardsync_agent.job import Cancelled, CycleOver, Job, StepFailed, StepSkipped, worked_off
+from cardsync_agent.job import Job, worked_off
 from cardsync_agent.pace import GaveUp
+from cardsync_agent.step_ends import Cancelled, CycleOver, StepFailed, StepSkipped
 
 MOST_TICKETS = 3
 REVIEW_HINT = "confirm it in the dashboard, or with POST /api/v1/uploads/{}/confirm"

@@ -19,7 +19,8 @@ import httpx
 from cardsync_agent import __version__, clock
 from cardsync_agent.client import Client, KeyRefused, Refused, TryAgain
 from cardsync_agent.commands import service
-from cardsync_agent.marketplace.adapters import Look, adapter_of
+from cardsync_agent.marketplace.adapters import adapter_of
+from cardsync_agent.marketplace.opening import Look
 from cardsync_agent.shops.found_browser import find_browser, version_of
 from cardsync_agent.shops.rest import rest_now
 from cardsync_agent.shops.settings_file import Settings, Shop, key_of

@@ -15,7 +15,7 @@ from cardsync_agent.commands.options import (
     settings_of_options,
 )
 from cardsync_agent.events import Reporter
-from cardsync_agent.marketplace.adapters import Look
+from cardsync_agent.marketplace.opening import Look
 from cardsync_agent.usage import UsageProblem
 
 

@@ -17,9 +17,9 @@ from typing import NamedTuple, Protocol
 
 from cardsync_agent.client import PersonsTurn
 from cardsync_agent.inbox import InventoryExport, OrderFile
-from cardsync_agent.job import StepFailed
 from cardsync_agent.orders import Kind
 from cardsync_agent.repairs import Repairs
+from cardsync_agent.step_ends import StepFailed
 
 
 class Shot(NamedTuple):

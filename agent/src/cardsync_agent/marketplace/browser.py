@@ -13,7 +13,6 @@ from cardsync_agent import clock, durable
 from cardsync_agent.client import Client, PersonsTurn, Refused, TryAgain
 from cardsync_agent.events import Reporter
 from cardsync_agent.inbox import InventoryExport, NoExport, OrderFile, as_sent
-from cardsync_agent.job import NothingThere, StepFailed
 from cardsync_agent.marketplace import Shot, Window
 from cardsync_agent.marketplace.browser_export import BrowserExport, columns_of
 from cardsync_agent.marketplace.browser_import import BrowserImport
@@ -23,6 +22,7 @@ from cardsync_agent.marketplace.import_journal import ImportJournal
 from cardsync_agent.orders import FEEDBACK, ORDER_LIST, PULL_SHEET, REFUNDS, SALES, SHIPPING, Kind
 from cardsync_agent.repairs import Repairs
 from cardsync_agent.sales import MOST_MONTHS
+from cardsync_agent.step_ends import NothingThere, StepFailed
 
 WORKFLOW_OF = {
     ORDER_LIST: "order_list", PULL_SHEET: "pull_sheet", SHIPPING: "shipping",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from cardsync_agent import clock
 from cardsync_agent.csv_records import Damaged
-from cardsync_agent.job import StepFailed
 from cardsync_agent.marketplace import price_batches as batches
 from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows
 from cardsync_agent.marketplace.export_checks import export_problem, in_one, renamed
 from cardsync_agent.marketplace.price_batches import Listed, Names
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.workflow.pack import Pack, values_of
 
 # An export counts as fresh for the import that follows it in the same cycle.

@@ -12,13 +12,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import NothingThere, StepFailed, StepSkipped
 from cardsync_agent.marketplace import NotTaken
 from cardsync_agent.marketplace import price_batches as batches
 from cardsync_agent.marketplace.browser_export import BrowserExport
 from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows, Unfinished
 from cardsync_agent.marketplace.import_journal import Batch, Import, ImportJournal
 from cardsync_agent.marketplace.price_batches import Listed, Plan
+from cardsync_agent.step_ends import NothingThere, StepFailed, StepSkipped
 from cardsync_agent.workflow.pack import Pack
 
 # The most cards of one look-up, where the marketplace has look-ups.

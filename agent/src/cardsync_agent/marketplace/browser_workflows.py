@@ -20,11 +20,11 @@ from cardsync_agent.browser.trouble import Busy, Trouble, YourTurnMissed
 from cardsync_agent.browser.your_turn import Turns, YourTurn
 from cardsync_agent.client import PersonsTurn, TurnKind
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import StepFailed
 from cardsync_agent.kept_repairs import KeptRepairs
 from cardsync_agent.marketplace import Shot
 from cardsync_agent.pace import Stop
 from cardsync_agent.repairs import Repairs
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.workflow.pack import Pack, unrecorded
 from cardsync_agent.workflow.pack_folder import PackFolder
 from cardsync_agent.workflow.perform import Outcome, Tools, perform

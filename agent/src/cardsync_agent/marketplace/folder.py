@@ -12,10 +12,10 @@ from pathlib import Path
 from cardsync_agent import durable
 from cardsync_agent.client import PersonsTurn
 from cardsync_agent.inbox import InventoryExport, OrderFile, take_newest, take_of
-from cardsync_agent.job import NothingThere
 from cardsync_agent.marketplace import Shot, Window
 from cardsync_agent.orders import Kind
 from cardsync_agent.repairs import Repairs
+from cardsync_agent.step_ends import NothingThere
 
 
 class FolderMarketplace:

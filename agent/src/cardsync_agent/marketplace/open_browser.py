@@ -19,9 +19,9 @@ from cardsync_agent.browser.start_browser import SellersBrowser
 from cardsync_agent.browser.trouble import NoBrowser, Trouble, browser_errors
 from cardsync_agent.browser.your_turn import Turns, YourTurn
 from cardsync_agent.events import Reporter
-from cardsync_agent.marketplace.adapters import Look, Opening
 from cardsync_agent.marketplace.browser import BrowserMarketplace
 from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows, Site, to_record
+from cardsync_agent.marketplace.opening import Look, Opening
 from cardsync_agent.shops.settings_file import BrowserChoice, Shop
 from cardsync_agent.signed_release import read_key
 from cardsync_agent.usage import UsageProblem

@@ -11,7 +11,8 @@ from cardsync_agent import __version__
 from cardsync_agent.client import Client
 from cardsync_agent.events import Reporter
 from cardsync_agent.loop import PLATFORM, Agent, Watch
-from cardsync_agent.marketplace.adapters import Opening, adapter_of
+from cardsync_agent.marketplace.adapters import adapter_of
+from cardsync_agent.marketplace.opening import Opening
 from cardsync_agent.pace import Pace, Stop
 from cardsync_agent.shops.log_file import LogFile
 from cardsync_agent.shops.rest import rest_now

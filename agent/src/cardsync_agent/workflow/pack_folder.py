@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cardsync_agent import durable
 from cardsync_agent.client import Client, PackOffer
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import StepFailed
 from cardsync_agent.signed_release import Untrusted
+from cardsync_agent.step_ends import StepFailed
 from cardsync_agent.workflow.pack import BadPack, Pack, read
 from cardsync_agent.workflow.recordings import carried, completed
 from cardsync_agent.workflow.signed_pack import Wanted, trusted

@@ -1,0 +1,28 @@
+"""The ways in which a step of a cycle ends without success, as exceptions."""
+
+from __future__ import annotations
+
+CANCELLED = "cancelled by the seller"
+
+
+class StepFailed(Exception):
+    """The step failed; the server's log and the person read the message."""
+
+
+class StepSkipped(Exception):
+    """The step had nothing to do, for the given reason."""
+
+
+class NothingThere(StepSkipped):
+    """The marketplace has nothing for this step, so it is left undone."""
+
+
+class CycleOver(StepFailed):
+    """The cycle ends here; even steps that do not depend on this one are not done."""
+
+
+class Cancelled(CycleOver):
+    """The seller cancelled the sync."""
+
+    def __init__(self) -> None:
+        super().__init__(CANCELLED)
