@@ -1,10 +1,10 @@
 """Finds the caller of a token that an assistant or a script sends, and mints, revokes and lists
 tokens. A token is shown once and never stored.
 
-A token looks like a key with another prefix. As with keys, a process remembers only whose token it
-is; each request reads whether the token is still valid. The end of a grant, and of the rights of
-the owner who gave it, ends its tokens in the same transaction, so that no request reads more rows
-than one with a key.
+A token looks like a key with another prefix. As with keys, a process caches only the token's owner;
+each request reads whether the token is still valid. When a grant ends, or its owner loses the role,
+the same transaction ends the grant's tokens. So a request with a token reads no more rows than one
+with a key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NOTED: Final = timedelta(seconds=60)
 
 
 class TokenOwner(NamedTuple):
-    """The token's owner; the tokens of a grant share its rate limits."""
+    """The owner of a token. All tokens of a grant share its rate limits."""
 
     seller_id: int
     token_id: int
@@ -50,12 +50,12 @@ class TokenOwner(NamedTuple):
 
 
 def tokens_of(database: Database) -> KeyRing:
-    """Return the cache that finds the token of a text."""
+    """Return the cache that finds a token by its text."""
     return KeyRing(database, sql=OWNER_SQL)
 
 
 def of_header(header: str | None) -> str | None:
-    """The token from an Authorization header, if it holds one that is well formed."""
+    """Return the token of an Authorization header, if it is well formed."""
     scheme, _, text = (header or "").partition(" ")
     text = text.strip()
     well_formed = scheme.lower() == "bearer" and keys.is_well_formed(text, PREFIX)
@@ -63,7 +63,7 @@ def of_header(header: str | None) -> str | None:
 
 
 async def owner_of_token(ring: KeyRing, token: str) -> TokenOwner:
-    """The token may be revoked since. Raises Unauthorized."""
+    """Return the owner of a token, which may have been revoked. Raises Unauthorized."""
     owner = await ring.row(token)
     if owner is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -73,10 +73,12 @@ async def owner_of_token(ring: KeyRing, token: str) -> TokenOwner:
 async def caller_with_token(
     database: Database, seller_id: int, token_id: int, audience: str
 ) -> Caller:
-    """Return the caller of a request to us as `audience` (see `audience.py`).
+    """Return the caller of a token; `audience` is the address by which the request reached this
+    service (see `audience.py`).
 
-    Raises Unauthorized for a token that was revoked, has expired or is for another audience, or
-    whose grant ended; AccountSuspended; and PaidPlanRequired for a grant's when the plan lapsed.
+    Raises Unauthorized for a token that is revoked, expired or for another audience, or whose grant
+    ended; AccountSuspended; and PaidPlanRequired for a grant's token if the account is not on a
+    paid plan.
     """
     row = await database.polled.first_row(seller_id, TOKEN_CALLER, token_id)
     if row is None:
@@ -131,7 +133,7 @@ async def mint(
     now: datetime,
     days: int | None = None,
 ) -> MintedToken:
-    """A token that is valid for `days`, or until it is revoked. Raises for an unknown seller."""
+    """Make a token that is valid for `days`, or until it is revoked. Raises for an unknown seller."""
     await known_seller(session, seller_id)
     token = keys.new_secret(PREFIX)
     expires_at = None if days is None else now + timedelta(days=days)
@@ -142,7 +144,7 @@ async def mint(
 
 
 async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
-    """Revoke the token; return whether it exists. A second revocation keeps the first time."""
+    """Revoke the token and return whether it exists. A second revocation keeps the first timestamp."""
     seller_id = await session.scalar(
         select(AccessToken.seller_id).where(AccessToken.id == token_id)
     )
@@ -153,7 +155,7 @@ async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:
-    """A seller's tokens that belong to no grant, oldest first."""
+    """Return a seller's tokens that belong to no grant, oldest first."""
     await known_seller(session, seller_id)
     query = select(AccessToken).where(
         AccessToken.seller_id == seller_id, AccessToken.grant_id.is_(None)
@@ -162,6 +164,6 @@ async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:
 
 
 def need_scope(scopes: Collection[str], needed: str, metadata_url: str) -> None:
-    """Raises InsufficientScope, which says where more may be asked for."""
+    """Raise InsufficientScope if the scope is missing; the error names the address of the metadata."""
     if needed not in scopes:
         raise errors.InsufficientScope.of(needed, metadata_url)

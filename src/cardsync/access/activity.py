@@ -29,10 +29,10 @@ Outcome = Literal[
 ]  # fmt: skip
 RISKS: Final[tuple[str, ...]] = get_args(Risk)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
-# The id of the request that this process is answering; none in a job.
 _NOTED: Final = "noted"
+# The ID of the request that this process is answering; None in a job.
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
-# A caller that needs this request's entries puts a list here.
+# A caller that needs the entries of its request puts a list here.
 ENTRIES: ContextVar[list[Activity] | None] = ContextVar("entries", default=None)
 
 
@@ -49,9 +49,10 @@ def note(
     after: Mapping[str, Any] | None = None,
     undo: Mapping[str, Any] | None = None,
 ) -> Activity:
-    """Add what the caller did. `undo` holds `kind` and what that kind needs; None can't be undone.
+    """Add an entry for an action of the caller. `undo` holds `kind` and the values that this kind
+    needs. Without it the entry can't be undone.
 
-    The row's id is known after a flush.
+    The row has its ID after a flush.
     """
     row = note_by(session, caller.seller_id, caller.actor, action, summary, now)
     row.risk, row.outcome = risk, outcome
@@ -78,8 +79,8 @@ def note_by(
 
 
 def noted_in(session: AsyncSession) -> list[Activity]:
-    """Return the entries that this transaction has added and not rolled back, oldest first; their
-    ids are known after a flush.
+    """Return the entries that this transaction has added and not rolled back, oldest first. They
+    have IDs after a flush.
     """
     return [row for row in session.info.get(_NOTED, []) if row in session]
 

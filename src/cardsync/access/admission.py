@@ -38,11 +38,11 @@ class Callers(Enum):
 
 
 class Within(NamedTuple):
-    """Marks a request that this process sends to itself for an assistant: it may reach the same
-    routes as a token. `caller` was admitted with the assistant's request; without it, the
-    credential is looked at again.
+    """Marks a request that this process sends to itself for an assistant. It may reach the same
+    routes as a token. `caller` was admitted with the assistant's request. If it is None, the
+    credential is checked again.
 
-    Only our own code puts an object into a scope; a client's headers never become one.
+    Only this code puts an object into a scope; a client's headers cannot.
     """
 
     caller: Caller | None
@@ -56,19 +56,20 @@ _READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
-# A key or a token; a browser's session is none of them.
+# Takes a key or a token, but no browser session.
 BY_BEARER = {_OPTION: Callers.BEARER}
-# A page's route: its form carries the token in a field, which `dashboard/form_handlers.post_form`
-# checks before it reads any other.
+# For a page's route: its form carries the CSRF token in a field, which
+# `dashboard/form_handlers.post_form` checks before it reads any other field.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
 READS: dict[str, Any] = {_READS: True}
-# The form in OpenAPI. A token's scopes are those of the method, unless the route names them.
+# Security requirements as OpenAPI writes them. The method decides a token's scope, unless the route
+# names it. A token's scopes are those of the method, unless the route names them.
 A_TOKEN = {"token": list[str]()}
 A_READING_TOKEN = {"token": [READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
-# A route of members, keys and tokens.
+# For routes of members, keys and tokens.
 BY_ANYBODY: dict[str, Any] = {"opt": BY_ANY, "security": [A_SESSION, A_TOKEN]}
 
 
@@ -106,19 +107,19 @@ def admitting(app: ASGIApp) -> ASGIApp:
 
 
 def _refuse_no_ids(scope: Scope) -> None:
-    """Refuse an id in an address that is larger than any id. Raises NotFound."""
+    """Refuse an ID in the path that is larger than any stored ID. Raises NotFound."""
     for name, value in scope["path_params"].items():
         if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
             raise errors.NotFound(f"nothing found with ID {value}")
 
 
 def among_strangers(app: ASGIApp) -> ASGIApp:
-    """Middleware of the routes that take no credentials but make some: they are no other site's
-    to call, and no address's too often.
+    """Middleware of routes that take no credentials but create some: it refuses requests from other
+    sites and limits the requests of an address.
     """
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        # Links lead here from everywhere, from letters above all.
+        # Reading is allowed from anywhere, because links in emails lead here.
         if scope.get("method") not in tokens.SAFE_METHODS:
             refuse_other_sites(scope)
         await app(scope, receive, send)
@@ -127,7 +128,7 @@ def among_strangers(app: ASGIApp) -> ASGIApp:
 
 
 def among_programs(app: ASGIApp) -> ASGIApp:
-    """The same for routes to which a browser carries nothing of a member's."""
+    """Middleware of the same kind for routes to which a browser sends no cookie of a member."""
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
@@ -148,7 +149,7 @@ async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
         await limits.admit_anonymous(scope)
         raise
     except errors.AccountSuspended:
-        # Its agents go on asking: within the key's limits like any other's.
+        # The account's agents keep polling: the key's limits apply.
         await limits.admit_key(scope, buckets)
         raise
     await limits.admit_key(scope, buckets)
@@ -187,7 +188,7 @@ async def _admit_again(
     caller: Caller,
     opt: Mapping[str, Any],
 ) -> Caller:
-    """Admit a request within the one that this caller was admitted with a moment ago."""
+    """Admit a call inside an assistant's request; its caller has just been admitted."""
     limits: RateLimits = scope["litestar_app"].state.rate_limits
     await limits.admit_further(scope, caller.identity, opt)
     _need_scope_of(scope, caller, opt)
@@ -237,14 +238,14 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
 
 
 def session_token(scope: Scope) -> str | None:
-    """The session's token from the request's cookie."""
+    """Return the session token from the request's cookie."""
     settings: Settings = scope["litestar_app"].state.settings
     cookies = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
     return tokens.session_token(cookies, settings.origin)
 
 
 def need_form_token(scope: Scope, given: str | None) -> None:
-    """Raises CsrfFailed unless a form's token is of the request's session."""
+    """Raise CsrfFailed unless the form's token belongs to the request's session."""
     token = session_token(scope)
     if token is None or not tokens.csrf_is_right(token, given):
         raise errors.CsrfFailed("this form is not from your session; go back and reload the page")

@@ -1,5 +1,5 @@
-"""Names this service as the resource that tokens of grants are for (RFC 8707), and the address of
-its description (RFC 9728), and the scopes of tokens: one reads, or writes, too. Pure.
+"""Defines the OAuth audience of this service: the resource that tokens of grants are for (RFC
+8707), the address of its metadata (RFC 9728), and the two scopes, to read and to write. Pure.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 
 
 def audience(settings: Settings, host: str | None) -> str:
-    """Return the resource for a caller who reached us as `host`."""
+    """Return the resource that a caller names who reached this service as `host`."""
     return settings.origin_for(host) + PATH
 
 
 def metadata_url(settings: Settings, host: str | None) -> str:
-    """Return where that resource is described."""
+    """Return the address of the resource's metadata."""
     return settings.origin_for(host) + METADATA_PATH + PATH
 
 

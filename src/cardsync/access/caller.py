@@ -1,12 +1,12 @@
-"""Finds who calls by the Authorization header, and returns a `Caller`. (For members with a session,
+"""Finds the caller by the Authorization header and returns a `Caller`. (For members with a session,
 see `access/sessions.py`.)
 
-A caller is an identity, an account and the seller's state. The fields of the last two are the
-columns that are read, so the order of the struct and the order of the query cannot differ.
+A caller is an identity, an account and the seller's state. The fields of `CallerAccount` and
+`SellerState` build the query's columns, so the struct and the query have the same order.
 
 One round trip reads the key, the account and the sync state together. A key never changes its
-seller, so each process remembers that; every request, on every process, reads whether the key and
-the account are still valid.
+seller, so each process caches the seller of a key. Every request reads whether the key and the
+account are still valid.
 """
 
 from __future__ import annotations
@@ -27,41 +27,43 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.kit.struct_rows import ReadsFor
 
 if TYPE_CHECKING:
-    # Workers know callers too, and need no web framework for it.
+    # Workers use callers, too, and import no web framework.
     from litestar.types import Scope
 
 
 T = TypeVar("T")
-# The rights of an assistant's tools: a token has one of these scopes or both.
+# The scopes of an assistant's token: one of these or both.
 EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The seller, and what the caller showed for it: a key, a member's session, an OAuth token or a
-    phone's link to a pull, with that credential's id.
+    """The seller and the credential of a request with its ID: a key, a member's session, an OAuth
+    token or the link to a pull on a phone.
     """
 
     seller_id: int
     credential: Literal["key", "session", "token", "link"]
     credential_id: int
-    # Only a session has a member; the holder of a key may do what an owner may.
+    # Only a session has a member. The holder of a key has an owner's rights.
     member_id: int | None = None
     role: str = "owner"
-    # Whether the member runs this installation, too; a key never does.
+    # Whether the member is an operator of this installation; False for keys.
     operator: bool = False
-    # Keys and sessions are not narrowed; a token has the scopes that its seller consented to.
+    # Keys and sessions have every scope; a token has the scopes that its seller consented to.
     scopes: frozenset[str] = EVERY_SCOPE
-    # A token of a grant has the rights of that grant, which may leave out who bought.
+    # A token of a grant has the rights of that grant, which may exclude buyers' data.
     grant_id: int | None = None
     sees_buyers: bool = True
-    # A key that the owner has marked so: the loss limits do not weigh what it writes.
+    # Whether the owner marked the key as the shop's own script; the loss limits do not count its
+    # changes.
     own_script: bool = False
 
 
 class CallerAccount(msgspec.Struct, frozen=True):
     """The account's plan and switches. The fields are the columns of `account` that are read.
 
-    `sync_mode` and `upload_approved` are as they are stored: what holds is in `entitlements`.
+    `sync_mode` and `upload_approved` are the stored values; `entitlements` returns the effective
+    ones.
     """
 
     plan: str
@@ -87,9 +89,8 @@ class CallerAccount(msgspec.Struct, frozen=True):
 
 
 class SellerState(msgspec.Struct, frozen=True):
-    """The seller's one row of lock, lease and request, as it was read without a lock. The fields
-    are the columns of `sync_state` that are read (`agents/seller_state/models.py` says what they
-    mean).
+    """The seller's one row of lock, lease and request, read without a lock. The fields are the
+    columns of `sync_state` that are read (`agents/seller_state/models.py` says what they mean).
     """
 
     requested_kind: str | None
@@ -126,7 +127,7 @@ class SellerState(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A seller as one request sees it: account and seller state are those of the moment when the
+    """A seller during one request. Account and seller state are those of the moment when the
     credential was checked.
     """
 
@@ -148,7 +149,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """The name of the caller in the activity feed."""
+        """The caller's name in the activity feed."""
         identity = self.identity
         if identity.credential == "session":
             return f"member {identity.member_id}"
@@ -157,50 +158,48 @@ class Caller(msgspec.Struct, frozen=True):
         return f"{identity.credential} {identity.credential_id}"
 
     def must_be_owner(self) -> None:
-        """The first line of every operation that staff may not do. Raises OwnerRequired."""
+        """Guard operations that staff may not use: each calls this first. Raises OwnerRequired."""
         if self.role != "owner":
             raise errors.OwnerRequired
 
     @property
     def sees_revenue(self) -> bool:
-        """Revenue is what the shop earned and what its stock is listed for: the owner's, unless
-        a setting opens it to staff.
+        """Whether the caller may see revenue: what the shop earned, and what its stock is listed
+        for. Staff may only if a setting allows it.
         """
         return self.role == "owner" or self.account.staff_see_revenue
 
     def must_see_revenue(self) -> None:
-        """The first line of every operation that answers with revenue alone. Raises
+        """Guard operations that answer with revenue alone: each calls this first. Raises
         OwnerRequired.
         """
         if not self.sees_revenue:
             raise errors.OwnerRequired
 
     def revenue(self, figure: T) -> T | None:
-        """Return a figure of the revenue in an answer that has others, or None where the caller may
-        not see it.
-        """
+        """Return the figure, or None if the caller may not see revenue."""
         return figure if self.sees_revenue else None
 
     @property
     def sees_buyers(self) -> bool:
-        """Buyers' names, and the seller's notes on them, are for every caller but a grant whose
-        owner withheld them.
+        """Whether the caller may see buyers' names and the seller's notes on them: everyone but a
+        grant whose owner withheld them.
         """
         return self.identity.sees_buyers
 
     def buyer(self, text: T) -> T | None:
-        """Return a value about a buyer for an answer, or None where the caller may not see it."""
+        """Return the value about a buyer, or None if the caller may not see buyers."""
         return text if self.sees_buyers else None
 
     def must_see_buyers(self) -> None:
-        """The first line of every operation that writes over what such a caller cannot read. Raises
-        BuyersHidden.
+        """Guard operations that overwrite buyers' data, which such a caller could not read first:
+        each calls this first. Raises BuyersHidden.
         """
         if not self.sees_buyers:
             raise errors.BuyersHidden
 
     def must_be_operator(self) -> int:
-        """Return the member's id, as the first line of every operation on the installation.
+        """Return the member's ID. Every operation on the installation calls this first.
 
         Raises OperatorRequired.
         """
@@ -227,15 +226,15 @@ _STATE_BEGINS = len(CallerAccount.__struct_fields__)
 _STATE_ENDS = _STATE_BEGINS + len(SellerState.__struct_fields__)
 
 
-# Values about a buyer in an answer: null, or empty, for a caller who may not see buyers.
+# Values about a buyer in an answer: null or empty for a caller who may not see buyers.
 Buyer = Annotated[str | None, ReadsFor(Caller.buyer)]
 BuyerText = Annotated[str, ReadsFor(lambda caller, text: caller.buyer(text) or "")]
 
 
 def caller_query(name: str, credential: str, *columns: str) -> PolledQuery:
-    """The one read of a caller: account and seller state, and of the credential those `columns`.
+    """Return the query of a caller: account, seller state and these `columns` of the credential.
 
-    `$1` is the seller and `$2` the credential's id; `credential` joins a credential that is good.
+    `$1` is the seller and `$2` the credential's ID; `credential` is the JOIN of a valid credential.
     """
     account = [f"a.{field}" for field in CallerAccount.__struct_fields__]
     state = [f"s.{field}" for field in SellerState.__struct_fields__]
@@ -250,7 +249,7 @@ SELECT {", ".join([*account, *state, *columns])}
 
 
 def read_row(row: Sequence[Any]) -> tuple[CallerAccount, SellerState, Sequence[Any]]:
-    """The account, the seller's state and the further columns in a row of `caller_query`."""
+    """Split a row of `caller_query` into the account, the seller's state and the further columns."""
     account = CallerAccount(*row[:_STATE_BEGINS])
     return account, SellerState(*row[_STATE_BEGINS:_STATE_ENDS]), row[_STATE_ENDS:]
 
@@ -262,7 +261,7 @@ CALLER = caller_query(
     "k.replaces",
     "k.own_script",
 )
-# The account itself, without a credential.
+# The account alone, without a credential.
 _ITSELF = caller_query("itself", "")
 OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
@@ -282,8 +281,8 @@ class KeyRing:
         self._size = size
         self._sql = sql
         self._known: OrderedDict[bytes, tuple[Any, ...]] = OrderedDict()
-        # Keys on first sight, and unknown keys, share two of the pool's connections: the
-        # others are the sellers'.
+        # Look-ups of keys that are not cached share two of the pool's connections, so that requests
+        # of known sellers keep the others.
         self._strangers = asyncio.Semaphore(2)
 
     async def owner(self, key: str) -> tuple[int, int] | None:
@@ -291,7 +290,7 @@ class KeyRing:
         return row and (row[0], row[1])
 
     async def row(self, key: str) -> tuple[Any, ...] | None:
-        """Return the row that `sql` finds for the key; it never changes."""
+        """Return the row of the key, which never changes."""
         digest = keys.key_hash(key)
         if digest in self._known:
             self._known.move_to_end(digest)
@@ -309,7 +308,7 @@ class KeyRing:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The first header of that name, which is in lower case."""
+    """Return the first header of that name, which must be in lower case."""
     for given, value in scope["headers"]:
         if given == name:
             return value.decode("latin-1")
@@ -317,8 +316,8 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def bearer(header: str | None) -> str:
-    """The key from an Authorization header; raises Unauthorized for none, another scheme or a
-    wrong checksum.
+    """Return the key from an Authorization header. Raises Unauthorized if the header is missing,
+    has another scheme or a wrong checksum.
     """
     if not header:
         raise errors.Unauthorized.challenge(credentials_sent=False)
@@ -330,9 +329,7 @@ def bearer(header: str | None) -> str:
 
 
 async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
-    """(seller, key id) of the key in the header, which may be revoked since; raises
-    Unauthorized.
-    """
+    """Return the seller's ID and the key's ID; the key may have been revoked. Raises Unauthorized."""
     owner = await ring.owner(bearer(header))
     if owner is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -340,8 +337,8 @@ async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
 
 
 async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
-    """Raises Unauthorized or AccountSuspended, both before anything else of the request is looked
-    at.
+    """Return the caller of a key. Raises Unauthorized or AccountSuspended before anything else of
+    the request is read.
     """
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None:
@@ -360,8 +357,8 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
 
 
 async def as_owner(database: Database, seller_id: int) -> Caller | None:
-    """Return the seller as an owner sees it, for work that no request asks for and that writes no
-    entry; None if it is removed.
+    """Return the seller's caller with an owner's rights, for work without a request that writes no
+    activity entry. None if the seller was removed.
     """
     row = await database.polled.first_row(seller_id, _ITSELF)
     if row is None:

@@ -1,7 +1,7 @@
 """Declares each setting of an account once: its column, who may change it, and its words.
 
 The columns of `account`, the API's structs, the fields of the pages, the operator's command and the
-words of the activity feed are made from these lines. A setting that is new needs one here, and a
+words of the activity feed are made from these lines. A new setting needs one declaration here and a
 migration.
 """
 
@@ -28,7 +28,7 @@ _INFO: Final = "setting"
 
 @dataclass(frozen=True)
 class Place:
-    """A page that has the setting in a form, with the field's words there."""
+    """A page whose form has the setting, with the field's words on it."""
 
     page: Literal["shop", "sync", "network"]
     label: str
@@ -38,8 +38,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Setting:
-    """`nullable`: an empty text takes the default. `api` is what the API's documents say, `feed`
-    the setting's name in the activity feed.
+    """`nullable`: an empty text sets the default. `api` is the description in the API's
+    documentation, `feed` the setting's name in the activity feed.
     """
 
     kind: Kind
@@ -52,17 +52,17 @@ class Setting:
 
     @property
     def answer(self) -> Any:
-        """Its type in an answer of the API."""
+        """The setting's type in an answer of the API."""
         return self.kind.answer | None if self.nullable else self.kind.answer
 
     @property
     def body(self) -> Any:
-        """Its type in a change by the API."""
+        """The setting's type in a change by the API."""
         kind = self.kind.body | UnsetType
         return kind | None if self.nullable else kind
 
     def read(self, value: str) -> Any:
-        """Read the typed text. Raises ValueError with the form that the setting takes."""
+        """Convert the typed text. Raises ValueError with the format that the setting takes."""
         return None if self.nullable and not value else self.kind.read(value)
 
 
@@ -184,7 +184,7 @@ class SettingsOfAccount:
         default="50",
         api="Orders from this total on are tracked, in USD",
     )
-    # Without a budget it is a part of the listed value (prices/loss/loss_limits.py).
+    # Without a budget, the limit is a share of the listed value (prices/loss/loss_limits.py).
     loss_budget: Mapped[Decimal | None] = setting(
         AMOUNT,
         Place(
@@ -194,7 +194,7 @@ class SettingsOfAccount:
         ),
         api="The most that keys, tokens and automatic changes take off in a week, in USD",
     )
-    # By it the cost of a sold copy is found (sales/lots/settle_uses.py); the amounts below are the
+    # How the cost of a sold copy is computed (sales/lots/settle_uses.py). The amounts below are the
     # cost of sending an order.
     costing: Mapped[str] = setting(
         kinds.choice(fifo="First in, first out (FIFO)", average="Average cost"),

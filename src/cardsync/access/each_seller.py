@@ -1,4 +1,4 @@
-"""Does housekeeping for seller after seller, few rows in a transaction."""
+"""Runs housekeeping for one seller after the other, with few rows in a transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ async def in_parts(
     some: Callable[[AsyncSession, int], Awaitable[int]],
     most: int = AT_ONCE,
 ) -> int:
-    """Let `some` process each seller's rows, up to `most` in a transaction; return their number."""
+    """Call `some` for each seller until it processes fewer than `most` rows, each call in its own
+    transaction; return the number of rows.
+    """
     done = 0
     for seller_id in await all_sellers(database):
         part = most

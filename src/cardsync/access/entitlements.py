@@ -1,9 +1,9 @@
-"""Decides what an account may do, by its plan and its switches. Pure, and the only place that
-decides it.
+"""Computes the rights of an account from its plan and its switches. Pure; nothing else computes
+them.
 
-Losing the paid entitlement makes an account read-only, whatever is stored, and cancels its waiting
-price tasks. Missing consent, an overdue payment, a pause or a suspension only holds prices back:
-the export is empty, and price tasks stay queued without being offered.
+An account that loses the paid plan becomes read-only, whatever mode is stored, and its waiting
+price tasks are cancelled. Missing consent, an overdue payment, a pause or a suspension only holds
+prices: the export is empty, and price tasks stay queued and are not offered.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PriceTasks = Literal["advertised", "queued", "cancelled"]
 
 @dataclass(frozen=True)
 class Entitlements:
-    """`holds` are the account's reasons for an empty export, in the export's order: without one,
-    prices may be exported (rollbacks and quick-add always). `price_tasks` says whether waiting
-    price tasks are offered, held back or cancelled.
+    """`holds` are the reasons for an empty export, in the export's order. Without one, prices may
+    be exported (rollbacks and quick-add always). `price_tasks` is whether waiting price tasks are
+    offered, held or cancelled.
     """
 
     paid: bool
@@ -48,8 +48,8 @@ def entitlements(
     suspended: bool,
     now: datetime,
 ) -> Entitlements:
-    """A suspended account's requests are refused before this is called; for work in its name only
-    the price tasks differ.
+    """Return the rights of an account. Requests of a suspended account were refused before; for
+    work without a request, a suspension changes only the price tasks.
     """
     paid = is_paid(plan, trial_ends_at, now)
     mode = sync_mode if paid else "read_only"

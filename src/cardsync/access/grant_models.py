@@ -1,8 +1,8 @@
-"""Tables of assistants that a member let in: `oauth_client`, `oauth_code`, `refresh_token` (global:
-requests look them up) and `oauth_grant` (tenant).
+"""Tables of assistants that a member authorized: `oauth_client`, `oauth_code`, `refresh_token`
+(global, because requests look them up) and `oauth_grant` (tenant).
 
-An access token repeats the rights of its grant, and ends with it: the functions of the database
-that make the one and end the other see to that (`sealed.py`).
+An access token copies the rights of its grant and ends with it: database functions create and end
+both (`sealed.py`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class OAuthClient(Base):
-    """A program that asks for grants.
+    """A program that requests grants.
 
-    `known_by` is `document` where `client_id` is the address of its metadata document, which is
-    fetched again after `expires_at`; or `registration`, where the client told this of itself, and
-    its host is unknown. A registered client that was never used is deleted after `expires_at`.
+    `known_by` is `document` if `client_id` is the address of its metadata document, which is
+    fetched again after `expires_at`. It is `registration` if the client registered itself; its host
+    is then unknown. A registered client without use is deleted after `expires_at`.
     """
 
     __tablename__ = "oauth_client"
@@ -46,8 +46,8 @@ class OAuthClient(Base):
 
 
 class OAuthCode(Base):
-    """A consent of an owner, which the client fetches once and soon. `grant_id` is the grant that
-    was made with the code.
+    """An owner's consent, which the client redeems once and soon. `grant_id` is the grant that the
+    code created.
     """
 
     __tablename__ = "oauth_code"
@@ -71,18 +71,18 @@ class OAuthCode(Base):
 
 
 class OAuthGrant(Base):
-    """The rights of a client in a shop, until an owner revokes them. Without `buyer_data` its
-    answers leave out who bought.
+    """A client's rights in a shop, until an owner revokes them. Without `buyer_data` its answers
+    omit buyers.
     """
 
     __tablename__ = "oauth_grant"
     __table_args__ = (own_member("SET NULL (member_id)"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # One who left is nobody.
+    # None after the member left.
     member_id: Mapped[int | None] = mapped_column(BigInteger)
     client_id: Mapped[str] = mapped_column(Text)
-    # The client's name and host as they were at the consent.
+    # The client's name and host at the time of the consent.
     name: Mapped[str] = mapped_column(Text)
     host: Mapped[str | None] = mapped_column(Text)
     audience: Mapped[str] = mapped_column(Text)
@@ -94,8 +94,8 @@ class OAuthGrant(Base):
 
 
 class RefreshToken(Base):
-    """Good once for new tokens of the grant; only its SHA-256 is kept. A second use means that
-    somebody else has it, too, and ends the grant.
+    """A refresh token, which is exchanged once for new tokens of the grant. Only its SHA-256 is
+    stored. A second use means that somebody stole it, and ends the grant.
     """
 
     __tablename__ = "refresh_token"

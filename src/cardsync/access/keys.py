@@ -1,7 +1,7 @@
 """Makes, checks, revokes and lists API keys. A key is shown once; only its hash is stored.
 
-`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is refused
-without a query.
+A key is `csk_`, 32 random base62 characters and the base62 CRC-32 of both, so that a typo is
+refused without a query.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_well_formed(key: str, prefix: str = PREFIX) -> bool:
 
 
 def key_hash(key: str) -> bytes:
-    # A key carries 190 random bits: one SHA-256 is enough, a slow hash would only slow the
+    # A key has 190 random bits, so one SHA-256 is enough. A slow hash would only slow the
     # heartbeat.
     return hashlib.sha256(key.encode()).digest()
 
@@ -76,8 +76,8 @@ async def mint(session: AsyncSession, seller_id: int, name: str) -> MintedKey:
 async def replace(
     session: AsyncSession, seller_id: int, key_id: int, ends_at: datetime
 ) -> MintedKey | None:
-    """Make a key of the same name; the other one works until the new one is used, and not after
-    `ends_at`. None where the key is revoked, or is being replaced already.
+    """Make a key of the same name. The old key works until the first use of the new one, and until
+    `ends_at` at most. None if the old key is revoked or is already being replaced.
     """
     key = new_key()
     made = await sealed.replace_key(session, seller_id, key_id, key_hash(key), ends_at)
@@ -85,7 +85,7 @@ async def replace(
 
 
 async def revoke(session: AsyncSession, key_id: int) -> bool:
-    """Revoke the key; return whether it exists. A second revocation keeps the first time."""
+    """Revoke the key and return whether it exists. A second revocation keeps the first timestamp."""
     seller_id = await session.scalar(select(ApiKey.seller_id).where(ApiKey.id == key_id))
     if seller_id is None:
         return False
@@ -95,7 +95,7 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
 
 class ListedKey(NamedTuple):
     """`revoked_at` is past. A key that is being replaced works until `ends_at`. The loss limits do
-    not weigh what an `own_script` writes.
+    not count changes by an `own_script`.
     """
 
     key_id: int

@@ -1,7 +1,7 @@
-"""Tables of members beside `member` itself: `member_session`, `invitation`, `passkey` with its
+"""Tables of members besides `member` itself: `member_session`, `invitation`, `passkey` with its
 challenges, `installation_operator`, `identity_seal`, and `account_deletion`.
 
-They are global: a request is looked up in them by its token or its credential, and sweeps look up
+They are global: a request is looked up in them by its token or credential, and sweeps look up
 deletions.
 """
 
@@ -17,10 +17,10 @@ from cardsync.platform.database.columns import Base, Moment
 
 
 class MemberSession(Base):
-    """A browser that signed in.
+    """A browser session.
 
-    Only the SHA-256 of its cookie is stored; a session that ends is deleted. `browser` is a name
-    for people (`sessions.py`), from its first request.
+    Only the SHA-256 of its cookie is stored. A session that ends is deleted. `browser` is a
+    readable name (`sessions.py`), taken from the session's first request.
     """
 
     __tablename__ = "member_session"
@@ -40,8 +40,8 @@ class MemberSession(Base):
 
 
 class Invitation(Base):
-    """The one link with which a member may choose a password; a newer one takes its place, and
-    using it deletes it.
+    """The link with which a member chooses a password. A newer link replaces it, and its use
+    deletes it.
     """
 
     __tablename__ = "invitation"
@@ -58,7 +58,7 @@ class Invitation(Base):
 
 
 class Passkey(Base):
-    """A credential of a member's device: its public key, and how often it has signed."""
+    """A credential of a member's device: its public key and its signature counter."""
 
     __tablename__ = "passkey"
     __table_args__ = (own_member(),)
@@ -78,7 +78,7 @@ class Passkey(Base):
 
 
 class PasskeyChallenge(Base):
-    """Random bytes for a device to sign, once and soon; for a sign-in it names no member."""
+    """Random bytes for a device to sign once and soon. For a sign-in it names no member."""
 
     __tablename__ = "passkey_challenge"
     challenge: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
@@ -90,7 +90,7 @@ class PasskeyChallenge(Base):
 
 
 class InstallationOperator(Base):
-    """A member who also runs this installation; the page Operator opens for no other."""
+    """A member who also runs this installation. The page Operator opens only for them."""
 
     __tablename__ = "installation_operator"
     member_id: Mapped[int] = mapped_column(
@@ -103,7 +103,7 @@ class InstallationOperator(Base):
 
 
 class IdentitySeal(Base):
-    """A seal, which follows from the secret of each host that may make members and credentials; the
+    """A seal, derived from the secret of a host that may create members and credentials. The
     application's role cannot read it (`access/sealed.py`).
     """
 
@@ -113,7 +113,9 @@ class IdentitySeal(Base):
 
 
 class AccountDeletion(Base):
-    """An account whose owner asked to delete it; until `begun_at` that can be taken back."""
+    """An account whose owner requested its deletion. The owner can cancel the deletion until
+    `begun_at`.
+    """
 
     __tablename__ = "account_deletion"
     seller_id: Mapped[int] = mapped_column(

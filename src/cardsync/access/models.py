@@ -1,5 +1,5 @@
-"""Tables of accounts: `seller`, `member`, `api_key`, `access_token` (global: requests look them up)
-and `account` (tenant: plan and switches).
+"""Tables of accounts: The tables `seller`, `member`, `api_key`, `access_token` (global, because
+requests look them up) and `account` (tenant: plan and switches).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
 def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
-    """Return the key by which a row names a member of its own seller, and of no other."""
+    """Return a foreign key from a row to a member of its own seller."""
     return ForeignKeyConstraint(
         ["seller_id", "member_id"], ["member.seller_id", "member.id"], ondelete=ondelete
     )
@@ -46,7 +46,7 @@ class Seller(Base):
 class Member(Base):
     """A person who signs in to a seller account: owner or staff.
 
-    Passwords are Argon2 hashes; who is invited has none yet.
+    Passwords are stored as Argon2 hashes; an invited member has none yet.
     """
 
     __tablename__ = "member"
@@ -71,8 +71,8 @@ class Member(Base):
 class ApiKey(Base):
     """Only the SHA-256 of a key is stored; the key itself is shown once.
 
-    A key that `replaces` another has not been used yet; its first use revokes the other, which
-    works until `ends_at` at most. The loss limits do not weigh what an `own_script` writes.
+    A key that `replaces` another has not been used yet. Its first use revokes the other key, which
+    works until `ends_at` at most. The loss limits do not count changes by an `own_script`.
     """
 
     __tablename__ = "api_key"
@@ -92,11 +92,11 @@ class ApiKey(Base):
 
 
 class AccessToken(Base):
-    """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept.
+    """A token of an assistant or a script, with its scopes; only its SHA-256 is stored.
 
-    The operator made a token that has no grant. A grant's token repeats the columns of the grant
-    that each request needs: it ends with the grant, and with the owner who gave it
-    (`grant_models.py`).
+    A token without a grant was made by the operator. A grant's token copies the columns of the
+    grant that each request needs. It ends with the grant, and when the owner who gave it loses the
+    role (`grant_models.py`).
     """
 
     __tablename__ = "access_token"
@@ -129,16 +129,16 @@ class AccessToken(Base):
 
 
 class Account(SettingsOfAccount, Base):
-    """One row a seller: the plan and every switch that the operator or the seller sets."""
+    """One row per seller: the plan and every switch that the operator or the seller sets."""
 
     __tablename__ = "account"
     __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The lines that are switched on, the default first; and those that the seller switched off.
+    # The enabled product lines, the default one first; and those that the seller disabled.
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
     disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     credit_balance: Mapped[int] = mapped_column(server_default="0")
-    # Since when each switch of the network is on.
+    # When each switch of the network was turned on.
     network_consented_at: Mapped[datetime | None] = mapped_column(Moment)
     network_published_at: Mapped[datetime | None] = mapped_column(Moment)
     direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
@@ -151,7 +151,7 @@ class Account(SettingsOfAccount, Base):
     hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # Larger moves of a price wait for the seller's word (pricing/decisions).
+    # Larger price moves wait for the seller's approval (pricing/decisions).
     review_up_bp: Mapped[int | None]
     review_down_bp: Mapped[int | None]
     review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)

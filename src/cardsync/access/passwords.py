@@ -1,5 +1,5 @@
-"""Checks and hashes passwords with Argon2, in threads and two at a time, so that a flood of
-sign-ins takes neither the loop nor the memory.
+"""Checks and hashes passwords with Argon2 in threads, two at a time, so that a flood of sign-ins
+exhausts neither the event loop nor the memory.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from cardsync.platform import errors, limits
 
 HASHER = PasswordHasher()
-# Hashes of another installation may cost as much as the library's own default.
+# Hashes of another installation may cost up to the library's default.
 _ALWAYS = PasswordHasher()
 _HASH_MOST = 200
 _turns = asyncio.Semaphore(2)
-# The hash of no password: checking it takes as long as checking a member's. By hasher, because
-# tests hash at less cost.
+# A hash of no member's password, so that a check without a member takes as long as one with a
+# member. One per hasher, because tests use a cheaper one.
 _nobodys: dict[PasswordHasher, str] = {}
 
 
 def acceptable(password: str) -> str:
-    """A new password; raises InvalidPayload."""
+    """Return the new password. Raises InvalidPayload if its length is wrong."""
     if not limits.PASSWORD_CHARACTERS <= len(password) <= limits.PASSWORD_CHARACTERS_MOST:
         raise errors.InvalidPayload(
             f"password: use {limits.PASSWORD_CHARACTERS} to {limits.PASSWORD_CHARACTERS_MOST} characters"
@@ -36,7 +36,7 @@ async def hashed(password: str) -> str:
 
 
 async def is_right(stored: str | None, password: str) -> bool:
-    """Takes as long whether there is a stored hash or not."""
+    """Check a password; a missing hash takes as long as a stored one."""
     async with _turns:
         return await asyncio.to_thread(_verify, stored, password)
 
@@ -52,7 +52,7 @@ def _verify(stored: str | None, password: str) -> bool:
 
 
 def takes_no_more(stored: str) -> bool:
-    """Return whether this is a hash that takes no more to check than those that are made here."""
+    """Return whether checking the hash costs at most as much as one that is made here."""
     try:
         asked = extract_parameters(stored)
     except InvalidHashError:

@@ -1,8 +1,7 @@
-"""Limits how long a request takes: 503 if its answer does not begin in time, 400 if its body ends
-too early or arrives too slowly.
+"""Limits how long a request may take: 503 if its answer does not begin in time, 400 if its body
+ends too early or arrives too slowly.
 
-The time that the caller takes to send the body does not count for the answer; the body has limits
-of its own.
+The time for sending the body does not count toward the answer's limit; the body has its own limits.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 SLOWEST_BYTES = 1_000
 """A body comes at least so fast, in bytes a second."""
-# The wait for the database ends earlier, with a refusal of its own. All other waits end this many
-# seconds later.
+# Waits for the database end earlier, with their own refusal. All other waits may last this many
+# seconds longer.
 _LATER = 0.25
 _OPTION = "patience"
 _IN_SCOPE = "patience"
@@ -36,7 +35,7 @@ def _polled(settings: Settings) -> float:
 
 
 def longest(settings: Settings) -> float:
-    """No answer may take longer to begin."""
+    """Return the longest limit that any route has."""
     return settings.request_seconds + settings.backtest_seconds
 
 
@@ -47,7 +46,7 @@ BACKTEST: dict[str, Any] = {_OPTION: longest}
 
 
 class Patience:
-    """One request's: how long it may still take, and how its body comes."""
+    """The time limits of one request and of its body."""
 
     def __init__(self, settings: Settings, receive: Receive) -> None:
         self._settings = settings
@@ -59,7 +58,7 @@ class Patience:
         self.answers = self.client_left = False
         self._reads = self._whole = False
         self._body_took = 0.0
-        # The present window: how long we have waited for the body, and how many bytes came.
+        # The current window: seconds spent waiting for the body, and bytes received.
         self._waited = 0.0
         self._came = 0
 
@@ -69,18 +68,20 @@ class Patience:
         self._end_at(self.deadline.at + _LATER)
 
     def answering(self) -> None:
-        """From here on the caller takes as long as it takes."""
+        """Lift the time limit: the answer has begun, and sending it may take any time."""
         self.answers = True
         self.deadline.at = inf
         self._end_at(None)
 
     def _end_at(self, when: float | None) -> None:
-        # A request that has timed out may still answer, but its end can't be moved any more.
+        # A request past its limit may still answer, but its limit cannot move any more.
         if not self.timeout.expired():
             self.timeout.reschedule(when)
 
     async def receive(self) -> Any:
-        """Raises BadRequest for a body that ends too early or comes too slowly."""
+        """Receive a message of the body. Raises BadRequest if the body ends too early or arrives
+        too slowly.
+        """
         if self._whole or self.answers:
             return await self._receive()
         began = self._loop.time()
@@ -103,7 +104,7 @@ class Patience:
         return message
 
     def _silence(self) -> float:
-        """Return the seconds for which the body may be silent now."""
+        """Return how many more seconds the body may send nothing."""
         window = self._settings.body_slow_seconds
         enough = self._came >= window * SLOWEST_BYTES
         left = window * (2 if enough else 1) - self._waited
@@ -120,19 +121,19 @@ class Patience:
             raise _too_slow()
 
     def problem(self) -> errors.Problem:
-        """Return the reason why the request was ended."""
+        """Return the error for a request that timed out."""
         if self._reads:
             return _too_slow()
         return errors.ServiceUnavailable("this took too long to answer; try again")
 
 
 def _too_slow() -> errors.BadRequest:
-    # The rest of the body is not waited for.
+    # The connection closes, because the rest of the body is not read.
     return errors.BadRequest("the body was sent too slowly", headers={"Connection": "close"})
 
 
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Middleware around everything that answers."""
+    """Middleware that ends requests which take too long."""
 
     async def ended(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -174,7 +175,7 @@ def _of(scope: Scope) -> Patience:
 
 
 def allow(scope: Scope, opt: Mapping[str, Any], settings: Settings) -> None:
-    """A route with its own time limit declares it in one word: `opt=POLLED`."""
+    """Apply the time limit of a route, which declares it in its `opt`: `opt=POLLED`."""
     seconds: Callable[[Settings], float] | None = opt.get(_OPTION)
     if seconds is not None:
         _of(scope).allow(seconds(settings))

@@ -1,10 +1,9 @@
-"""Makes members and credentials by functions of the database, in a session. This is the only way to
-sign in as somebody else.
+"""Creates members and credentials by database functions, in a session. Nothing else can create a
+way to sign in.
 
-The application's role has no right to write these rows: functions of the role that owns the tables
-do, and each wants a proof that only a process with the installation's seal can make
-(`platform/secret.py`). So a statement that somebody smuggles in makes no owner, no key and no
-session.
+The application's role may not write these rows. Functions of the tables' owner write them, and
+require a proof that only a process with the installation's seal can make (`platform/secret.py`). So
+an injected statement cannot create an owner, a key or a session.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ async def put_member(
     name: str,
     password_hash: str | None = None,
 ) -> int | None:
-    """Add a member, or give one that has not joined yet that role; None where another has the
-    address.
+    """Add a member, or change the role of one who has not joined yet. None if the address belongs
+    to another member.
     """
     values = (seller_id, email, role, name, password_hash or "")
     found: int | None = await _run(session, "put_member", values)
@@ -45,7 +44,7 @@ async def set_password(session: AsyncSession, member_id: int, password_hash: str
 
 
 async def set_email(session: AsyncSession, seller_id: int, member_id: int, email: str) -> bool:
-    """Give a member another address; return whether it is nobody else's."""
+    """Change a member's address; return False if the address belongs to another member."""
     values = (seller_id, member_id, email)
     return await _run(session, "set_member_email", values) is not None
 
@@ -91,8 +90,8 @@ async def add_key(session: AsyncSession, seller_id: int, name: str, key_hash: by
 async def replace_key(
     session: AsyncSession, seller_id: int, key_id: int, key_hash: bytes, ends_at: datetime
 ) -> int | None:
-    """Add a key in the place of another, which ends then at the latest; None where that one is
-    revoked or is being replaced already.
+    """Add a key that replaces another, which works until `ends_at` at most. None if the old key is
+    revoked or is already being replaced.
     """
     made: int | None = await _run(
         session, "replace_api_key", (seller_id, key_id, key_hash), ends_at
@@ -101,9 +100,7 @@ async def replace_key(
 
 
 async def mark_key(session: AsyncSession, seller_id: int, key_id: int, *, own_script: bool) -> bool:
-    """Say whether a key is a script of the shop's own; False where there is no such key that is not
-    revoked.
-    """
+    """Set whether a key is the shop's own script. False if there is no such key, or it is revoked."""
     values = (seller_id, key_id, int(own_script))
     return await _run(session, "mark_api_key", values) is not None
 
@@ -141,13 +138,13 @@ async def add_code(
     buyer_data: bool,
     expires_at: datetime,
 ) -> None:
-    """Add the code of a consent, with which its client may fetch a grant once."""
+    """Add the code of a consent, with which the client may fetch a grant once."""
     said = (client_id, redirect_uri, challenge, audience, ",".join(scopes), int(buyer_data))
     await _run(session, "add_oauth_code", (seller_id, member_id, code_hash, *said), expires_at)
 
 
 async def redeem_code(session: AsyncSession, code_hash: bytes, now: datetime) -> int | None:
-    """Make the grant of a good code; None for one that was used or is past."""
+    """Make the grant of a valid code. None if the code was used or has expired."""
     call = text("SELECT redeem_oauth_code(:hash, :now)")
     made: int | None = await session.scalar(call, {"hash": code_hash, "now": now})
     return made
@@ -162,8 +159,8 @@ async def add_grant_token(
     now: datetime,
     expires_at: datetime,
 ) -> bool:
-    """Add an access token of a grant, with no more than the grant's scopes; return whether the
-    grant still holds, and its giver is an owner.
+    """Add an access token to a grant, within the grant's scopes; return whether the grant is still
+    in force and the member who gave it is still an owner.
     """
     values = (seller_id, grant_id, token_hash, ",".join(scopes))
     return await _run(session, "add_grant_token", values, now, expires_at) is not None
@@ -180,7 +177,7 @@ async def add_refresh_token(
 
 
 async def use_refresh_token(session: AsyncSession, token_hash: bytes, now: datetime) -> bool:
-    """Return whether this was the token's first use."""
+    """Mark the token as used; return whether this was its first use."""
     call = text("SELECT use_refresh_token(:hash, :now)")
     return await session.scalar(call, {"hash": token_hash, "now": now}) is not None
 
@@ -188,7 +185,7 @@ async def use_refresh_token(session: AsyncSession, token_hash: bytes, now: datet
 async def end_keys(
     session: AsyncSession, seller_id: int, now: datetime, key_id: int | None = None
 ) -> None:
-    """Revoke a key of the seller, or all; they stay revoked."""
+    """Revoke a key of the seller, or all of them, for good."""
     await _end(session, "end_api_key", seller_id, key_id, now)
 
 
@@ -201,7 +198,9 @@ async def end_tokens(
 async def end_grants(
     session: AsyncSession, seller_id: int, now: datetime, grant_id: int | None = None
 ) -> None:
-    """Revoke a grant of the seller, or all, with their tokens, in a transaction of the seller's."""
+    """Revoke a grant of the seller, or all of them, with their tokens. The transaction must be the
+    seller's.
+    """
     await _end(session, "end_oauth_grant", seller_id, grant_id, now)
 
 
@@ -213,7 +212,7 @@ async def _end(
 
 
 async def is_known(session: AsyncSession) -> bool:
-    """Return whether the database knows the seal of this process."""
+    """Return whether the database has the seal of this process."""
     asked = {"message": "ready", "proof": _proof(session, "ready", ())}
     return bool(await session.scalar(text("SELECT is_sealed(:message, :proof)"), asked))
 
@@ -221,7 +220,7 @@ async def is_known(session: AsyncSession) -> bool:
 async def _run(
     session: AsyncSession, function: str, values: Sequence[int | str | bytes], *more: Any
 ) -> Any:
-    """Call a function of the database; its proof is of the function's name and of `values`."""
+    """Call a database function; the proof covers the function's name and `values`."""
     given = [*values, _proof(session, function, values), *more]
     named = {f"v{number}": value for number, value in enumerate(given)}
     call = f"SELECT {function}({', '.join(f':{name}' for name in named)})"
@@ -238,7 +237,7 @@ def _proof(session: AsyncSession, function: str, values: Sequence[int | str | by
 
 
 def _plain(value: int | str | bytes) -> str:
-    """Return a value without the character between values."""
+    """Encode a value without the separator of the proof's message."""
     if isinstance(value, int):
         return str(value)
     return (value.encode() if isinstance(value, str) else value).hex()

@@ -1,8 +1,8 @@
 """Signs members in by email and password, and finds the `Caller` of a session's token.
 
-As with keys, a process remembers only whose session a token names; whether the session is still
-valid is read on every request, in the same round trip as the account and the sync state. So signing
-out, removing a member or suspending a seller works on the next request.
+As with keys, a process caches only the session of a token. Whether the session is still valid is
+read on every request, in the same round trip as the account and the sync state. So a sign-out, a
+removed member or a suspended seller takes effect on the next request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.platform import clock, errors
 from cardsync.platform.database.session import Database, enter_tenant
 from cardsync.platform.settings import Settings
 
-# The first that is named counts: most browsers name those that they descend from, too.
+# The first match counts: most browsers also name those that they descend from.
 _BROWSERS: Final = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -67,7 +67,7 @@ _NOTED_SECONDS = 60
 
 
 class SignedIn(NamedTuple):
-    """A member with the seller's name, and the session's token where there is one."""
+    """A member with the seller's name and the session's token."""
 
     member_id: int
     name: str
@@ -90,7 +90,7 @@ async def caller_with(
     settings: Settings,
     user_agent: str | None = None,
 ) -> Caller:
-    """The account may be suspended. Raises Unauthorized."""
+    """Return the caller of a session, whose account may be suspended. Raises Unauthorized."""
     now = clock.now()
     owner = await ring.owner(token)
     row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
@@ -130,8 +130,8 @@ async def sign_in(
     password: str,
     earlier: str | None = None,
 ) -> SignedIn:
-    """A new session, in place of the one that the browser had; raises InvalidCredentials or
-    AccountSuspended.
+    """Sign in with a new session, which replaces the browser's earlier one. Raises
+    InvalidCredentials or AccountSuspended.
     """
     query = select(Member).where(func.lower(Member.email) == func.lower(email.strip()))
     async with database.shared() as session:
@@ -142,8 +142,8 @@ async def sign_in(
     ):
         raise errors.InvalidCredentials
     async with database.shared() as session:
-        # The row must still be the one that the slow check saw: a password changed meanwhile
-        # ends this sign-in too.
+        # The row must be unchanged since the slow check: if the password changed during it, this
+        # sign-in ends, too.
         still = query.where(Member.id == member.id, Member.password_hash == member.password_hash)
         if await session.scalar(still.with_for_update(read=True)) is None:
             raise errors.InvalidCredentials
@@ -155,7 +155,7 @@ async def sign_in(
 
 
 async def begin(session: AsyncSession, settings: Settings, member: Member) -> SignedIn:
-    """A session of a member whose row the transaction holds; raises AccountSuspended."""
+    """Begin a session of a member; the transaction holds the member's row. Raises AccountSuspended."""
     await enter_tenant(session, member.seller_id)
     suspended = await session.scalar(
         select(Account.suspended).where(Account.seller_id == member.seller_id)
@@ -164,7 +164,7 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     if suspended or seller_name is None:
         raise errors.AccountSuspended
     deletion = await session.get(AccountDeletion, member.seller_id)
-    # An owner may come back to keep the account, until its removal begins.
+    # An owner may sign in to cancel the deletion until it begins.
     if deletion and (deletion.begun_at or member.role != "owner"):
         raise errors.AccountSuspended("this account is scheduled for deletion")
     now = clock.now()
@@ -183,7 +183,7 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
 
 
 async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
-    """Return the member whose session, of that token, was just found good."""
+    """Return the signed-in member of a session that was just checked."""
     query = (
         select(Member, Seller.name)
         .join(Seller)
@@ -225,7 +225,7 @@ async def end_all(session: AsyncSession, seller_id: int, member_id: int) -> None
 
 
 async def drop_past(database: Database, settings: Settings, now: datetime) -> int:
-    """Delete the sessions and invitations that are over; returns how many."""
+    """Delete the sessions and invitations that have ended; return how many."""
     idle_since = now - timedelta(seconds=settings.session_idle_seconds)
     async with database.shared() as session:
         over = text(

@@ -1,6 +1,7 @@
-"""The kinds of account settings: how each is stored, read from a text, and typed in the API. Pure.
+"""Defines the kinds of account settings: how each is stored, read from a text, and typed in the
+API. Pure.
 
-A reader raises ValueError with the form that the setting takes.
+A reader raises ValueError with the format that the setting takes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _QUIET_HOURS: Final = r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d"
 
 @dataclass(frozen=True)
 class Kind:
-    """`body` is the type in a change by the API, `answer` the one in its answers; `input` and
-    `options` are the form's.
+    """`body` is the type in a change by the API, `answer` the type in its answers; `input` and
+    `options` describe the form's field.
     """
 
     column: Any
@@ -81,7 +82,7 @@ def quiet_hours(value: str) -> str:
 
 
 def listing_url_template(value: str) -> str:
-    """Return a seller's template of a buyer's link to a listing."""
+    """Check a seller's template of a buyer's link to a listing, and return it."""
     text = value.strip()
     parts = urlsplit(text.replace(PRODUCT, "1"))
     if len(text) > _LONGEST_TEMPLATE or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -96,7 +97,7 @@ def words(read: Callable[[str], str], form: str = "text") -> Kind:
 
 
 def short(most: int) -> Kind:
-    """A text of so many characters at most."""
+    """Return the kind of a text of at most this many characters."""
 
     def read(value: str) -> str | None:
         if len(value.strip()) > most:
@@ -117,7 +118,7 @@ def whole(least: int, most: int, takes: str) -> Kind:
 
 
 def choice(**options: str) -> Kind:
-    """One of these names, each with its words in a form."""
+    """Return the kind of one of these names, each with its label in a form."""
 
     def read(value: str) -> str:
         if value not in options:

@@ -1,4 +1,4 @@
-"""Stops work when its caller leaves: while somebody types, the page's next request overtakes the
+"""Stops work when its caller leaves: while somebody types, the page's next request replaces the
 last one, whose answer is not needed any more.
 """
 
@@ -19,7 +19,7 @@ async def while_there(
 ) -> T:
     """Do the work, and cancel it, in the database too, if the caller closes the connection.
 
-    The body of the request has been read: the next message of `receive` says that the caller left.
+    The request's body has been read, so the next message of `receive` reports that the caller left.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(receive))

@@ -1,5 +1,5 @@
-"""Frames every request with an id for the response header, error bodies and log lines; one metric;
-one log line unless it is a good poll; and the headers that every answer has.
+"""Middleware around every request: it adds an id for the response header, error bodies and log
+lines; the headers of every answer; one metric; and one log line, except for successful polls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
 
-# A caller may pass its own id along; anything else than a plain token is replaced.
+# A caller may send its own id; anything but a plain token is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
 
@@ -51,8 +51,8 @@ def _incoming_id(scope: Scope) -> str:
 
 
 def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Middleware: add the request id, the caller's rate limits and what browsers must know, and
-    write one metric and, unless it is a good poll, one log line a request.
+    """Middleware that adds the request id, the caller's rate limits and the browser headers, and
+    writes one metric and, unless the request is a successful poll, one log line.
     """
     fixed = fixed_headers(settings)
 
@@ -94,14 +94,14 @@ def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
 
 
 def _traced(scope: HTTPScope, request_id: str) -> AbstractContextManager[Span | None]:
-    """Trace the request, unless it is a poll: those are many, and say little."""
+    """Trace the request unless it is a poll; polls are frequent and say little."""
     if TRACING.tracer is None or scope["path"] in _QUIET:
         return nullcontext()
     return trace("request", header(scope, b"traceparent"), kind="server", request_id=request_id)
 
 
 def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -> None:
-    # The route's template, never the path: paths carry ids, and unknown ones would grow the
+    # Use the route's template, never the path: paths contain ids, and unknown paths would grow the
     # metrics without bound.
     route = str(scope.get("path_template") or "unmatched")
     method = (
@@ -120,7 +120,7 @@ def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -
         if status >= 500:
             span.fail(str(status))
     if status >= 400 or route not in _QUIET:
-        # A caller that went away is no error.
+        # A caller that disconnects is not an error.
         log_line = log.debug if client_left(scope) else log.info
         log_line(
             "request",

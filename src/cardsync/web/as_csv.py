@@ -1,4 +1,4 @@
-"""Answers with a CSV, and describes such an answer to OpenAPI."""
+"""Sends an answer as CSV, and describes such an answer to OpenAPI."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from cardsync.web.made_files import UnnamedFile, chunks
 
 
 def headers(name: str) -> dict[str, str]:
-    """Return the header that gives the file its name."""
+    """Return the header that names the file."""
     return {"Content-Disposition": f'attachment; filename="{name}.csv"'}
 
 
 def file(
     parts: AsyncIterator[bytes], name: str, ended: BackgroundTask | None = None
 ) -> Response[bytes]:
-    """Answer with the parts as a file of that name; `ended` is done when its reader leaves, too."""
+    """Answer with the parts as a file of that name. `ended` is called when the answer ends, also
+    when the client disconnects.
+    """
     answer = Stream(parts, media_type="text/csv", headers=headers(name), background=ended)
     return cast("Response[bytes]", answer)
 
@@ -29,7 +31,7 @@ def file(
 def body(
     data: bytes | UnnamedFile, headers: dict[str, str], media_type: str = "text/csv"
 ) -> Response[bytes]:
-    """Answer with data, or with a file of it, whose bytes are not in memory at once."""
+    """Return the data, or its file as a stream that is never whole in memory."""
     if isinstance(data, bytes):
         return Response(data, media_type=media_type, headers=headers)
     headers = headers | {"Content-Length": str(data.size)}
@@ -38,7 +40,7 @@ def body(
 
 
 def answer(what: str) -> ResponseSpec:
-    """Describe the file to OpenAPI."""
+    """Describe a CSV answer to OpenAPI."""
     sentence = (
         f"{what}, with one line of names. A text that a spreadsheet would calculate begins with"
         " an apostrophe"

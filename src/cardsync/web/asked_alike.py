@@ -1,5 +1,5 @@
-"""Answers two forms of a request alike: HEAD is GET whose body is not sent, and a parameter that
-takes several values is `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is no character.
+"""Treats two forms of a request alike: HEAD is GET without the body, and a parameter with several
+values is `x=1&x=2` or `x[]=1&x[]=2`. A NUL in a query is replaced.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def storable(query: bytes) -> bytes:
 
 
 def reads_by(scope: HTTPScope) -> Literal["GET", "HEAD"]:
-    """Return by which of them a client reads; the scope says GET for both."""
+    """Return the client's own method, GET or HEAD; the scope has GET for both."""
     return "HEAD" if _WITHOUT_BODY in scope else "GET"
 
 
 def asked_alike(app: ASGIApp) -> ASGIApp:
-    """Middleware around everything that looks at the method, or makes the body and its length."""
+    """Middleware around everything that reads the method, or makes the body and its length."""
 
     async def alike(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -56,7 +56,7 @@ def asked_alike(app: ASGIApp) -> ASGIApp:
 async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
     scope["method"] = "GET"
     scope[_WITHOUT_BODY] = True  # type: ignore[literal-required]
-    # There is no part of a body that is not sent (RFC 9110, 14.2).
+    # A body that is not sent has no ranges (RFC 9110, 14.2).
     scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
     answered = False
     comes = asyncio.Event()
@@ -64,8 +64,8 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
     async def received() -> ReceiveMessage:
         if not answered:
             return await receive()
-        # The handler stops at the body's first part, as if the client had left: an event stream has
-        # no last part, and its first may take a while.
+        # Tell the handler after the body's first part that the client left: an event stream never
+        # ends, and its first part may take a while.
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_PART_SECONDS):
                 await comes.wait()
@@ -75,13 +75,13 @@ async def _without_body(app: ASGIApp, scope: HTTPScope, receive: Receive, send: 
         nonlocal answered
         if message["type"] == "http.response.start":
             answered = True
-            # Middleware outside of this one logs and counts the requested method.
+            # Middleware outside this one logs and counts the requested method.
             scope["method"] = "HEAD"
             await send(message)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         elif message["type"] == "http.response.body":
             comes.set()
 
-    # An agent's GET takes the sync lock, or marks a file as served: nobody has it after a HEAD.
+    # An agent's GET takes the sync lock, or marks a file as served; a HEAD must do neither.
     with only_looking():
         await app(scope, received, answer)

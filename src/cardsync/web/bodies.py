@@ -1,9 +1,8 @@
-"""Checks and inflates uploaded bodies, gzip or not, and never inflates past a cap; decodes JSON
-that does not nest too deep.
+"""Checks and inflates uploaded bodies, gzip or not, up to a cap; decodes JSON of limited depth.
 
-Blocking: async callers use a thread. Everything streams through isal's file reader: it verifies
-each member's CRC and length and stays linear however many members there are, where a hand loop over
-`unused_data` is quadratic.
+It blocks: async callers use a thread. isal's file reader streams everything. It verifies each
+member's CRC and length, and stays linear in the number of members, where a loop over `unused_data`
+is quadratic.
 """
 
 from __future__ import annotations
@@ -26,23 +25,22 @@ Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 128 * 1024
-# Pieces are small, so that their results are small beside the file, and large, so that starting one
-# costs little.
+# Chunk size trades memory (small chunks) against start-up cost (large ones).
 PIECE_BYTES = 4 * 1024 * 1024
-# isal's stubs declare its exception class as an instance, and leave its file class untyped.
+# isal's stubs declare its exception class as an instance and leave its file class untyped.
 _ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
 
 
 class BadGzip(Exception):
-    """The body is not whole gzip: it is damaged, truncated, or followed by other bytes.
+    """The body is not complete gzip: it is damaged, truncated, or followed by other bytes.
 
-    The caller chooses the refusal.
+    The caller chooses the error that the client gets.
     """
 
 
 def decoded(body: bytes) -> Any:
-    """Decode JSON. Raises BadRequest for what nests deeper than any body of ours, and what msgspec
-    raises for what is no JSON.
+    """Decode JSON. Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and
+    msgspec's errors if it is not JSON.
     """
     try:
         value = msgspec.json.decode(body)
@@ -76,7 +74,7 @@ def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
 
 
 def inflate(source: Source, cap: int) -> bytes:
-    """Inflate a file. Raises BadGzip, and DecompressedTooLarge once there would be more than `cap`
+    """Inflate a file. Inflate the body. Raises BadGzip, and DecompressedTooLarge beyond `cap`
     bytes.
     """
     out = io.BytesIO()
@@ -86,8 +84,8 @@ def inflate(source: Source, cap: int) -> bytes:
 
 
 def pieces(body: bytes, cap: int) -> Iterator[bytes]:
-    """Yield the bytes themselves or inflated, in order: each piece is inflated while the one before
-    it is read. Raises as `inflate`.
+    """Yield the bytes, inflated if needed, in order; the next chunk is inflated while the caller
+    reads the last one. Raises as `inflate`.
     """
     if not is_gzip(body):
         return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
@@ -95,7 +93,7 @@ def pieces(body: bytes, cap: int) -> Iterator[bytes]:
 
 
 def plain(body: bytes, cap: int) -> bytes:
-    """Return the bytes themselves, or inflated if the first two bytes say gzip.
+    """Return the bytes, inflated if they begin as gzip does.
 
     Raises InvalidGzip or DecompressedTooLarge.
     """
@@ -108,8 +106,8 @@ def plain(body: bytes, cap: int) -> bytes:
 
 
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
-    """Inflate to the end without storing the output: return its first `head` bytes and its length.
-    Raises as `inflate`.
+    """Inflate to the end without storing the output; return the first `head` bytes and the total
+    length. Raises as `inflate`.
     """
     first = bytearray()
     total = 0
@@ -121,16 +119,16 @@ def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
 
 
 def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
-    """Yield the parts; each is there until the next."""
+    """Yield the chunks; each is valid until the next."""
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     total = 0
     with _opened(source) as file:
-        # The reader takes an empty file for an empty gzip file.
+        # The reader accepts an empty file as empty gzip.
         if not is_gzip(file.read(2)):
             raise BadGzip("it does not begin with 1f 8b")
         file.seek(-2, io.SEEK_CUR)
         reader = igzip.IGzipFile(fileobj=file, mode="rb")  # type: ignore[no-untyped-call]
-        # The read takes one byte more than is allowed, so that a bomb costs no more than the cap.
+        # Read at most one byte more than allowed, so that a bomb costs no more than the cap.
         while got := _read(reader, buffer[: cap - total + 1]):
             total += got
             if total > cap:

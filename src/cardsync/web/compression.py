@@ -1,13 +1,14 @@
-"""Sends answers of text as gzip to who takes it: pages, styles, scripts and JSON over a kilobyte.
+"""Compresses text answers with gzip for clients that accept it: pages, styles, scripts and JSON
+over a kilobyte.
 
-A body that is sent in pieces (an event stream, a file) stays as it is, and so does one with a
-strong ETag, which names these bytes.
+A body that is sent in pieces (an event stream, a file) is not compressed, nor is one with a strong
+ETag, which identifies the exact bytes.
 
-BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
-a secret of that page, byte by byte. Three measures prevent it. Answers to requests that another
-site caused are not compressed. The token of a form is masked again in every answer
-(`access/tokens.csrf_token`), so the same secret never appears twice. And each answer is longer by a
-random name in its gzip header, which hides a byte more or less.
+BREACH is the reason for care: an attacker who can put text into a compressed page and see its
+length on the wire can guess a secret of that page byte by byte. Three measures prevent it: answers
+to requests that another site caused are not compressed; a form's token is masked again in every
+answer (`access/tokens.csrf_token`), so the same secret never appears twice; and each answer has a
+name of random length in its gzip header, which hides differences of a few bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _NAMED = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Return whether an Accept-Encoding names gzip, or everything, and does not refuse it."""
+    """Return whether Accept-Encoding accepts gzip, by name or by a wildcard."""
     named = {}
     for one in accepted.lower().split(","):
         name, _, weight = one.partition(";")
@@ -60,8 +61,8 @@ def packed(body: bytes) -> bytes:
 
 
 def compressing(app: ASGIApp) -> ASGIApp:
-    """Middleware inside the one that counts and logs; it waits for the body before it says how long
-    that is.
+    """Middleware inside the one that counts and logs; it waits for the whole body before it sends
+    the length.
     """
 
     async def compressed(scope: Scope, receive: Receive, send: Send) -> None:

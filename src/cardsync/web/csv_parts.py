@@ -1,6 +1,6 @@
-"""Makes a table as a CSV, part by part, each as one heavy read of its own (`heavy_work.py`).
+"""Makes a table as CSV part by part, each part in a heavy read of its own (`heavy_work.py`).
 
-A slow reader keeps no connection and no process, and no more than one part.
+A slow reader holds one part, and neither a connection nor a process.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from cardsync.platform.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 
 P = ParamSpec("P")
-# The largest number of rows in a part; other requests have their turn between parts.
+# The most rows in a part; other requests get their turn between parts.
 PART: Final = 1_000
 
 
 class Part(NamedTuple):
-    """The lines of some rows; the next part has those behind `after`, which is None at the end."""
+    """The lines of some rows. `after` is the key behind which the next part begins, None at the
+    end.
+    """
 
     lines: bytes
     after: int | None
@@ -36,7 +38,7 @@ class _HasId(Protocol):
 
 
 Row = TypeVar("Row", bound=_HasId)
-# Makes the part behind the one before it; 0 stands before the first.
+# Makes the part after this key; 0 is before the first row.
 Make = Callable[Concatenate[Database, Caller, Settings, datetime, int, P], Awaitable[Part]]
 
 
@@ -48,8 +50,8 @@ async def streamed(
     *values: P.args,
     **options: P.kwargs,
 ) -> AsyncIterator[bytes]:
-    """Return the file in parts. The first one is there already, so that a wrong filter is refused
-    before anything is sent.
+    """Return the file in parts. The first part is made before this returns, so that a wrong filter
+    is refused before anything is sent.
     """
 
     async def made(after: int) -> Part:
@@ -70,7 +72,7 @@ async def _all(
 async def part_of(
     table: CsvTable, rows: Sequence[Row], body: Callable[[Row], Any] | None = None, most: int = PART
 ) -> Part:
-    """Return the lines of rows, of which the next part has more if there are as many as may be."""
+    """Return the lines of the rows. A full part means that there may be more."""
     lines = await lines_of(table, rows, body)
     return Part(lines, rows[-1].id if len(rows) == most else None)
 
@@ -81,5 +83,5 @@ AnyRow = TypeVar("AnyRow")
 async def lines_of(
     table: CsvTable, rows: Iterable[AnyRow], body: Callable[[AnyRow], Any] | None = None
 ) -> bytes:
-    """Return the lines of rows; `body` makes what has the fields of each."""
+    """Return the CSV lines of the rows; `body` builds the struct with each row's fields."""
     return await asyncio.to_thread(table.lines, rows if body is None else map(body, rows))

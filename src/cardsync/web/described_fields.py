@@ -1,5 +1,5 @@
-"""Describes the fields of structs to OpenAPI: by the sentence that stands under a field where it is
-declared, by the words that mean the same in every struct, and by `Like`.
+"""Describes the fields of structs to OpenAPI: by the sentence under a field's declaration, by
+shared sentences for names that mean the same in every struct, and by `Like`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def _of(field: FieldDefinition, kind: type[T]) -> T | None:
 
 
 def _like(field: FieldDefinition) -> Like | None:
-    """Return how a value is described that is read by hand."""
+    """Return the description of a value that our own code parses."""
     return _of(field, Like) or like_of(field.annotation)
 
 
 def _bound(schema: Schema | Reference, meta: msgspec.Meta) -> Schema:
-    """Set what msgspec holds a value to; the framework reads it of whole fields alone."""
+    """Set the bounds that msgspec enforces; the framework sets them only for the whole field."""
     assert isinstance(schema, Schema)
     many = schema.type is OpenAPIType.ARRAY
     for name, value in (
@@ -91,7 +91,7 @@ def _bound(schema: Schema | Reference, meta: msgspec.Meta) -> Schema:
 
 
 def _words(field: FieldDefinition) -> tuple[str, ...]:
-    """Return the names that a mapping can have, where its keys are words."""
+    """Return the keys of a mapping whose keys are a Literal."""
     keys = field.inner_types[0] if field.is_mapping and field.inner_types else None
     return get_args(keys.annotation) if keys and keys.is_literal else ()
 
@@ -121,7 +121,7 @@ def _describe(struct: type[msgspec.Struct], schema: Schema) -> None:
 
 @cache
 def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the sentence that stands under each field of a struct."""
+    """Return the sentence under each field of a struct."""
     found: dict[str, str] = {}
     for base in reversed(struct.__mro__):
         if not issubclass(base, msgspec.Struct) or base is msgspec.Struct:
@@ -129,7 +129,7 @@ def sentences(struct: type[msgspec.Struct]) -> dict[str, str]:
         try:
             [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         except (OSError, TypeError):
-            # One that is made of a declaration has no text of its own.
+            # A struct made by a declaration has no source.
             continue
         assert isinstance(body, ast.ClassDef)
         for field, below in zip(body.body, body.body[1:], strict=False):

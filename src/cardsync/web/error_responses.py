@@ -1,7 +1,7 @@
-"""Answers every failure: `Problem`s with their own status and sentence, every other error as
-InternalError in JSON or HTML.
+"""Answers every failure: Renders errors: a `Problem` with its own status and sentence, any other
+error as InternalError in JSON or HTML.
 
-A 5xx never shows a message, SQL or a path; the request id connects the caller's answer with the
+A 5xx never shows a message, SQL or a path. The request id connects the caller's answer with the
 log.
 """
 
@@ -54,11 +54,11 @@ ADVICE = {
 }
 
 
-# Litestar's `request.accept` takes `text/html;q=0` for an offer, prefers a page where text/html
-# and application/json weigh the same, and lets `*/*` outweigh the q that application/json names;
-# the tests of this module hold the cases. So the header is read here.
+# Litestar's `request.accept` treats `text/html;q=0` as accepted, prefers HTML where text/html and
+# application/json have the same weight, and lets `*/*` override the q of application/json; the
+# tests of this module have the cases. So this module parses the header itself.
 def _quality(accept: str) -> dict[str, float]:
-    """Read the media ranges of an Accept header with their q; a q that cannot be read counts as 0."""
+    """Parse an Accept header into media ranges with their q; an unreadable q counts as 0."""
     ranges = {}
     for part in accept.split(","):
         kind, *parameters = [piece.strip() for piece in part.split(";")]
@@ -72,8 +72,8 @@ def _quality(accept: str) -> dict[str, float]:
 
 
 def wants_html(accept: str | None) -> bool:
-    """Return True if text/html is named with a higher q than application/json gets; a wildcard
-    lends json its own.
+    """Return whether text/html has a higher q than application/json; a wildcard counts for JSON
+    alone.
     """
     ranges = _quality(accept or "")
     json = ranges.get("application/json", ranges.get("application/*", ranges.get("*/*", 0.0)))
@@ -112,13 +112,13 @@ def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     )
 
 
-# The framework writes so of a parameter that has no default and that a request leaves out.
+# The framework's message for a missing parameter without a default.
 _LEFT_OUT = re.compile(r"Missing required (\w+) parameter '([^']+)'")
 _KINDS = {"query": "query parameter", "header": "header", "cookie": "cookie"}
 
 
 def _unread(request: AnyRequest, exc: ValidationException) -> str:
-    """Return the parameter or the field that has the wrong shape, and the reason."""
+    """Return which parameter or field has the wrong shape, and the reason."""
     if left_out := _LEFT_OUT.match(exc.detail or ""):
         return f"{left_out[2]}: the {_KINDS.get(left_out[1], 'parameter')} is missing"
     details = exc.extra if isinstance(exc.extra, list) else []
@@ -128,22 +128,20 @@ def _unread(request: AnyRequest, exc: ValidationException) -> str:
 
 
 def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
-    """Describe one refused value. The framework names a parameter of the route's function; for a
-    missing body it gives only the word `data`. The fields of a body were read before.
+    """Describe one refused value. The framework names a parameter of the route's function. For a
+    missing body it gives only the word `data`. A body's fields were checked before this.
     """
     key, message = str(item.get("key") or "body"), str(item.get("message"))
     if message == "'data'":
         return "the body is missing"
     field, shape = _shape_of(key, handler)
     sent = getattr(field.kwarg_definition, "name", None) if field else None
-    # An address has texts only, so it does not help to say that this is one.
+    # Every value in a query or path is a text, so the message need not say it.
     return sentence(message.removesuffix(", got `str`"), shape, sent or key)
 
 
 def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinition | None, Any]:
-    """Return how a parameter is described, by the route's function or by what provides its
-    arguments.
-    """
+    """Return the declaration of a parameter, from the route's function or from a dependency."""
     if handler is not None:
         providers = handler.resolve_dependencies().values()
         for signature in (
@@ -156,7 +154,7 @@ def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinit
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
-    """Render a refusal of the framework itself."""
+    """Render an error that the framework raised."""
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread(request, exc)))
     if isinstance(exc, MethodNotAllowedException):
@@ -172,14 +170,14 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     if exc.status_code == 413:
         return problem(request, errors.PayloadTooLarge())
     if isinstance(exc, ClientException):
-        # Its words are the framework's.
+        # The framework's own message is not for clients.
         return problem(request, errors.BadRequest("the request could not be read"))
     return unforeseen(request, exc)
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """Answer 503: the database is away, all its connections are taken, or it ended a statement or a
-    wait for a lock that took too long.
+    """Answer 503: the database is unavailable, all its connections are in use, or it cancelled a
+    statement or a wait for a lock that took too long.
     """
     if isinstance(getattr(exc, "orig", exc), _TOO_LONG):
         log.warning("read_took_too_long", request_id=request_id_of(request.scope))
@@ -193,7 +191,7 @@ def away(request: AnyRequest, exc: Exception) -> Response[Any]:
 
 
 def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """Answer 503: the disk is full or read-only, or the bucket is out of reach."""
+    """Answer 503: the disk is full or read-only, or the bucket is unreachable."""
     reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
     log.warning(
         "object_store_away",
@@ -215,7 +213,7 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     OperationalError: away,
     InterfaceError: away,
     PoolExhausted: away,
-    # The polled reads use psycopg itself; its PoolTimeout is an OperationalError too.
+    # The polled reads use psycopg directly; its PoolTimeout is an OperationalError, too.
     psycopg.OperationalError: away,
     psycopg.InterfaceError: away,
     StoreAway: store_away,

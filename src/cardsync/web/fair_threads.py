@@ -1,5 +1,5 @@
-"""Divides the threads of a web process among sellers: one seller's work for `asyncio.to_thread`
-never takes all of them, however much of it there is.
+"""Shares the threads of a web process among sellers: the work of one seller for `asyncio.to_thread`
+never takes all of them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from cardsync.platform.database.seller_slots import asks
 
 T = TypeVar("T")
 
-# Seconds after which a computing thread yields to the event loop. With Python's own five
+# Seconds after which a computing thread yields to the event loop. With Python's default of five
 # milliseconds, two such threads delay some answers by fifty.
 TURN_SECONDS = 0.0005
 _Work = tuple[Future[Any], Callable[[], Any]]
 
 
 def short_turns() -> None:
-    """Let the event loop have its turn soon while threads compute."""
+    """Let the event loop run soon while threads compute."""
     sys.setswitchinterval(TURN_SECONDS)
 
 
 class FairThreads(ThreadPoolExecutor):
-    """The event loop's threads. A third of them is the most that one seller has at a time; its
-    other work waits in a line of its own. Work that no request asks for has no line.
+    """The event loop's threads. One seller uses at most a third of them; the seller's further work
+    waits in its own queue. Work without a request is not limited.
     """
 
     def __init__(self, threads: int = 0) -> None:
@@ -56,7 +56,7 @@ class FairThreads(ThreadPoolExecutor):
         return done
 
     def _work_off(self, seller_id: int, work: _Work) -> None:
-        """Do the work, and give the thread back between two pieces: others wait for one, too."""
+        """Do one piece of work, then return the thread to the pool: other sellers may be waiting."""
         done, do = work
         try:
             if done.set_running_or_notify_cancel():

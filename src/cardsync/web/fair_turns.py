@@ -1,7 +1,7 @@
-"""Gives out turns at work that few requests may do at once, fairly among sellers.
+"""Limits how many requests do a kind of work at the same time, fairly among sellers.
 
-One request of a seller waits in the common line, and its others wait in the seller's own. So
-however many one seller sends, another waits for no more than one of them.
+One request of a seller waits in the common queue, the others in the seller's own queue. So another
+seller waits for at most one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.platform.database.seller_slots import asks
 
 
 class FairTurns:
-    """A process has one object for each kind of work."""
+    """Each process has one object per kind of work."""
 
     def __init__(self, most: int) -> None:
         self._all = asyncio.Semaphore(most)

@@ -1,5 +1,5 @@
-"""The words for fields that mean the same in every struct. The meaning of a field in one struct
-alone is described under it, where it is declared.
+"""Describes the fields that mean the same in every struct. A field that means something else in one
+struct is described there, under its declaration.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ WORDS: Final[dict[str, str]] = {
     "finished_at": "When it ended; null before",
     "received_at": "When it arrived",
     "settled_at": "When it ended; null before",
-    # Named alike wherever they occur
+    # Fields with the same meaning wherever they occur
     "id": "The id by which other requests name it",
     "name": "The name, as people read it",
     "message": "The fault in one sentence, for people",

@@ -1,6 +1,6 @@
-"""The shared parts of pages with forms: a request's fields, redirects, and refusals as pages.
+"""The shared parts of pages with forms: a request's fields, redirects, and error pages.
 
-No page's form needs a script; its CSRF token is a field.
+No form needs a script; its CSRF token is a field.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PREDICATE: Final = re.compile(r"(must|is|are|has|can|cannot|needs|takes)\b")
 
 @dataclass(frozen=True)
 class Form:
-    """A form's fields, each with its last value; one that was not sent is empty."""
+    """The fields of a form. Each has its last value; a missing field is empty."""
 
     sent: Mapping[str, list[str]]
 
@@ -56,7 +56,7 @@ class Form:
         return iter(self.sent)
 
     def password(self) -> str:
-        """Return what was typed as the password, spaces included."""
+        """Return the typed password with its spaces."""
         return (self.all("password") or [""])[-1]
 
     def all(self, name: str) -> list[str]:
@@ -66,7 +66,7 @@ class Form:
         return {name: self[name] for name in names}
 
     def again(self, without: str) -> list[tuple[str, str]]:
-        """Return the fields of the same form once more, but for its token and one field."""
+        """Return the form's fields without its token and the named field."""
         return [
             (name, value)
             for name, values in self.sent.items()
@@ -87,7 +87,7 @@ def go(path: str, cookie: Cookie | None = None) -> Response[str]:
 
 
 def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
-    """Answer a refusal that a page's own form does not show beside its fields."""
+    """Answer an error that the page's own form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")
     heading = HEADINGS.get(exc.status, "That did not work")
@@ -95,8 +95,8 @@ def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
 
 
 def sentence(problem: errors.Problem) -> str:
-    """Return the refusal as a sentence for people: it begins with the thing, not with the path of
-    its field.
+    """Return the error as a sentence for people, which begins with the thing instead of the field's
+    path.
     """
     text = str(problem)
     if found := _OF_FIELD.match(text):
@@ -116,7 +116,7 @@ def _of_field(name: str, why: str) -> str:
 
 
 async def sent_form(request: AnyRequest) -> Form:
-    """Return the form of a request; its token is not checked. Raises BadRequest, InvalidPayload."""
+    """Return the form of a request, without checking its token. Raises BadRequest, InvalidPayload."""
     try:
         fields = parse_qs(
             (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS

@@ -26,8 +26,8 @@ from cardsync.web.request import ApiRequest
 
 log = structlog.get_logger(__name__)
 
-# Probes come from several sides, and a store's writes cost money; one answer serves all probes of a
-# few seconds.
+# Probes arrive from several sides, and writes to the object store cost money: one result serves all
+# probes of a few seconds.
 STORE_STATE_SECONDS = 3
 
 
@@ -84,7 +84,7 @@ async def readyz(
 
 
 class StoreHealth:
-    """True if the object store accepts bytes. One request at a time tests it, every few seconds."""
+    """Whether the object store accepts bytes. One request at a time tests it, every few seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -122,7 +122,7 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
     at = asyncio.get_running_loop().time() + seconds
     seller_slots.asked_by(seller_slots.HEALTH)
     try:
-        # A wait for a statement is ended by its connection, a wait for a connection by us.
+        # The connection's timeout ends a statement; this one ends a wait for a connection.
         with connections.until(connections.Deadline(at)):
             async with asyncio.timeout_at(at + 0.1), database.shared() as session:
                 bypass = await session.scalar(

@@ -1,4 +1,4 @@
-"""Runs the process that does heavy work, and speaks with it over a pipe."""
+"""Starts a process for heavy work and talks to it over a pipe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _STOP_SECONDS: Final = 2.0
 
 
 class Answered(NamedTuple):
-    """The result of the function, or what it raised."""
+    """The function's result, or the exception that it raised."""
 
     found: Any
     failure: BaseException | None = None
 
 
 def _taken(path: Path) -> Answered:
-    """Read an answer straight from its file: a pipe would keep a large one three times."""
+    """Read an answer from its file: a pipe would hold a large answer in memory three times."""
     try:
         with path.open("rb") as file:
             answer: Answered = pickle.load(file)  # noqa: S301
@@ -42,12 +42,12 @@ class Child:
         self._late: asyncio.TimerHandle | None = None
 
     def wakes(self) -> None:
-        """Cease to wait for its end."""
+        """Cancel the end of an idle process."""
         if self._late is not None:
             self._late.cancel()
 
     def lives(self) -> bool:
-        """Return whether it can be asked."""
+        """Return whether the process can take a request."""
         assert self._process.stdout is not None
         return self._process.returncode is None and not self._process.stdout.at_eof()
 
@@ -57,7 +57,7 @@ class Child:
         await self._process.stdin.drain()
 
     async def ready(self) -> None:
-        """Wait until it has said that it is there."""
+        """Wait until the process reports that it is ready."""
         assert self._process.stdout is not None
         await self._process.stdout.readexactly(LENGTH.size)
 
@@ -72,7 +72,9 @@ class Child:
         return await asyncio.to_thread(_taken, Path(path.decode()))
 
     async def stopped(self) -> bool:
-        """Tell the process to stop; return whether it did. Half an answer cannot be read on."""
+        """Tell the process to stop its work; return whether it did. A partly read answer cannot be
+        resumed.
+        """
         with contextlib.suppress(TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_STOP_SECONDS):
                 await self.tell(STOP)
@@ -81,7 +83,7 @@ class Child:
         return False
 
     def rests(self, seconds: float, ended: Callable[[], bool]) -> None:
-        """End the process if it is not asked again in this time, and may end."""
+        """End the process after this time without a request, if `ended` allows it."""
 
         def late() -> None:
             if not ended():

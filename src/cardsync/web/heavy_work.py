@@ -1,11 +1,11 @@
-"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: a
-web process has its share of a host's, two at least, and one for writes. A seller has two of them at
-a time, and backtests and tables of the archive leave one to other reads.
+"""Runs one seller's heavy reads in separate processes, so that their memory is bounded. A web
+process has its share of the host's, two at least, and one more for writes. A seller uses two at
+most. Backtests and tables of the archive leave one to other reads.
 
-No read of a small shop is heavy: the web process does it. A process serves one request at a time,
-and waits for the next for a while; one waits as long as the owner of a large shop opens pages,
-because its start takes longer than most reads. It may crash or run out of memory, and nothing else
-does. Both ends are our own programs, so messages are pickled.
+Small shops have no heavy reads: the web process does them. A process handles one request at a time,
+then stays idle for a while. One stays as long as the owner of a large shop opens pages, because its
+start takes longer than most reads. If a process crashes or runs out of memory, nothing else does.
+Both ends are our own programs, so messages are pickled.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from cardsync.web.heavy_child import Answered, Child
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# The folder of a process's files begins with this.
+# The prefix of a process's temporary folder.
 FOLDER: Final = "cardsync-heavy-"
-# The folder of the metrics of all processes of a supervisor.
+# Environment variable: the folder of the metrics of a supervisor's processes.
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
 # Seconds for which a process stays ready after an owner of a large shop opened a page, and the
-# least time between two checks of a shop.
+# least time between two checks of a shop's size.
 _EXPECTED_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 15.0
 # The most sellers whose last check is remembered; beyond it, all are forgotten.
@@ -58,14 +58,14 @@ TOO_MUCH: Final = (
     "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
     " or try again"
 )
-# The place in a session's info of the heavy work of the request that writes.
+# The key in a session's info for the heavy work of a request that writes.
 HEAVY: Final = "heavy_work"
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
 class HeavyRequest(NamedTuple):
-    """A function of ours by its module and name, what it is called with, and the log's values;
-    whether a HEAD request asks for it.
+    """A function by its module and name, its arguments, the log's context, and whether the request
+    is a HEAD.
     """
 
     module: str
@@ -77,25 +77,26 @@ class HeavyRequest(NamedTuple):
 
 
 class HeavyWork:
-    """A web process has one object."""
+    """Each web process has one object."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database, self._settings = database, settings
         most = max(2, settings.heavy_processes // settings.web_workers)
         self._turns = asyncio.Semaphore(most)
-        # A backtest may last two minutes: an agent's price file finds a process beside all of them.
+        # A backtest may last two minutes. One process is left for others, such as an agent's price
+        # file.
         self._longest = asyncio.Semaphore(most - 1)
-        # Writes have a process beside all of these.
+        # Writes have one process more.
         self._writes = asyncio.Semaphore(1)
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._idle: list[Child] = []
         self._all: set[Child] = set()
-        # When each seller's shop is looked at again, and until when a process is expected.
+        # When each seller's shop may be checked again, and until when a process is kept ready.
         self._looked: dict[int, float] = {}
         self._expected_until = 0.0
         self._looking: set[asyncio.Task[None]] = set()
-        # Processes that start and that nobody waits for.
+        # Processes that are starting and that no request waits for.
         self._coming: list[asyncio.Task[Child]] = []
 
     async def read(
@@ -107,8 +108,8 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T:
-        """Return what the function finds for the seller, in a turn of its kind of work: somebody
-        who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
+        """Run the function for the seller, in a turn of its kind of work: a search while typing
+        (LONG) does not wait for a backtest (PRICES_ALL). Raises whatever the function raises.
         """
         if await self._has_large(caller.seller_id):
             return await self.read_apart(work, caller, kind, now, *values, **options)
@@ -124,14 +125,16 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T | None:
-        """Do the same, or return None if no process is free: for who asks again, one starts."""
+        """Run the function like `read`, or return None if no process is free. One is then started
+        for the caller's next attempt.
+        """
         if not self._is_free() and await self._has_large(caller.seller_id):
             self._expect(caller.seller_id)
             return None
         return await self.read(work, caller, kind, now, *values, **options)
 
     def expect(self, seller_id: int) -> None:
-        """Have a process at rest for the owner who opens pages, if the shop is large."""
+        """Keep a process ready for an owner who opens pages, if the shop is large."""
         now = asyncio.get_running_loop().time()
         if self._looked.get(seller_id, 0.0) > now:
             return
@@ -146,7 +149,7 @@ class HeavyWork:
         looking.add_done_callback(self._looking.discard)
 
     async def _made_ready(self, seller_id: int) -> None:
-        # The first real read reports the fault.
+        # The first real read reports the error.
         with contextlib.suppress(errors.Problem, SQLAlchemyError, OSError):
             if not await self._has_large(seller_id):
                 return
@@ -164,8 +167,8 @@ class HeavyWork:
         *values: P.args,
         **options: P.kwargs,
     ) -> T:
-        """Do the same in a process, however few cards the shop has. `kind` is None for a request
-        that writes. Raises ServiceUnavailable.
+        """Run the function in a process, whatever the size of the shop. `kind` is None for a
+        request that writes. Raises ServiceUnavailable.
         """
         asked = HeavyRequest(
             work.__module__,
@@ -184,9 +187,8 @@ class HeavyWork:
 
     @asynccontextmanager
     async def _turn(self, seller_id: int, kind: Work | None) -> AsyncIterator[None]:
-        """Hold a turn of the seller. A request that waits in its seller's line blocks no other
-        seller. A write holds the seller's state, so it waits for other writes alone, and not for
-        long.
+        """Hold a turn of the seller. Requests in one seller's queue block no other seller. A write
+        holds the seller's state row, so it waits only for other writes, and not for long.
         """
         if kind is None:
             async with AsyncExitStack() as held:
@@ -204,8 +206,8 @@ class HeavyWork:
 
     @asynccontextmanager
     async def place(self, seller_id: int) -> AsyncIterator[None]:
-        """Hold the seller's one place on the disk, for what is made before its reader takes it.
-        Raises ServiceUnavailable.
+        """Hold the seller's one place on the disk for a file that is made before its client reads
+        it. Raises ServiceUnavailable.
         """
         place = self._places.setdefault(seller_id, asyncio.Lock())
         async with AsyncExitStack() as held:
@@ -240,7 +242,7 @@ class HeavyWork:
         return any(process.lives() for process in self._idle)
 
     async def _living(self) -> Child:
-        """Return a process that rests and was not killed meanwhile, or a new one."""
+        """Return an idle process that still lives, or a new one."""
         while self._idle:
             process = self._idle.pop()
             process.wakes()
@@ -251,12 +253,12 @@ class HeavyWork:
         try:
             return await asyncio.shield(started)
         except asyncio.CancelledError:
-            # The next word of somebody who types takes it.
+            # The next request while somebody types takes it.
             self._come(started)
             raise
 
     def _come(self, started: asyncio.Task[Child]) -> None:
-        """Let a process that starts rest once it is there, unless somebody waits for it by then."""
+        """Make a starting process idle once it is ready, unless a request waits for it by then."""
 
         def come(_: object) -> None:
             if started not in self._coming:
@@ -269,8 +271,8 @@ class HeavyWork:
         started.add_done_callback(come)
 
     async def _started(self) -> Child:
-        """Return a process that waits for its first question. Raises ServiceUnavailable."""
-        # The files of a process are removed when it ends, however it ends.
+        """Start a process and return it when it is ready. Raises ServiceUnavailable."""
+        # The process's files are removed when it ends, however it ends.
         folder = TemporaryDirectory(prefix=FOLDER)
         try:
             started = await asyncio.create_subprocess_exec(
@@ -296,7 +298,7 @@ class HeavyWork:
         return process
 
     async def _stop(self, process: Child) -> None:
-        """Let the process leave its work; one that does not is ended."""
+        """Stop the process's work; end a process that does not stop."""
         try:
             is_free = await process.stopped()
         except BaseException:
@@ -333,7 +335,7 @@ class HeavyWork:
 
 
 async def _soon(turn: asyncio.Lock | asyncio.Semaphore, held: AsyncExitStack) -> None:
-    """Wait for a turn, and hold it. Raises ServiceUnavailable."""
+    """Wait a limited time for a turn, and hold it. Raises ServiceUnavailable."""
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             await held.enter_async_context(turn)
@@ -342,8 +344,8 @@ async def _soon(turn: asyncio.Lock | asyncio.Semaphore, held: AsyncExitStack) ->
 
 
 async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
-    """Return what reads beside a request's transaction, if the shop is large. It sees what is
-    committed alone. None in a worker, which has its own limit of memory.
+    """Return the heavy work to read outside a request's transaction, if the shop is large. Such a
+    read sees only committed rows. None in a worker, which has its own limit of memory.
     """
     heavy: HeavyWork | None = session.info.get(HEAVY)
     if heavy is None or not await heavy.is_large(session, seller_id):
@@ -352,7 +354,9 @@ async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """A process begins its files in the folder, and shows no metrics: each would leave theirs."""
+    """Return the environment of a process: its temporary files are in the folder, and it writes no
+    metrics, because each process would leave its files.
+    """
     kept = {name: value for name, value in os.environ.items() if name != _METRICS}
     return kept | {"TMPDIR": folder}
 

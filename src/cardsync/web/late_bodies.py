@@ -1,8 +1,8 @@
-"""Answers a refusal while the body is still arriving, because it is too large or there is no room
-for it: the rest is read before the answer is sent, up to a bound.
+"""Delays an error answer while the body is still arriving, because it is too large or there is no
+room for it: the rest of the body is read first, up to a bound.
 
-A plain client sends everything before it reads; otherwise it would find the connection reset, and
-no answer.
+A plain client sends everything before it reads; without this it would see a connection reset and no
+answer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from contextlib import suppress
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
 
-# The body is too large, or a store or a database is away: the client needs this answer in order to
-# act on it.
+# The body is too large, or a store or a database is unavailable: the client needs this answer in
+# order to act on it.
 ANSWERED_AT_THE_END = {413, 503}
-# Reading and dropping this much costs little; a client that sends more, or more slowly, is cut off.
+# Reading and discarding this much costs little. A client that sends more, or more slowly, is cut
+# off.
 REST_BYTES = 100_000_000
 REST_SECONDS = 10.0
 
@@ -52,8 +53,8 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
 
 
 def _waits_to_be_asked(scope: Scope) -> bool:
-    """A client that announces a body by `Expect: 100-continue` sends none before the server invites
-    it.
+    """Return whether the client waits for an invitation: with `Expect: 100-continue` it sends no
+    body before.
     """
     return any(
         name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"]

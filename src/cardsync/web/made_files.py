@@ -1,5 +1,5 @@
-"""Makes a file in a heavy read, which returns its path, and sends it from the web process: it may
-be large, and its reader slow.
+"""Makes a file in a heavy read, which returns its path, and sends it from the web process. The file
+may be large, and the client slow.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cardsync.web.heavy_work import HeavyWork
 
 # Data up to this size stays in memory.
 SMALL: Final = 1 << 16
-# The file's name begins with this.
+# The prefix of the file's name.
 MADE: Final = "cardsync-made-"
 _CHUNK: Final = 1 << 18
 
 
 class Made(NamedTuple):
-    """Holds what `made` made a file of."""
+    """A file that was made, with its size and checksum."""
 
     path: Path
     size: int
@@ -31,7 +31,7 @@ class Made(NamedTuple):
 
 
 class UnnamedFile(NamedTuple):
-    """A file without a name: nothing is left of it however its reader ends."""
+    """A file that is already unlinked: nothing of it stays on the disk, however its reader ends."""
 
     file: IO[bytes]
     size: int
@@ -39,7 +39,7 @@ class UnnamedFile(NamedTuple):
 
 
 def made(data: bytes) -> bytes | Made:
-    """Return the data, or a file of it where it is large."""
+    """Return the data, or a file of it if it is large."""
     if len(data) <= SMALL:
         return data
     with making() as (path, file):
@@ -48,7 +48,7 @@ def made(data: bytes) -> bytes | Made:
 
 
 def taken(data: bytes | Made) -> bytes | UnnamedFile:
-    """Take what was made, at once: nobody else removes it."""
+    """Open and unlink the file at once, because nothing else removes it."""
     if isinstance(data, bytes):
         return data
     return UnnamedFile(_nameless(data.path), data.size, data.sha256)
@@ -66,7 +66,7 @@ def _nameless(path: Path) -> IO[bytes]:
 
 @contextmanager
 def making() -> Iterator[tuple[Path, IO[bytes]]]:
-    """Open a new file; where the block fails, nothing is left of it."""
+    """Open a new file, which is removed if the block raises."""
     with tempfile.NamedTemporaryFile(prefix=MADE, delete=False) as file:
         path = Path(file.name)
         try:
@@ -79,8 +79,8 @@ def making() -> Iterator[tuple[Path, IO[bytes]]]:
 async def begun(
     heavy: HeavyWork, caller: Caller, parts: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """Return the parts, the first of which is made already, so that a refusal is not a file that
-    ends early. A seller has one such file at a time.
+    """Return the parts after making the first, so that an error does not become a truncated file. A
+    seller has one such file at a time.
     """
     held = _held(heavy, caller, parts)
     return _all(await anext(held), held)
@@ -102,7 +102,7 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
 
 
 def sent(path: Path) -> AsyncGenerator[bytes, None]:
-    """Take a file at once, and return its bytes in chunks."""
+    """Open and unlink a file at once, and return its bytes in chunks."""
     return chunks(_nameless(path))
 
 

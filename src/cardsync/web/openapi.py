@@ -1,9 +1,7 @@
-"""Writes the interface description, openapi.json, from the routes and the parts that all of them
-share.
+"""Builds the API description, openapi.json, from the routes and the parts that they share.
 
 The framework describes parameters, bodies and the answers that a route names; `complete` adds the
-request id, the headers of refusals, the codes behind each status, and the 500 that any route may
-give.
+request id, the headers of errors, the codes of each status, and the 500 that any route may return.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from cardsync.web.openapi_texts import (
 from cardsync.web.request import InternalError, problems
 from cardsync.web.shared_answers import share_answers
 
-# The header that belongs to a refusal of that status, whatever the route.
+# The header of every error with this status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
 OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
@@ -72,7 +70,7 @@ def openapi_config() -> OpenAPIConfig:
             }
         ),
         path="/openapi",
-        # The framework's pages load their scripts from elsewhere; the document itself is served.
+        # The framework's own pages load scripts from other hosts, so only the document is served.
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
         operation_id_creator=_operation_id,
@@ -85,8 +83,8 @@ def document(app: Litestar) -> str:
 
 
 def _lines(schema: dict[str, Any]) -> str:
-    """Write a line for each operation and each component: a change is a few lines of a diff, and
-    the file stays small.
+    """Write each operation and each component on one line, so that a change is a few lines of a
+    diff and the file stays small.
     """
 
     def text(value: Any, depth: int) -> str:
@@ -158,8 +156,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name_as_classes(schema: dict[str, Any]) -> None:
-    """Name structs so that classes of clients may have the names: of two with one name by their
-    modules, and no struct like a field of its own.
+    """Rename structs to valid class names for generated clients: two structs with one name by their
+    modules, and a struct that has the name of one of its own fields.
     """
     schemas = schema["components"]["schemas"]
     new = {name: _class_name(name) for name in schemas if "_" in name} | {
@@ -187,14 +185,15 @@ def _class_name(name: str) -> str:
 
 
 def _leave_out_defaults(schema: dict[str, Any]) -> None:
-    """Leave out what has the value that a reader assumes, and what another part says already."""
+    """Remove values that readers assume by default, and texts that another part already has."""
     for one in schema["components"]["schemas"].values():
-        # Two structs of one name have the module's before it; a title would give both that name.
+        # If two structs share a name, the key has the module in front; a title would give both the
+        # same name.
         one.pop("title", None)
     for operations in schema["paths"].values():
         for operation in operations.values():
             _drop_false(operation, "deprecated")
-            # The framework's is the operation's id in capitals.
+            # The framework's summary is the operation's id in capitals.
             operation.pop("summary", None)
             for answer in operation["responses"].values():
                 if answer.get("description") == HTTPStatus.OK.description:
@@ -213,7 +212,7 @@ def _drop_false(form: dict[str, Any], *names: str) -> None:
 
 
 def opened(document: Any) -> dict[str, Any]:
-    """Return a description whose operations have their shared answers and parameters in place."""
+    """Return the description with the shared answers and parameters copied into its operations."""
     whole: dict[str, Any] = copy.deepcopy(document)
     components = whole["components"]
 
@@ -234,7 +233,7 @@ def opened(document: Any) -> dict[str, Any]:
 
 
 def _unite(schema: Any) -> None:
-    """Mend unions in place, whatever they are of: a value may fit several forms."""
+    """Simplify unions in place. Forms that may overlap become anyOf."""
     for part in schema.values() if isinstance(schema, dict) else schema:
         if isinstance(part, dict | list):
             _unite(part)
@@ -246,7 +245,7 @@ def _unite(schema: Any) -> None:
         for inner in (form["oneOf"] if form.keys() == {"oneOf"} else [form])
     ]
     if {"type": "number"} in forms:
-        # An integer is a number.
+        # A number includes integers.
         forms = [form for form in forms if form != {"type": "integer"}]
     forms = [form for place, form in enumerate(forms) if form not in forms[:place]]
     if len(forms) == 1 and not schema.keys() & forms[0].keys():
@@ -267,7 +266,7 @@ def _describe_retired(one: retired.Retired, operation: dict[str, Any]) -> None:
 
 
 def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
-    """The scope that a token needs here, or the refusal that it gets."""
+    """Add the scope that a token needs, or the error that it gets."""
     security = operation.get("security", [])
     schemes = {name for item in security for name in item}
     if "token" in schemes:
@@ -283,7 +282,7 @@ def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
 
 
 def _describe_parameters(operation: dict[str, Any]) -> None:
-    """A parameter that may not fit its type, outside the path, is refused by a 422."""
+    """Add the 422 for a parameter outside the path that may not fit its type."""
     told = operation["responses"].get("422", {}).get("description", "")
     typed = any(
         parameter["in"] != "path" and not _is_any_text(parameter["schema"])
@@ -301,7 +300,7 @@ def _is_any_text(schema: dict[str, Any]) -> bool:
 
 
 def _describe_files(operation: dict[str, Any]) -> None:
-    """Add the files that a route answers with where its query names their format."""
+    """Add the files that a route returns by its query's `format`."""
     for parameter in operation.get("parameters", []):
         if parameter["name"] == "format":
             content = operation["responses"]["200"]["content"]
@@ -310,7 +309,7 @@ def _describe_files(operation: dict[str, Any]) -> None:
 
 
 def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
-    """Add a refusal that many routes share to those that the route names itself."""
+    """Add an error that many routes share to those that the route names itself."""
     status = str(kind.status)
     sentence = problems(kind)[kind.status].description
     if status in responses:
@@ -326,7 +325,7 @@ def _answers(responses: dict[str, Any]) -> dict[str, Any]:
     }
     finished["500"] = {"$ref": "#/components/responses/InternalError"}
     if "304" in finished:
-        # It repeats the caching headers of a 200 (RFC 9110, section 15.4.5).
+        # A 304 repeats the caching headers of a 200 (RFC 9110, section 15.4.5).
         finished["304"]["headers"] |= {
             name: header
             for name, header in finished["200"]["headers"].items()
@@ -342,19 +341,21 @@ def _describe_limits(answers: dict[str, Any]) -> None:
 
 
 def _is_framework(answer: dict[str, Any]) -> bool:
-    """Remove the framework's guess at validation failures, which we answer as 422."""
+    """Return whether the answer is the framework's guess at validation failures, which this API
+    answers as 422.
+    """
     schemas = [content["schema"] for content in answer.get("content", {}).values()]
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
 def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Add a response's headers and, for a refusal, the codes that `web.problems` names in the
-    description as the schema's choice.
+    """Add a response's headers. For an error, restrict the schema's `code` to the codes that
+    `web.problems` names in the description.
     """
     headers = {
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
-    # `code` alone, or status `code` of a body of its own.
+    # Matches `code` alone, or status `code` of an error with its own body.
     texts = re.findall(r"(?:^|; )(status |with digits )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in texts if not own]
     if codes:
@@ -372,7 +373,7 @@ def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"type": "string", "enum": codes}}}]}
     forms = schema.get("oneOf", [schema])
-    # A route may have a shared refusal and one with its own body.
+    # A route may have a shared error and one with its own body.
     forms = forms if ERROR_BODY in forms else [*forms, ERROR_BODY]
     return {"oneOf": [_with_codes(form, codes) if form == ERROR_BODY else form for form in forms]}
 
@@ -393,7 +394,7 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
 
 
 def _describe_bytes(content: dict[str, Any]) -> None:
-    """Say that what is neither JSON nor a page is bytes, which clients read from and into files."""
+    """Describe any content but JSON and HTML as bytes, which clients read and write as files."""
     for kind, one in content.items():
         if kind not in ("application/json", "text/html"):
             form = one.get("schema") or {}
@@ -402,8 +403,8 @@ def _describe_bytes(content: dict[str, Any]) -> None:
 
 
 def _describe_body(body: dict[str, Any]) -> None:
-    """A JSON body may be absent where null means the same. That it may be gzipped is said once: as
-    a content type of its own it would be another body to every generator of clients.
+    """Mark a JSON body as optional if null is allowed. Gzip is described once for all bodies:
+    client generators would treat a second content type as a second body.
     """
     form = body["content"].get("application/json")
     if form is None or len(body["content"]) > 1:

@@ -1,4 +1,4 @@
-"""The texts and headers of openapi.json that stand in no route."""
+"""The texts and headers of openapi.json that belong to no single route."""
 
 from __future__ import annotations
 

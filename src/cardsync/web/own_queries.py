@@ -1,5 +1,5 @@
-"""Describes the query of a route that reads it itself, so that a value that cannot be read is
-refused in our words.
+"""Describes the query of a route that parses it itself, so that an unreadable value gets our own
+error.
 """
 
 from __future__ import annotations

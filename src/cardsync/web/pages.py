@@ -1,8 +1,7 @@
-"""The shared parts of every page: the environment that renders templates, and the headers that a
-page is sent with.
+"""The shared parts of every page: the environment that renders templates, and a page's headers.
 
-The frame and the failure page are in `web/templates`; a package with pages of its own has them in
-its own `templates` and is named where the environment is made.
+The frame and the failure page are in `web/templates`. A package with its own pages has its own
+`templates` and is named where the environment is made.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from litestar.response import Template
 from litestar.template.config import TemplateConfig
 from markupsafe import Markup
 
-# The policy allows no script, no frame and no other site, and no cache stores a page about a
-# member. The referrer policy hides an invitation's token from other sites, and lets our own forms
-# name their origin.
+# The policy allows no script, no frame and no other site, and no cache stores a member's page. The
+# referrer policy hides an invitation's token from other sites, and lets our own forms send their
+# origin.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
@@ -33,11 +32,10 @@ def templates(
     asset: Callable[[str], str | None],
     sprite: Callable[[], Markup],
 ) -> TemplateConfig[JinjaTemplateEngine]:
-    """Return Litestar's template engine over the `templates` of web and of these packages.
+    """Return Litestar's template engine for the `templates` of web and of these packages.
 
-    Every value is escaped, and a template fails that names a value without getting it. `asset`
-    gives templates the address of a style, a script or a picture, `sprite` the symbols of all
-    icons.
+    It escapes every value, and a template with an undefined name fails. In templates, `asset`
+    returns the address of a style, a script or a picture, `sprite` the symbols of all icons.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -69,7 +67,7 @@ def page(
 
 
 def to_sign_in(request: Request[Any, Any, Any], _: Exception) -> Response[str]:
-    """Send a reader who is not signed in to the sign-in page, which leads back here."""
+    """Send a reader who is not signed in to the sign-in page, which leads back to this page."""
     query = f"?{request.url.query}" if request.url.query else ""
     back = quote(f"{request.url.path}{query}", safe="/")
     where = f"/sign-in?next={back}" if request.method == "GET" else "/sign-in"

@@ -1,6 +1,7 @@
-"""Keeps a public demo harmless: its visitors share one shop, and each night undoes their changes.
+"""Keeps a public demo harmless: its visitors share one shop, and their changes are undone every
+night.
 
-It names the routes by which visitors may write; every other route refuses their writes.
+It lists the routes by which visitors may write; every other write is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cardsync.platform import errors
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-# No visitor may lock out others, leave pictures behind, or name a host to ask.
+# No visitor may lock out others, leave pictures, or name a host that the service then contacts.
 _PAGES: Final = (
     "activity|add-cards|buying|buylist|cards|counts|customers|lists|o|orders|p|plans|pricing|print"
     "|profit|pulls|recommendations|returns|shelves|sign-in|sign-out"
@@ -28,18 +29,18 @@ _OPEN: Final = re.compile(f"/(?:(?:{_PAGES})|api/(?:{_ROUTES}))(?:/.*)?")
 
 
 def is_open(path: str) -> bool:
-    """Return whether visitors of a public demo may write at this address."""
+    """Return whether visitors of a public demo may write to this path."""
     return _OPEN.fullmatch(path) is not None
 
 
 def sign_in_of(public_demo: str) -> tuple[str, str] | None:
-    """Return the email and the password that the setting names."""
+    """Return the email and the password from the setting."""
     email, _, password = public_demo.partition(":")
     return (email, password) if email else None
 
 
 def kept_harmless(app: ASGIApp) -> ASGIApp:
-    """Middleware of a public demo. Raises PublicDemo."""
+    """Middleware that refuses a visitor's writes in a public demo. Raises PublicDemo."""
 
     async def harmless(scope: Scope, receive: Receive, send: Send) -> None:
         reads = scope.get("method") in tokens.SAFE_METHODS or scope["route_handler"].opt.get(

@@ -1,9 +1,9 @@
-"""Fetches a small file from an address that a stranger names, posts to one, or opens a large file,
-and reaches nothing but the public internet.
+"""Connects to addresses that a stranger names: fetches a small file, posts, or opens a large file,
+and reaches only the public internet.
 
-The host is looked up once, and the connection goes to the address that was checked: a second
-look-up may lead elsewhere. Proxies of the environment are not used. Redirects are followed for a
-large file alone, and each is checked like the first address.
+The host is resolved once, and the connection uses the checked address: a second look-up may return
+another. Proxies from the environment are not used. Only the download of a large file follows
+redirects, and each target is checked like the first address.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ _PORT: Final = re.compile(r"(?::([0-9]{1,5}))?")
 _DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-# The IPv6 addresses that are routed to hosts, without those that carry an IPv4 address inside.
+# The IPv6 range of routed hosts, and its parts that embed an IPv4 address.
 _UNICAST: Final = ip_network("2000::/3")
-# These answers say something of the host's state, and nothing of the file.
+# Statuses that concern the host's state and not the file.
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOVES_MOST: Final = 3
 
 
 class NotFetched(Exception):
-    """The message says why, for a page."""
+    """The file was not fetched; the message gives a page the reason."""
 
 
 class Outward:
-    """True if this process may connect to hosts at all. Its start-up reads the setting."""
+    """Whether this process may connect to other hosts. Set from the settings at start-up."""
 
     allowed = True
 
 
 class HostAway(NotFetched):
-    """The host did not answer, or is busy: the file may be fetched later."""
+    """The host did not answer or is busy; a later attempt may succeed."""
 
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """The file that is asked for: its types as a header names them, a test of the type that is
-    answered, the words for one that is refused, and the limits.
+    """The file to fetch: its types for the Accept header, a test of the returned type, the message
+    for a wrong type, and the limits.
     """
 
     accept: str
@@ -77,8 +77,8 @@ def host_of(uri: str) -> str | None:
 
 
 def problem(url: str, *, development: bool, mirror: str | None = None) -> str | None:
-    """Return why such an address is not fetched; None if it may be. In development this machine's
-    addresses are allowed, too, and an operator's mirror (host and port) may be anywhere.
+    """Return why an address may not be fetched. None if it may be. In development this machine's
+    addresses are allowed, too. An operator's mirror (host and port) may be anywhere.
     """
     if len(url) > CHARACTERS_MOST or not _PLAIN.fullmatch(url):
         return "is not a plain address"
@@ -100,8 +100,8 @@ def problem(url: str, *, development: bool, mirror: str | None = None) -> str | 
 
 
 def names_inside(url: str) -> bool:
-    """Return whether an address names a host by a number outside of the public internet. A host
-    with a name is looked up when it is asked.
+    """Return whether an address has a numeric host outside the public internet. A host's name is
+    resolved when it is contacted.
     """
     try:
         return not is_public(ip_address((urlsplit(url).hostname or "").strip("[]")))
@@ -119,7 +119,7 @@ def is_public(address: Address) -> bool:
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Return the addresses of a host, as this machine finds them."""
+    """Return the addresses of a host, as this machine resolves it."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(place[0]) for *_, place in found]
 
@@ -142,9 +142,7 @@ async def post(
     development: bool = False,
     look_up: Resolver = resolve,
 ) -> int:
-    """Send a body, and return the status of the answer, whose body is not read: it may be anything.
-    Raises NotFetched.
-    """
+    """Send a body and return the answer's status; the answer's body is not read. Raises NotFetched."""
     async with _answer("POST", url, headers, body, seconds, development, look_up) as answer:
         return int(answer.status_code)
 
@@ -160,8 +158,8 @@ async def opened(
     mirror: str | None = None,
     look_up: Resolver = resolve,
 ) -> AsyncIterator[Any]:
-    """Open an answer, which is httpx's: the caller judges its status, and reads its body part by
-    part. It ends at the time limit, and after a shorter silence. Raises NotFetched.
+    """Open a response of httpx; the caller checks its status and reads its body in parts. It ends
+    at the time limit, or earlier if no bytes arrive. Raises NotFetched.
     """
     for _ in range(_MOVES_MOST + 1):
         async with _answer(
@@ -196,13 +194,13 @@ async def _answer(
     silence: float | None = None,
     mirror: str | None = None,
 ) -> AsyncIterator[Any]:
-    """Open the answer of httpx; the time limit covers the whole block."""
+    """Open the response of httpx; the time limit covers the whole block."""
     if not Outward.allowed:
         raise NotFetched("this installation asks no other host (OUTWARD_REQUESTS)")
     if wrong := problem(url, development=development, mirror=mirror):
         raise NotFetched(f"it {wrong}")
     try:
-        # The span names no address: a seller's receiver may have its key in it.
+        # The span has no address: a seller's webhook address may contain a key.
         with spans.part(f"HTTP {method}", kind="client", method=method) as span:
             async with (
                 asyncio.timeout(seconds),
@@ -228,7 +226,7 @@ async def _connected(
     look_up: Resolver,
     mirror: str | None,
 ) -> AsyncIterator[Any]:
-    # Few processes fetch anything, and the certificates take long to read.
+    # Loaded late: few processes fetch anything, and the certificates take long to load.
     tls = await asyncio.to_thread(_tls)
     import httpx
 
@@ -259,7 +257,7 @@ async def _connected(
 
 
 async def _body(answer: Any, asked: FetchRequest) -> bytes:
-    """Return the body of an answer that is the file; `answer` is httpx's."""
+    """Return the response's body if it is the requested file. `answer` is httpx's."""
     if answer.status_code != 200:
         away = HostAway if answer.status_code in _BUSY else NotFetched
         raise away(f"the server answered with status {answer.status_code}")
@@ -286,7 +284,7 @@ async def _checked(url: str, development: bool, look_up: Resolver, mirror: str |
         raise HostAway("its host is not known") from None
     if found and parts.netloc == mirror:
         return found[0]
-    # In development the machine's own names lead to this machine, and nowhere else.
+    # In development the names of this machine may resolve only to itself.
     own = development and f"{host_of(url)}" in OWN_MACHINE
     good = [one for one in found if (one.is_loopback if own else is_public(one))]
     if not found or len(good) < len(found):

@@ -1,4 +1,4 @@
-"""Says from where an address of this service can be reached, for what pages advise. Pure."""
+"""Computes from where an address of this service can be reached, for advice on pages. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 from cardsync.web.public_fetch import is_public
 
 Reach = Literal["computer", "network", "world"]
-# Names that no public name server knows (RFC 6761, 6762, 8375).
+# Names that no public name server resolves (RFC 6761, 6762, 8375).
 _OWN_NAMES = (".local", ".lan", ".home", ".internal", ".home.arpa")
 
 
 def reach_of(origin: str) -> Reach:
-    """Return who can reach it: this computer alone, computers in its network, or the world."""
+    """Return who can reach the address: this computer alone, computers in its network, or the
+    world.
+    """
     host = (urlsplit(origin).hostname or "").rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return "computer"

@@ -1,5 +1,5 @@
-"""The shared parts of every route: the request class that reads JSON by the wire rules, the caller
-and session dependencies, and the descriptions of failures for OpenAPI.
+"""The shared parts of every route: the request class that parses JSON strictly, the caller and
+session dependencies, and the OpenAPI descriptions of errors.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def media_type(headers: Headers) -> str:
 
 
 def storable(value: Any) -> Any:
-    """Return what an address or a header says with U+FFFD for every NUL, which PostgreSQL stores
-    neither as text nor as JSON: such a search finds nothing.
+    """Return a text of a path or header with U+FFFD for every NUL, which PostgreSQL stores neither
+    as text nor as JSON; such a search finds nothing.
     """
     match value:
         case str():
@@ -84,7 +84,7 @@ def storable(value: Any) -> Any:
 
 
 def need_storable(value: Any, field: str = "") -> None:
-    """Refuse a text with a NUL in a body, by the place where it is. Raises InvalidPayload."""
+    """Refuse a body's text with a NUL; the error names its place. Raises InvalidPayload."""
     match value:
         case str() if "\0" in value:
             raise errors.InvalidPayload(f"{field or 'body'}: contains a NUL character")
@@ -101,20 +101,20 @@ def need_storable(value: Any, field: str = "") -> None:
 
 
 def takes_json(headers: Headers) -> None:
-    """Refuse a Content-Type that cannot mean JSON, gzipped or not. Raises UnsupportedMediaType."""
+    """Refuse a Content-Type that cannot be JSON, gzipped or not. Raises UnsupportedMediaType."""
     kind = media_type(headers)
     if kind not in _JSON_TYPES and not kind.endswith("+json"):
         raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
 
 
 class ApiRequest(Request[Any, Any, State]):
-    """Read the body, inflated if it is gzip. It may be, whatever its Content-Type says; the first
-    two bytes decide.
+    """A request whose body is inflated if it is gzip. The first two bytes decide, whatever the
+    Content-Type is.
     """
 
     async def json(self) -> Any:
-        """Return the body as the route's `data` says it is. The framework itself would take "1" for
-        1 and 1 for true, as it must in an address. Raises InvalidPayload.
+        """Return the body as the type of the route's `data`. The framework itself would accept "1"
+        for 1 and 1 for true, as it must in a query. Raises InvalidPayload.
         """
         takes_json(self.headers)
         body = await self.body()
@@ -134,8 +134,8 @@ class ApiRequest(Request[Any, Any, State]):
 
 
 class Polled(Response[T]):
-    """Send a struct as JSON with status 200, straight to the wire: the framework's usual work for a
-    response costs more than the encoding.
+    """Send a struct as JSON with status 200 without the framework's usual steps for a response,
+    which cost more than the encoding.
     """
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
@@ -150,20 +150,22 @@ class Polled(Response[T]):
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:
-    """Return the seller whom the middleware let in."""
+    """Return the caller that the middleware admitted."""
     return cast(Caller, request.scope["caller"])  # type: ignore[typeddict-item]
 
 
 async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield one transaction in the caller's scope, committed before the response is sent."""
+    """Yield one transaction in the caller's tenant scope; it is committed before the response is
+    sent.
+    """
     database: Database = state.database
     async with database.tenant(caller.seller_id) as session:
         yield session
 
 
 async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """Yield such a transaction for a request that selects cards by a search, or waits for one that
-    does.
+    """Yield the same with limits for a request that selects cards by a search, or waits for one
+    that does.
     """
     database = provide_database(state)
     settings = provide_settings(state)
@@ -189,8 +191,8 @@ def provide_database(state: State) -> Database:
 
 
 def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Reading]:
-    """Yield one of the caller's readings, without injection: as with the polls, that would cost a
-    tenth of a page of orders.
+    """Yield a reading of the caller without dependency injection, which would cost a tenth of a
+    page of orders.
     """
     database = provide_database(request.app.state)
     settings = provide_settings(request.app.state)
@@ -198,8 +200,8 @@ def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Re
 
 
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
-    """Build OpenAPI's error answers of a route: one entry a status, which names its codes or, for
-    bodies of their own, their `status`.
+    """Build a route's OpenAPI error answers: one entry per status, which lists its codes or, for
+    errors with their own body, their `status`.
     """
     by_status: dict[int, list[type[errors.Problem]]] = {}
     for kind in kinds:

@@ -1,5 +1,5 @@
-"""Tells a client by headers that it used a retired route or field: since when, until when, and what
-takes its place (RFC 9745, RFC 8594). One table has them all, and `docs/old-clients.md` shows it.
+"""Marks retired routes and fields by response headers: since when, until when, and what replaces
+them (RFC 9745, RFC 8594). One table lists them all; `docs/old-clients.md` shows it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _DESCRIBED: Final = "/openapi/openapi.json"
 
 @dataclass(frozen=True)
 class Retired:
-    """A route as `method` and `path`. Where only a `part` of it is retired, the route's function
-    calls `used` when a request has that part.
+    """A retired route, as `method` and `path`. If only a `part` of it is retired, the route's
+    function calls `used` when a request uses that part.
     """
 
     name: str
@@ -70,7 +70,7 @@ _ROUTES: Final = whole_routes(RETIRED)
 
 
 def used(scope: Scope, retired: Retired) -> None:
-    """Note that this request uses a part that is retired."""
+    """Record that this request uses a retired part."""
     scope[_IN_SCOPE] = retired  # type: ignore[typeddict-unknown-key]
 
 

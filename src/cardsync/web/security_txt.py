@@ -1,4 +1,6 @@
-"""Serves /.well-known/security.txt (RFC 9116): where to report a hole in this installation."""
+"""Serves /.well-known/security.txt (RFC 9116): where to report a vulnerability of this
+installation.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 
 PATH: Final = "/.well-known/security.txt"
-# Later readers must fetch it again, so an address that is given up is not used for long.
+# Readers must fetch it again after this time, so an abandoned address is not used for long.
 _GOOD_FOR: Final = timedelta(days=30)
 
 

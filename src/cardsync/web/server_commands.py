@@ -1,4 +1,4 @@
-"""Asks a server with the seller's API key, for commands that bring it a file."""
+"""Calls a server with the seller's API key, for commands that upload a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
 
 
 def of_a_file(command: Callable[..., T]) -> Callable[..., T]:
-    """Add the file to bring and the server's address."""
+    """Add the arguments for the file and the server's address."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     for option in (
         click.option(
@@ -38,7 +38,7 @@ def of_a_file(command: Callable[..., T]) -> Callable[..., T]:
 
 @contextmanager
 def asking(server: str) -> Iterator[httpx.Client]:
-    """Yield a client that sends the key. Raises CommandError without a key, and for a server that
+    """Yield a client that sends the key. Raises CommandError if there is no key, or the server
     cannot be reached.
     """
     import httpx
@@ -55,7 +55,7 @@ def asking(server: str) -> Iterator[httpx.Client]:
 
 
 def answered(answer: httpx.Response) -> dict[str, Any]:
-    """Return the object that the server answered. Raises CommandError for a refusal."""
+    """Return the JSON object of the server's answer. Raises CommandError for an error answer."""
     try:
         found = answer.json()
     except ValueError as e:

@@ -1,4 +1,4 @@
-"""Shares the answers that several routes of openapi.json give alike."""
+"""Moves the answers that several routes of openapi.json share into its components."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def share_answers(schema: dict[str, Any]) -> None:
-    """Put what several operations have in common, answers and parameters, among the components.
+    """Move the answers and parameters that several operations share into the components.
 
-    The most frequent answer of a status has the status as its name, the others a number behind it:
-    some two thousand places name one, and longer names were a thirtieth of the file.
+    The most frequent answer of a status is named by the status, the others get a number. Some two
+    thousand places use these names, and longer ones would make the file a thirtieth larger.
     """
     components = schema["components"]
     operations = [one for methods in schema["paths"].values() for one in methods.values()]
@@ -46,7 +46,7 @@ def _key(value: Any) -> str:
 
 
 def _named(found: dict[tuple[str, str], list[T]]) -> Iterator[tuple[str, str, list[T]]]:
-    """Yield a name, the form and the places of each form that has several places."""
+    """Yield a name, the form and the places of each form that occurs several times."""
     counts: Counter[str] = Counter()
     by_number = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     for (name, form), places in by_number:

@@ -1,7 +1,7 @@
-"""A process's view of one token bucket: it admits a request, refuses it, or first requires a report
-to the other processes. Pure.
+"""One token bucket as this process sees it: it admits a request, refuses it, or first requires a
+report to the other processes. Pure.
 
-Its arrival time is a lower bound of the true one, on this process's monotonic clock: the database's
+The arrival time is a lower bound of the true one on this process's monotonic clock: the database's
 last value plus the requests admitted here since.
 """
 
@@ -28,9 +28,9 @@ class Bucket:
         self.name = f"{group}:{holder}"
         self.policy = f'"{group}";q={limit.count};w={WINDOW}'
         self.tat = float("-inf")
-        # The database does not have this number of admitted requests yet.
+        # Number of admitted requests that are not in the database yet.
         self.unsaid = 0
-        # The holder's credentials were last found valid at this time.
+        # When the holder's credentials were last found valid.
         self.checked_at = float("-inf")
 
     def is_empty(self, now: float) -> bool:
@@ -48,18 +48,18 @@ class Bucket:
         self.unsaid += 1
 
     def learn(self, asked_at: float, ahead: float, said: int) -> None:
-        """Take in the database's answer to a report of `said` requests: it was read at `asked_at`
-        or later, and its arrival time was `ahead` seconds ahead then.
+        """Apply the database's answer to a report of `said` requests. The answer was read at
+        `asked_at` or later, when the arrival time was `ahead` seconds in the future.
 
-        Until this answer the requests count as unsaid: a process that admits more while it
-        asks would not know of the others yet.
+        Until the answer arrives these requests stay in `unsaid`, because requests that this process
+        admits during the exchange are not in the database yet.
         """
         self.unsaid -= said
         self.tat = max(self.tat, asked_at + ahead + self.unsaid * self.limit.emission)
 
     def state(self, now: float) -> str:
-        """Return the number that may be spent at once and the time when the bucket is full again;
-        with nothing left, the time of the next admission.
+        """Return the RateLimit item: how many requests may be sent at once, and the seconds until
+        the bucket is full; if none is left, the seconds until the next is admitted.
         """
         left = gcra.remaining(self.limit, self.tat, now)
         if left:

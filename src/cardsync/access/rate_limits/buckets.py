@@ -1,10 +1,10 @@
-"""The token buckets of a process, which it shares with all others through the table `rate_limit`.
+"""The token buckets of a process, shared with other processes through the table `rate_limit`.
 
-A process admits on its own state and reports later: one statement a second sends the spending of
-all buckets, and brings back the other processes' spending. A bucket that spends a good part of its
-rest is reported at once, before it admits more. Requests that were admitted beyond the limit
-meanwhile count in the arrival time and are paid back, so the rate is exact in the long run. See
-docs/adr/0006.
+A process admits requests by its own state and reports them later: one statement per second sends
+the spending of all buckets and returns the other processes' spending. A bucket that spends a large
+part of what is left is reported at once, before it admits more. Requests that are admitted beyond
+the limit in between count in the arrival time and delay later ones, so the rate is exact in the
+long run. See docs/adr/0006.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from cardsync.platform.limits import Limit
 
 
 class RateLimit(Base):
-    """A token bucket, in the manner of GCRA; global and unlogged: a crash of the database loses
-    the limits, nothing else. `bucket` names group and holder (`general:k17`,
-    `anonymous:192.0.2.7`); `tat` is the theoretical arrival time.
+    """A token bucket in the manner of GCRA. The table is global and unlogged: a crash of the
+    database loses only the limits. `bucket` names group and holder (`general:k17`,
+    `anonymous:192.0.2.7`). `tat` is the theoretical arrival time.
     """
 
     __tablename__ = "rate_limit"
@@ -51,7 +51,7 @@ EXCHANGE_SQL = """
     ON CONFLICT (bucket) DO UPDATE SET tat = greatest(b.tat, now()) + (excluded.tat - now())
     RETURNING b.bucket, extract(epoch FROM b.tat - now())::float8
 """
-# The statement has SKIP LOCKED because it must not wait for an exchange that waits for it.
+# SKIP LOCKED, because this statement must not wait for an exchange that waits for it.
 DROP_PAST_SQL = text("""
     DELETE FROM rate_limit WHERE bucket IN
         (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes'
@@ -59,7 +59,7 @@ DROP_PAST_SQL = text("""
 """)
 EXCHANGE_ROWS = 5_000
 EXCHANGE_SECONDS = 2.0
-# After a failed exchange no request waits for another one during this time.
+# After a failed exchange, no request waits for another exchange during this time.
 REST_SECONDS = 1.0
 
 
@@ -67,8 +67,8 @@ class Buckets:
     def __init__(self, database: Database, size: int = 50_000) -> None:
         self._database = database
         self._size = size
-        # Each group has its own limit of buckets: a flood from many addresses must not drive out
-        # the keys' buckets.
+        # Each group has its own maximum of buckets, so that a flood from many addresses does not
+        # evict the keys' buckets.
         self._kept: dict[Group, OrderedDict[str, Bucket]] = {
             group: OrderedDict() for group in Group
         }
@@ -89,7 +89,7 @@ class Buckets:
         return bucket
 
     async def take(self, bucket: Bucket) -> bool:
-        """Admit one request, or refuse it."""
+        """Admit or refuse one request."""
         while True:
             now = clock.monotonic()
             verdict = bucket.verdict(now)
@@ -103,21 +103,21 @@ class Buckets:
         return True
 
     async def settle(self, bucket: Bucket) -> None:
-        """Report the requests admitted here, before a refusal promises how long to wait: a later
-        report would count from a later moment.
+        """Report the admitted requests before a refusal promises how long to wait. A later report
+        would count from a later moment.
         """
         if bucket.unsaid and clock.monotonic() >= self._rests_until:
             await self._report(bucket)
 
     def note(self, bucket: Bucket) -> None:
-        """Add the bucket to the next flush, which reports it and reads its state; until then a
-        refusal costs no statement.
+        """Add the bucket to the next flush, which reports it and reads its state. A refusal before
+        that costs no statement.
         """
         self._noted[bucket.name] = bucket
 
     async def _report(self, bucket: Bucket) -> None:
-        """Report a bucket, one statement at a time: a caller that waits for its turn goes along
-        with the next one, and a flood takes one connection.
+        """Report a bucket; one statement runs at a time. Buckets that wait for their turn share the
+        next statement, so a flood uses one connection.
         """
         self._asked[bucket.name] = bucket
         async with self._turn:
@@ -125,7 +125,7 @@ class Buckets:
                 await self._exchange_or_rest()
 
     async def flush(self) -> None:
-        """Report this process's spending and learn that of the others."""
+        """Report this process's spending and read that of the others."""
         self._asked.update(islice(self._noted.items(), EXCHANGE_ROWS))
         async with self._turn:
             if self._asked:
@@ -136,8 +136,8 @@ class Buckets:
             async with asyncio.timeout(EXCHANGE_SECONDS):
                 await self._exchange()
         except Exception as e:
-            # Each process then applies the limits by its own state alone; a request never fails
-            # because of them.
+            # Each process then applies the limits by its own state; a request never fails because
+            # of a failed exchange.
             self._rests_until = clock.monotonic() + REST_SECONDS
             log.warning("rate_limits_not_exchanged", kind=type(e).__name__)
 
@@ -172,8 +172,8 @@ class Buckets:
                 try:
                     yield
                 finally:
-                    # The task is not ended in the middle of an exchange, which would cost its
-                    # connection and the time to report the rest.
+                    # Do not cancel the task during an exchange: that would cost its connection, and
+                    # leave no time to report the rest.
                     await self._turn.acquire()
         finally:
             self._turn.release()
@@ -181,7 +181,7 @@ class Buckets:
 
 
 async def drop_past(database: Database) -> int:
-    """Delete buckets that are full again, because a missing bucket means the same."""
+    """Delete full buckets; a missing bucket counts as full."""
     async with database.shared() as session:
         gone = await session.execute(DROP_PAST_SQL)
     assert isinstance(gone, CursorResult)

@@ -1,7 +1,7 @@
-"""Checks a request against the limits of its key or address, and raises `RateLimited` if it has to
+"""Checks a request against the limits of its key or address, and raises `RateLimited` if it must
 wait.
 
-The checked buckets stay in the scope, and the outermost ASGI layer reports them in the headers of
+The checked buckets are stored in the scope; the outermost ASGI layer reports them in the headers of
 every answer.
 """
 
@@ -25,14 +25,14 @@ from cardsync.platform.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import Scope
 
-# A key that was valid counts as valid for this time if all that it gets is a refusal: its flood
-# costs no query.
+# How long a key that was valid counts as valid while its requests are refused: a flood then costs
+# no query.
 BELIEVED_SECONDS = 0.5
 _LOOKED_AT = "rate_limit_buckets"
 
 
 class RateLimits:
-    """A web process has one object."""
+    """Each web process has one object."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.buckets = Buckets(database)
@@ -40,23 +40,25 @@ class RateLimits:
         self._trusted = read_networks(settings.trusted_proxies)
 
     def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
-        """Return the buckets of GENERAL and of the narrower group that the route's `opt` declares,
-        as far as their limits are on.
+        """Return the enabled buckets of GENERAL and of the narrower group that the route's `opt`
+        declares.
         """
         return self._of_bearer(scope, f"k{key_id}", opt)
 
     def of_token(
         self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, Any]
     ) -> list[Bucket]:
-        """Return the buckets of a token, or of its grant, so that new tokens get no new limits."""
+        """Return the buckets of a token. The tokens of a grant share the grant's buckets, so that
+        new tokens get no new limits.
+        """
         return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
         return self._look_at(scope, holder, *groups_of(opt))
 
     async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
-        """Admit a call that an admitted request makes to this process itself: GENERAL has counted
-        the request.
+        """Admit a call that an admitted request makes to this same process. GENERAL has already
+        counted the request.
         """
         group = group_of(opt)
         if group is not Group.GENERAL:
@@ -64,26 +66,26 @@ class RateLimits:
             await self._admit(scope, self._look_at(scope, holder, group))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
-        """Admit one request of a member who is signed in, whichever of the member's browsers it
-        comes from.
-        """
+        """Admit one request of a signed-in member; all their browsers share the limit."""
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
     async def admit_link(
         self, scope: Scope, link_id: int, opt: Mapping[str, Any], kind: str = "p"
     ) -> None:
-        """Admit one request of the phones that share a link; its ids are those of a kind."""
+        """Admit one request by a link that several phones share. `kind` tells the kinds of links
+        apart, whose IDs overlap.
+        """
         await self._admit(scope, self._of_bearer(scope, f"{kind}{link_id}", opt))
 
     async def admit_visitor(self, scope: Scope, opt: Mapping[str, Any]) -> None:
-        """Admit one request of a stranger to a shop's public buylist, by address. The pictures that
-        a page brings count by themselves.
+        """Admit one request of a visitor of a public buylist, by address. A page's pictures have a
+        limit of their own.
         """
         group = Group.PICTURES if group_of(opt) is Group.PICTURES else Group.BUYLIST
         await self._admit(scope, self._look_at(scope, self._client(scope), group))
 
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
-        """Refuse a request if this key, valid a moment ago, has nothing left anyway. Raises
+        """Refuse a request whose key was valid a moment ago and has nothing left. Raises
         RateLimited.
         """
         now = clock.monotonic()
@@ -103,17 +105,17 @@ class RateLimits:
         await self._admit(scope, buckets)
 
     async def admit_anonymous(self, scope: Scope) -> None:
-        """Admit a request without a valid credential, before it is refused for that."""
+        """Count a request without a valid credential before it is refused."""
         await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
 
     def of_address(self, scope: Scope) -> list[Bucket]:
-        """Return the bucket of the client's address, as far as its limit is on."""
+        """Return the bucket of the client's address if its limit is on."""
         return self._found(self._client(scope), Group.ANONYMOUS)
 
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
-        """Admit an attempt to sign in: by address and account together, so that a member who
-        mistypes disturbs nobody; and by each alone, against guesses from many addresses and at many
-        accounts. The account's name stays out of the table.
+        """Admit an attempt to sign in. The limits are by address and account together, so that a
+        member who mistypes blocks nobody else, and by each alone, against guesses from many
+        addresses and at many accounts. The table stores a hash of the account's name.
         """
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
         client = self._client(scope)
@@ -171,9 +173,9 @@ class RateLimits:
 
 
 def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one
-    item per limit that was checked. Where none was (an unknown address, a file of the pages), it
-    is the limit of the client's address, which such a request does not use up.
+    """Return the raw headers of an answer: RateLimit-Policy and RateLimit of the IETF draft, with
+    one item per checked limit. If no limit was checked (an unknown path, a static file), they show
+    the limit of the client's address, which such a request does not use up.
     """
     buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
     if not buckets:

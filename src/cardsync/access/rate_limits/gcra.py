@@ -1,8 +1,8 @@
-"""Computes one rate limit as a token bucket in the manner of GCRA, which stores a single number:
+"""Computes one rate limit as a token bucket in the manner of GCRA, which stores a single number,
 the theoretical arrival time (`tat`). Pure.
 
-From the arrival time and the current time it computes whether a request is admitted, how many more
-would be, and when the next one will be. Times are seconds on any one clock.
+The arrival time and the current time determine whether a request is admitted, how many more would
+be, and when the next one will be. Times are seconds on any clock.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ def admits(limit: Limit, tat: float, now: float) -> bool:
 
 
 def after_one(limit: Limit, tat: float, now: float) -> float:
-    """Return the arrival time after a request was admitted."""
+    """Return the arrival time after one more request."""
     return max(tat, now) + limit.emission
 
 
 def remaining(limit: Limit, tat: float, now: float) -> int:
-    """Return how many requests would be admitted now, one after the other."""
+    """Return how many requests would be admitted now."""
     ahead = max(0.0, tat - now)
     return min(limit.burst, max(0, math.floor((limit.tolerance - ahead) / limit.emission + 1)))
 
@@ -37,7 +37,7 @@ def seconds_until_full(tat: float, now: float) -> int:
 
 
 def may_go_unsaid(limit: Limit, tat: float, now: float) -> int:
-    """Return how many requests a process may admit before it must report to the others; the number
-    falls with the rest.
+    """Return how many requests a process may admit before it must report to the others. The number
+    falls with what is left.
     """
     return max(1, min(limit.burst // 8, remaining(limit, tat, now) // 4))

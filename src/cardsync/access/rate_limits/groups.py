@@ -1,7 +1,7 @@
 """Finds the group of rate limits that a route declares, and reads the groups' limits from the
 settings.
 
-A route in a narrower group than GENERAL declares it in one word: `opt=UPLOADS`.
+A route in a narrower group than GENERAL declares the group in its `opt`: `opt=UPLOADS`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PICTURES = {_OPTION: Group.PICTURES}
 
 
 def group_of(opt: Mapping[str, Any]) -> Group:
-    """Return the group that a route declared; every other route is in GENERAL alone."""
+    """Return the group that a route declares; without one it is GENERAL."""
     return Group(opt.get(_OPTION, Group.GENERAL))
 
 
 def groups_of(opt: Mapping[str, Any]) -> tuple[Group, ...]:
-    """Return the groups that count a request of a known caller. A page brings forty pictures, so
-    they count by themselves.
+    """Return the groups that count a request of a known caller. Pictures have a limit of their own,
+    because a page loads forty.
     """
     own = group_of(opt)
     return (own,) if own in (Group.GENERAL, Group.PICTURES) else (Group.GENERAL, own)
