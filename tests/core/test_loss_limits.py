@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cardsync.prices.loss.decide import By, broken_limit, confirmation_of, decide
 from cardsync.prices.loss.loss_limits import PAST, Sums, summed
+from cardsync.prices.loss.risk import Size
 from cardsync.prices.plans.price_effect import ShopValue, moves_of, size_of
-from cardsync.prices.plans.risk import Size, broken_limit, confirmation_of, needs_confirmation
 
 DOLLAR = 10_000
+
+
+def asks(size):
+    """Return whether a member confirms the change."""
+    return decide(size, By()).answer == "ask"
 
 
 def prices(*cards):
@@ -138,7 +144,7 @@ def test_cards_that_this_write_leaves_alone_count_in_the_week():
 def test_a_member_confirms_what_halves_a_card_or_takes_a_fifth_of_the_shop(
     before_after, shop, needed
 ):
-    assert needs_confirmation(size(*before_after, asked_value=_units(shop))) is needed
+    assert asks(size(*before_after, asked_value=_units(shop))) is needed
 
 
 @pytest.mark.parametrize(
@@ -146,8 +152,8 @@ def test_a_member_confirms_what_halves_a_card_or_takes_a_fifth_of_the_shop(
 )
 def test_a_member_confirms_a_large_promotion_and_no_other_change_of_that_size(cards, fall, needed):
     moved = Size(cards=cards, before=_units(fall), whole=_units(100_000), worst_whole=1)
-    assert not needs_confirmation(moved)
-    assert needs_confirmation(msgspec.structs.replace(moved, promotes=True)) is needed
+    assert not asks(moved)
+    assert asks(msgspec.structs.replace(moved, promotes=True)) is needed
 
 
 @given(

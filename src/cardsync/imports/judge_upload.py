@@ -17,6 +17,7 @@ from cardsync.platform import clock
 from cardsync.platform.work.jobs import Work
 from cardsync.platform.work.models import Upload
 from cardsync.prices.decisions.confirmed import must_stop
+from cardsync.prices.loss.decide import stops
 from cardsync.prices.models import PriceRun
 
 
@@ -42,11 +43,14 @@ class Verdict:
         """The reason why nothing is repriced until the seller confirms; empty when all is
         believable.
         """
-        if self.confirmed:
-            return []
+        short = [f"short_inventory:{line}" for line in self.short]
         return [
-            *(f"short_inventory:{line}" for line in self.short),
-            *(["large_moves"] if self.breaker else []),
+            *(short if stops("short_inventory", confirmed=self.confirmed) else []),
+            *(
+                ["large_moves"]
+                if self.breaker and stops("large_moves", confirmed=self.confirmed)
+                else []
+            ),
         ]
 
     @property
@@ -73,7 +77,7 @@ async def judge(
     attempt must not change it.
     """
     kept = upload.verdict or {}
-    full = account.entitlements(upload.received_at).sync_mode == "full"
+    review_mode = account.entitlements(upload.received_at).sync_mode != "full"
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     gone = kept.get("absent", int(absent["gone"].sum()))
     sold_out = kept.get(
@@ -85,7 +89,9 @@ async def judge(
         if kept:
             tripped = kept["breaker"]
         else:
-            tripped = full and await must_stop(session, upload.seller_id, priced, clock.now())
+            tripped = stops("large_moves", review_mode=review_mode) and await must_stop(
+                session, upload.seller_id, priced, clock.now()
+            )
         run_id = await _run_of(session, upload)
         verdict = {
             "short": short,

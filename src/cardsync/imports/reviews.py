@@ -23,7 +23,7 @@ from cardsync.platform import errors
 from cardsync.platform.work.jobs import enqueue, mark_due
 from cardsync.platform.work.models import Upload
 from cardsync.prices.models import PriceRun
-from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.permissions import who_writes
 from cardsync.prices.plans.writer import Waiting, Writer, write
 from cardsync.prices.runs import reprice, run_reads
 
@@ -59,7 +59,7 @@ async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
     """
     do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
     if word == "discarded":
-        await mode_of_write(writer.session, writer.caller, "pricing.change_set")
+        await who_writes(writer.session, writer.caller, "pricing.change_set")
         return await do()
     waiting = Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True)
     return await write(writer._replace(confirmed=True), waiting, do)

@@ -16,8 +16,8 @@ from cardsync.assistant.oauth import grants
 from cardsync.platform import clock, errors
 from cardsync.platform.described import Like
 from cardsync.platform.kit.struct_rows import Column, struct_of
+from cardsync.prices.loss.decide import Mode
 from cardsync.prices.plans.actions import ActionType
-from cardsync.prices.plans.modes import Mode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
 
 

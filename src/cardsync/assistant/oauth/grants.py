@@ -21,9 +21,9 @@ from cardsync.assistant.oauth import clients
 from cardsync.platform import errors
 from cardsync.platform.database.session import Database
 from cardsync.platform.read_json import read
+from cardsync.prices.loss.decide import Mode
 from cardsync.prices.plans import permissions
 from cardsync.prices.plans.actions import ActionType
-from cardsync.prices.plans.modes import Mode
 
 Modes = dict[ActionType, Mode]
 

@@ -24,9 +24,9 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.money import dollars
 from cardsync.platform.settings import Settings
 from cardsync.prices.loss import loss_limits as loss
+from cardsync.prices.loss.decide import Mode
 from cardsync.prices.plans import budgets, permissions
 from cardsync.prices.plans.actions import ActionType
-from cardsync.prices.plans.modes import Mode
 from cardsync.web.forms import Form
 from cardsync.web.reach import reach_of
 

@@ -16,9 +16,9 @@ from cardsync.platform.money import dollars
 from cardsync.platform.plurals import counted
 from cardsync.prices.inputs import rule_json
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, sales_of
+from cardsync.prices.loss.risk import Size
 from cardsync.prices.models import PricingRule
 from cardsync.prices.plans.actions import Actions
-from cardsync.prices.plans.risk import Size
 from cardsync.prices.rules.undo_sales import plain_settings
 from cardsync.prices.standing import pins_of
 from cardsync.stock.search.known_names import name_key

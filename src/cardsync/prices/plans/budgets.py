@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.platform.money import to_units
 from cardsync.prices.loss import loss_limits as loss
+from cardsync.prices.loss.decide import budget_of
 from cardsync.prices.loss.moves import past_moves
 from cardsync.prices.plans.price_effect import shop_value
 
@@ -46,7 +47,7 @@ async def used(session: AsyncSession, seller_id: int, now: datetime) -> Used:
     whole = (await shop_value(session, seller_id)).listed
     return used_of(
         past.join(prices, on="id"),
-        whole * loss.BUDGET_BP // loss.WHOLE_BP if budget is None else to_units(budget),
+        budget_of(None if budget is None else to_units(budget), whole),
     )
 
 

@@ -18,12 +18,12 @@ from cardsync.agents.seller_state import state as sync_state
 from cardsync.platform import errors
 from cardsync.platform.settings import Settings
 from cardsync.prices.errors import PlanNotWaiting
+from cardsync.prices.loss.risk import Size
 from cardsync.prices.plans.actions import kept_actions
 from cardsync.prices.plans.basis import drifted
 from cardsync.prices.plans.feed_entries import note_plan
 from cardsync.prices.plans.models import AgentPlan
 from cardsync.prices.plans.new_plans import apply_clicked, count_applied, take_over
-from cardsync.prices.plans.risk import Size
 from cardsync.prices.plans.try_plan import Judged, judge
 
 WAITING = ("pending_review", "drifted", "refused_by_limit")

@@ -29,6 +29,7 @@ from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.loss.loss_limits import summed
 from cardsync.prices.loss.moves import past_moves
+from cardsync.prices.loss.risk import Size
 from cardsync.prices.plans.actions import Actions
 from cardsync.prices.plans.asked_data import asked_of
 from cardsync.prices.plans.price_effect import (
@@ -43,7 +44,6 @@ from cardsync.prices.plans.price_effect import (
     shop_value,
     size_of,
 )
-from cardsync.prices.plans.risk import Size
 from cardsync.prices.rollback import scope as rollbacks
 from cardsync.sales.lots.settle_uses import settle_now
 from cardsync.stock.quick_add import served_entries as listings

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import select
@@ -23,24 +23,29 @@ from cardsync.platform.described import Like
 from cardsync.platform.read_json import read
 from cardsync.platform.settings import Settings
 from cardsync.prices.limits import PLAN_KEY_CHARACTERS
+from cardsync.prices.loss.decide import (
+    Answer,
+    broken_limit,
+    confirmation_of,
+    decide,
+    denied,
+)
 from cardsync.prices.loss.moves import record, take_back
+from cardsync.prices.loss.risk import Size, risk_of
 from cardsync.prices.plans.actions import Actions, PlanActions, kept_actions, read_actions
 from cardsync.prices.plans.basis import basis_of
 from cardsync.prices.plans.carry_out import ChangeDone, carry_out
 from cardsync.prices.plans.feed_entries import note_plan
-from cardsync.prices.plans.models import AgentPlan
-from cardsync.prices.plans.modes import Answer, Credential, answer_of_all, credential_of
-from cardsync.prices.plans.permissions import denied_by_owner, modes_of
-from cardsync.prices.plans.risk import (
-    Broken,
-    Risk,
-    Size,
-    broken_limit,
-    confirmation_of,
-    needs_confirmation,
-    risk_of,
-)
+from cardsync.prices.plans.models import AgentPlan, Outcome
+from cardsync.prices.plans.permissions import who_plans
 from cardsync.prices.plans.try_plan import Judged, judge, tried
+
+# A plan that a limit refuses takes a click, too.
+_OUTCOME: Final[Mapping[Answer, Outcome]] = {
+    "apply": "applied",
+    "ask": "pending_review",
+    "refuse": "refused_by_limit",
+}
 
 
 class PlanRequest(NamedTuple):
@@ -117,9 +122,9 @@ async def propose_write(
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
     take_over(plan, Judged(size, risk_of(size), basis, results, None, cards, by_rules=False))
-    plan.status, broken = "pending_review", broken_limit(size)
-    if broken is not None:
-        plan.limit_name, plan.error = broken
+    plan.status = "pending_review"
+    if broken := broken_limit(size):
+        _, plan.limit_name, plan.error = broken
     session.add(plan)
     await session.flush()
     note_plan(session, caller, plan, now)
@@ -146,33 +151,26 @@ async def propose(
             return earlier
     plan = _new_plan(caller, settings, asked.given, now)
     plan.plan_key = None if asked.dry_run else asked.plan_key
-    credential = credential_of(caller)
-    of_type = await modes_of(session, caller) or {}
-    types = sorted(asked.actions.types)
-    modes = [of_type[type] for type in types if type in of_type]
-    denied = [type for type in types if of_type.get(type) == "deny"]
-    if denied:
-        plan.limit_name = f"{credential}.{denied[0]}"
-        plan.error = denied_by_owner(credential, denied)
+    by = await who_plans(session, caller, asked.actions.types)
+    if by.credential is None:
+        confirmed = asked.dry_run or body.get("confirm") is True
+        by = by._replace(limited=settings.price_write_limits and not confirmed)
+    if refused := denied(by):
+        _, plan.limit_name, plan.error = refused
     else:
         judged = await judge(session, caller, asked.actions, now, settings)
-        free = caller.identity.own_script
-        # A plan of an own script waits where the owner wants to see everything, whatever the risk.
-        risk: Risk = "low" if free else judged.risk
-        permitted: Answer = (
-            answer_of_all(modes, risk, changes=judged.size.changes) if modes else "apply"
-        )
-        asks = credential is None and settings.price_write_limits and not asked.dry_run
         promotes = any(own.type == "pricing.sales" for own in asked.actions.own)
         size = msgspec.structs.replace(judged.size, promotes=promotes)
-        if asks and body.get("confirm") is not True and needs_confirmation(size):
+        verdict = decide(size, by)
+        if by.credential is None and verdict.answer == "ask":
             raise confirmation_of(size)
         take_over(plan, judged)
-        _decide(plan, None if free else broken_limit(judged.size), permitted, credential)
+        plan.status = _OUTCOME[verdict.answer]
+        _, plan.limit_name, plan.error = verdict
         if asked.dry_run:
             plan.expected_status, plan.status = plan.status, "previewed"
         elif plan.status == "applied":
-            plan.clicked = credential is None
+            plan.clicked = by.credential is None
             done = await carry_out(session, caller, asked.actions, now, settings)
             plan.applied_at, plan.results = now, results_of(done)
             await count_applied(session, caller, judged, now)
@@ -217,21 +215,6 @@ def take_over(plan: AgentPlan, judged: Judged) -> None:
 
 def results_of(done: list[ChangeDone]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
-
-
-def _decide(
-    plan: AgentPlan, broken: Broken | None, permitted: Answer, credential: Credential | None
-) -> None:
-    """Set the plan's status. A member's own request needs no further click."""
-    if credential is None:
-        plan.status = "applied"
-        return
-    if broken is not None:
-        plan.limit_name, plan.error = broken
-    if permitted == "ask":
-        plan.status = "pending_review"
-    else:
-        plan.status = "refused_by_limit" if broken is not None else "applied"
 
 
 async def apply_clicked(

@@ -4,7 +4,7 @@ grant of an assistant has the modes of tokens, but for those that the owner sets
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors, read_json
+from cardsync.prices.loss.decide import DEFAULTS, By, Credential, Mode, credential_of, denied
 from cardsync.prices.plans.actions import ACTION_TYPES, ActionType
 from cardsync.prices.plans.feed_entries import note_permission
 from cardsync.prices.plans.models import PlanPermission
-from cardsync.prices.plans.modes import DEFAULTS, Credential, Mode, credential_of
 
 Permissions = dict[Credential, dict[ActionType, Mode]]
 _SET = """
@@ -45,15 +45,22 @@ async def permissions_of(session: AsyncSession, seller_id: int) -> Permissions:
     return found
 
 
-async def modes_of(session: AsyncSession, caller: Caller) -> dict[ActionType, Mode] | None:
-    """Return the modes that hold for plans of the caller; None for a member, who needs none."""
+async def who_plans(session: AsyncSession, caller: Caller, kinds: Iterable[ActionType]) -> By:
+    """Return the caller with the modes of its plans; a member needs none."""
     credential = credential_of(caller)
     if credential is None:
-        return None
+        return By()
     modes = (await permissions_of(session, caller.seller_id))[credential]
     if caller.identity.grant_id is not None:
         modes |= await grant_modes(session, caller.seller_id, caller.identity.grant_id)
-    return modes
+    own = caller.identity.own_script
+    # A plan of an own script waits where the owner wants to see everything, whatever the risk.
+    return By(
+        credential,
+        {kind: modes[kind] for kind in sorted(kinds) if kind in modes},
+        not own,
+        trusted=own,
+    )
 
 
 async def grant_modes(
@@ -77,23 +84,22 @@ async def grant_modes(
     }
 
 
-async def mode_of_write(session: AsyncSession, caller: Caller, kind: ActionType) -> Mode | None:
-    """Return the mode that the owner set for single writes of the caller's grant; None where the
-    loss limits alone hold. Raises RefusedByGrant where the owner does not let it, or any token.
+async def who_writes(session: AsyncSession, caller: Caller, kind: ActionType) -> By:
+    """Return the caller with the mode that the owner set for single writes of its grant; there is
+    none where the loss limits alone hold. Raises RefusedByGrant where the owner does not let it, or
+    any token.
     """
-    grant_id = caller.identity.grant_id
+    by, grant_id = By(credential_of(caller)), caller.identity.grant_id
     if grant_id is None:
-        return None
+        return by
     mode = (await grant_modes(session, caller.seller_id, grant_id)).get(kind)
     of_tokens = (await permissions_of(session, caller.seller_id))["token"][kind]
-    if mode == "deny" or (mode is None and of_tokens == "deny"):
-        raise errors.RefusedByGrant(denied_by_owner("token", [kind]))
-    return mode
-
-
-def denied_by_owner(credential: Credential | None, denied: Sequence[str]) -> str:
-    who = "an assistant" if credential == "token" else "a key"
-    return f"the owner does not let {who} do {', '.join(denied)}: ask the owner to change that in the assistant settings, or to do it themselves"
+    if mode is None and of_tokens == "deny":
+        mode = of_tokens
+    by = by._replace(modes={kind: mode} if mode else {})
+    if refused := denied(by):
+        raise errors.RefusedByGrant(refused.error or "")
+    return by
 
 
 def _of_grant(grant_id: int) -> str:

@@ -36,10 +36,10 @@ from cardsync.prices.inputs.cards_to_price import (
 from cardsync.prices.inputs.rule_queries import selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.loss.loss_limits import SIDES, WHOLE_BP, sums_of
+from cardsync.prices.loss.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.prices.plans import lot_changes
 from cardsync.prices.plans.actions import Actions, OwnChange, RuleChange
 from cardsync.prices.plans.asked_data import asked_by, asked_of
-from cardsync.prices.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.prices.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.

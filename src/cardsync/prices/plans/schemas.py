@@ -10,10 +10,10 @@ import msgspec
 from cardsync.platform.kit.struct_rows import Column, Reads, struct_of
 from cardsync.platform.money import dollars
 from cardsync.prices.limits import PLAN_CARDS_LISTED
+from cardsync.prices.loss.decide import Mode
+from cardsync.prices.loss.risk import Risk, Size
 from cardsync.prices.plans.actions import ActionType, OwnType
 from cardsync.prices.plans.models import AgentPlan, Outcome
-from cardsync.prices.plans.modes import Mode
-from cardsync.prices.plans.risk import Risk, Size
 
 _MADE = ("applied", "previewed", "pending_review")
 _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")

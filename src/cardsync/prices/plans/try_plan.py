@@ -25,13 +25,13 @@ from cardsync.prices.errors import OverlappingRuleTransitions
 from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.loss.risk import Risk, Size, risk_of
 from cardsync.prices.plans.actions import Actions, RuleChange
 from cardsync.prices.plans.basis import Basis, basis_of
 from cardsync.prices.plans.carry_out import ChangeDone, carry_out
 from cardsync.prices.plans.largest_moves import largest_moves
 from cardsync.prices.plans.measure_write import weigh
 from cardsync.prices.plans.price_effect import queries_of, reach_of
-from cardsync.prices.plans.risk import Risk, Size, risk_of
 
 
 class Judged(NamedTuple):

@@ -24,31 +24,19 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs.cards_to_price import ON_SALE
 from cardsync.prices.inputs.rule_rows import run_of
+from cardsync.prices.loss.decide import ASKS, By, Verdict, confirmation_of, decide
 from cardsync.prices.loss.moves import has_moves, record, take_back
+from cardsync.prices.loss.risk import Size, risk_of
 from cardsync.prices.plans.actions import Actions, ActionType, kept_actions, kind_of
 from cardsync.prices.plans.asked_data import Data, asked_of
 from cardsync.prices.plans.largest_moves import largest_moves
 from cardsync.prices.plans.measure_write import weigh
-from cardsync.prices.plans.modes import Mode, answer
 from cardsync.prices.plans.new_plans import propose_write
-from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.permissions import who_writes
 from cardsync.prices.plans.price_effect import Reach, reach_of
-from cardsync.prices.plans.risk import (
-    Broken,
-    Size,
-    broken_limit,
-    confirmation_of,
-    needs_confirmation,
-    risk_of,
-)
 
 T = TypeVar("T")
 _NOTHING: Final = Actions((), frozenset())
-_ASKS: Final = Broken(
-    "permission",
-    "the owner wants to approve what this assistant changes: ask for a click at confirm_url, or for"
-    " another mode on the page Settings, Assistants",
-)
 _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
 
@@ -82,29 +70,23 @@ def _lasts(result: Any) -> str | None:
     return ""
 
 
-class _Terms(NamedTuple):
-    """The mode of an assistant that asks first, whether no limit holds, and whether a member's
-    moves are subtracted from the counted ones.
+async def _by(
+    writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool
+) -> tuple[By, bool]:
+    """Return the caller as `decide` asks it, and whether a member's moves are subtracted from the
+    counted ones.
     """
-
-    mode: Mode | None
-    free: bool
-    takes_back: bool
-
-
-async def _terms(writer: Writer, action: Mapping[str, Any] | Waiting, *, weighed: bool) -> _Terms:
     session, caller, settings, now, confirmed = writer
     by_member = caller.member_id is not None
     kind: ActionType = (
         "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
     )
+    by = await who_writes(session, caller, kind)
     limited = settings.price_write_limits and weighed
-    free = not limited or caller.identity.own_script or (by_member and confirmed)
+    free = caller.identity.own_script or (by_member and confirmed) or caller.role != "owner"
     takes_back = by_member and limited and records(action)
-    return _Terms(
-        await mode_of_write(session, caller, kind),
-        free or caller.role != "owner",
-        takes_back and await has_moves(session, caller.seller_id, now),
+    return by._replace(limited=limited and not free, trusted=not weighed), (
+        takes_back and await has_moves(session, caller.seller_id, now)
     )
 
 
@@ -124,14 +106,14 @@ async def write(
     """
     session, caller, _, now, _ = writer
     by_member = caller.member_id is not None
-    mode, free, takes_back = await _terms(writer, action, weighed=weighed)
-    if mode is None and free and not takes_back:
+    by, takes_back = await _by(writer, action, weighed=weighed)
+    if not (by.modes or by.limited or takes_back):
         return await do()
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
     meant = await _meant(session, caller.seller_id, live, action)
-    if meant is None and mode is None:
+    if meant is None and not by.modes:
         return await do()
     actions, reach = meant or (_NOTHING, None)
     savepoint = await session.begin_nested()
@@ -140,29 +122,29 @@ async def write(
         size = msgspec.structs.replace(
             found.size, deletes=_deletes(action), promotes=_promotes(action)
         )
-        if by_member and not free and needs_confirmation(size):
-            raise confirmation_of(size)
         source = source_of(found.result)
-        broken = None if by_member or free or source is None else broken_limit(size)
-        risk = risk_of(size) if weighed else "low"
-        asks = mode is not None and answer(mode, risk, changes=True) == "ask"
-        if broken is None and asks:
-            broken = _ASKS
+        if not by_member:
+            by = by._replace(limited=by.limited and source is not None)
+        verdict = decide(size, by)
+        asks = verdict.answer != "apply"
+        if asks and by_member:
+            raise confirmation_of(size)
         cards = []
-        if broken is not None:
+        if asks:
             cards = await largest_moves(session, caller.seller_id, found, now)
     except BaseException:
         await savepoint.rollback()
         raise
-    if broken is not None:
+    if asks:
         await savepoint.rollback()
-        raise await _kept_for_review(writer, action, broken, size, cards)
+        asked = verdict if verdict.limit else ASKS
+        raise await _kept_for_review(writer, action, asked, size, cards)
     await savepoint.commit()
     if found.moved is None:
         return found.result
     if takes_back and found.by_rules:
         await take_back(session, caller.seller_id, found.moved)
-    elif not (by_member or free) and source is not None:
+    elif not by_member and by.limited and source is not None:
         await record(session, caller.seller_id, found.moved, now, source)
     return found.result
 
@@ -221,7 +203,7 @@ async def _meant(
 async def _kept_for_review(
     writer: Writer,
     action: Mapping[str, Any] | Waiting,
-    broken: Broken,
+    verdict: Verdict,
     size: Size,
     cards: list[dict[str, Any]],
 ) -> errors.NeedsReview:
@@ -235,11 +217,11 @@ async def _kept_for_review(
     # The plan stays though the request is refused.
     await session.commit()
     return errors.NeedsReview(
-        broken.error,
+        verdict.error or "",
         proposal_id=proposal,
         confirm_url=f"{settings.origin}{page}",
         risk=risk_of(size),
-        limit=broken.limit,
+        limit=verdict.limit,
         cards_affected=size.cards,
         listed_value_change=dollars(size.after - size.before),
     )

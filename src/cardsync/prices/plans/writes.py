@@ -19,7 +19,7 @@ from cardsync.prices.models import PriceRollback, PricingRule, PricingSale
 from cardsync.prices.plans import lot_changes
 from cardsync.prices.plans import write_actions as actions
 from cardsync.prices.plans.asked_data import Data
-from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.permissions import who_writes
 from cardsync.prices.plans.price_effect import Reach
 from cardsync.prices.plans.writer import Waiting, Writer, write, write_beside
 from cardsync.prices.proposals.decide_proposals import Answer, Decided, SeenProposal, decide
@@ -267,7 +267,7 @@ async def cancel_rollback(
     now: datetime,
 ) -> PriceRollback:
     """Raises what `rollbacks.cancel` raises, and RefusedByGrant. It moves no price."""
-    await mode_of_write(session, caller, "pricing.change_set")
+    await who_writes(session, caller, "pricing.change_set")
     return await rollbacks.cancel(session, caller, rollback_id, now)
 
 

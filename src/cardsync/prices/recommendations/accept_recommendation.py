@@ -26,7 +26,7 @@ from cardsync.prices.decisions.set_targets import (
     targets_changed,
 )
 from cardsync.prices.errors import NotEligible
-from cardsync.prices.plans.permissions import mode_of_write
+from cardsync.prices.plans.permissions import who_writes
 from cardsync.prices.plans.price_effect import Reach
 from cardsync.prices.plans.writer import Waiting, Writer, write
 from cardsync.prices.proposals.decide_proposals import (
@@ -225,7 +225,7 @@ async def settle(
 
     Raises OwnerRequired, NotFound, RevisionConflict, RefusedByGrant.
     """
-    await mode_of_write(session, caller, "pricing.change_set")
+    await who_writes(session, caller, "pricing.change_set")
     asked = [SeenProposal(recommendation_id, revision)]
     await decide(session, caller, RECOMMENDATIONS, asked, answer, now)
     return DecisionShown(answer, clock.exact(revision), None)

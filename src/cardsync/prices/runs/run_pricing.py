@@ -48,6 +48,7 @@ from cardsync.prices.inputs.rules_before_keys import (
     leaps,
     moved_by_keys,
 )
+from cardsync.prices.loss.decide import stops
 from cardsync.prices.models import PriceRun
 from cardsync.prices.receipts.archive import keep
 from cardsync.prices.runs.ended import Ended, settle
@@ -89,9 +90,10 @@ async def price_run(work: Work, lease: Lease, run: PriceRun) -> None:
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
-    stops = confirmed is None and await _must_stop(work, lease, run, priced)
-    # A key may have confirmed the run: that does not lift the limits on keys' changes.
-    if full and (stops or await _moved_by_keys(work, account, stock, priced)):
+    of_run = partial(stops, review_mode=not full, confirmed=confirmed is not None)
+    if (of_run("large_moves") and await _must_stop(work, lease, run, priced)) or (
+        of_run("moved_by_keys") and await _moved_by_keys(work, account, stock, priced)
+    ):
         await _end(work, lease, run, "awaiting_review", counts)
         return
     await boundary(work.database, lease)
