@@ -1,5 +1,5 @@
-"""Tables of accounts: The tables `seller`, `member`, `api_key`, `access_token` (global, because
-requests look them up) and `account` (tenant: plan and switches).
+"""Tables of accounts: `seller`, `member`, `api_key`, `access_token` (global, because requests look
+them up) and `account` (tenant: plan and switches).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads the time, which no other module does: everything else takes `now` as an argument or calls
-these functions.
+"""Reads the time, as no other module may: other code takes `now` as an argument or calls these
+functions.
 
-Tests move the clock with `shift` and `stop` it, which holds for this process only.
+Tests move the clock with `shift` and freeze it with `stop`, for this process only.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _stopped_at: datetime | None = None
 
 
 def now() -> datetime:
-    """The current moment, timezone-aware, UTC."""
+    """Return the current moment, timezone-aware, in UTC."""
     return (_stopped_at or datetime.now(UTC)) + _offset
 
 
 def monotonic() -> float:
-    """Seconds for measuring durations; never moved by `shift`."""
+    """Return seconds for measuring durations; `shift` never moves them."""
     return time.perf_counter()
 
 
@@ -31,20 +31,20 @@ def shift(delta: timedelta) -> None:
 
 
 def stop() -> None:
-    """Stop this process's clock, so that only `shift` moves it (tests only)."""
+    """Freeze this process's clock, so that only `shift` moves it (tests only)."""
     global _stopped_at
     _stopped_at = datetime.now(UTC)
 
 
 def reset() -> None:
-    """Take every `shift` back, and let the clock go."""
+    """Undo every `shift` and `stop`."""
     global _offset, _stopped_at
     _offset = timedelta()
     _stopped_at = None
 
 
 def rfc3339(moment: datetime) -> str:
-    """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
+    """Return a text such as `2026-11-21T08:00:00Z`, with microseconds only if they are not zero."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -53,17 +53,19 @@ def rfc3339_or_none(moment: datetime | None) -> str | None:
 
 
 def exact(moment: datetime) -> str:
-    """`2026-11-21T08:00:00.000000Z`: a revision always has six fractional digits."""
+    """Return a text such as `2026-11-21T08:00:00.000000Z`: a revision always has six fractional
+    digits.
+    """
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def microseconds(moment: datetime) -> int:
-    """Since 1970, as PostgreSQL keeps it too: nothing is lost."""
+    """Return microseconds since 1970, PostgreSQL's own precision, so nothing is lost."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def read_moment(value: str | None) -> datetime | None:
-    """An ISO 8601 text as a moment, UTC where it names no zone; None for anything else."""
+    """Parse an ISO 8601 text; without a zone it is UTC. None for any other text."""
     try:
         moment = datetime.fromisoformat(value.strip()) if value else None
         if moment is None or moment.tzinfo is None:

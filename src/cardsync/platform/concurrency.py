@@ -1,6 +1,6 @@
-"""Runs work beside other work: `beside` runs a coroutine while a block runs, `every` does something
-at intervals, `every_in_thread` without an event loop, `at_once` runs two coroutines and returns
-both results, `ahead` makes the items of an iterator before they are needed.
+"""Runs work concurrently: `beside` runs a coroutine while a block runs, `every` repeats work at
+intervals, `every_in_thread` does so without an event loop, `at_once` runs two coroutines and
+returns both results, `ahead` makes an iterator's items before they are needed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ log = structlog.get_logger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
-# Work that was canceled has this long to leave, longer than a worker lets its job end.
+# How long canceled work may take to end, longer than a worker gives its job.
 LEAVE_SECONDS = 25.0
 
 
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Start the work on entry; cancel it and wait for it on leaving."""
+    """Start the work on entry; on leaving, cancel it and wait for it."""
     task = asyncio.create_task(work)
     try:
         yield task
     finally:
-        # A loop that goes on after errors may lose its cancellation: one that arrives while a
-        # broken connection is left is replaced by that error.
+        # A loop that catches errors may lose its cancellation: if it arrives while the loop leaves
+        # a broken connection, the connection's error replaces it.
         while not task.done():
             task.cancel()
             await asyncio.wait([task], timeout=LEAVE_SECONDS)
@@ -41,9 +41,8 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[
 
 
 class _Failures:
-    """The failures of work that is done again and again. The first one of its kind is logged as the
-    event `name`, and the first success after it as `recovered`: a full disk is two lines, however
-    long it is full.
+    """The failures of repeated work. The first failure of a kind is logged as the event `name`, and
+    the first success after it as `recovered`: a full disk makes two lines, however long it is full.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,7 +52,7 @@ class _Failures:
 
     def add(self, failure: Exception) -> None:
         if type(failure) is not self._kind:
-            # A dependency that is unavailable is no fault of our code: no stack is logged.
+            # An unavailable dependency is not a fault of our code, so no stack is logged.
             is_away = isinstance(failure, OSError) or hasattr(failure, "orig")
             log.warning(
                 self._name,
@@ -81,10 +80,10 @@ async def every(
     retry: float | None = None,
     wake: asyncio.Event | None = None,
 ) -> AsyncIterator[None]:
-    """Do the work at this interval of seconds while the block runs. It begins after `first`
-    seconds, or before the block where that is 0; with `last` it is done once more on leaving.
-    `wake` lets the next time come at once, and a failure lets it come after `retry` seconds. An
-    error ends nothing.
+    """Do the work at this interval of seconds while the block runs. The first time is after `first`
+    seconds, or before the block if that is 0. With `last` the work is done once more on leaving.
+    `wake` starts the next time at once; after a failure it starts after `retry` seconds. Errors are
+    logged and stop nothing.
     """
     failures, wake = _Failures(failure), wake or asyncio.Event()
 
@@ -100,7 +99,7 @@ async def every(
     async def forever(pause: float) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                # Jitter keeps processes apart that were started together.
+                # Jitter separates processes that were started together.
                 async with asyncio.timeout(pause * random.uniform(0.9, 1.1)):  # noqa: S311
                     await wake.wait()
             wake.clear()
@@ -119,8 +118,8 @@ async def every(
 def every_in_thread(
     seconds: float, work: Callable[[], object], failure: str, *, last: bool = False
 ) -> Iterator[threading.Event]:
-    """Do the same in a thread. The yielded event is set once the block ends, which waits for the
-    work.
+    """Do the work at this interval in a thread. The yielded event is set when the block ends, which
+    then waits for the work.
     """
     failures, over = _Failures(failure), threading.Event()
 
@@ -154,7 +153,9 @@ def _reason(failure: Exception) -> str:
 
 
 async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """Return the results of both. The second ends also where the first fails."""
+    """Return the results of both, which run concurrently. Wait for the second even if the first
+    fails.
+    """
     other = asyncio.create_task(second)
     try:
         done = await first
@@ -169,8 +170,8 @@ _END: Final = object()
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items; each is made in a thread while the one before it is used. An error is raised
-    at its item. The thread ends with the iteration, however that ends.
+    """Yield the items; a thread makes the next one while the caller uses the last. An error is
+    raised at the item that caused it. The thread ends with the iteration, however that ends.
     """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, _END)

@@ -1,5 +1,5 @@
-"""Says of which type a value is, for openapi.json, where the code reads it by hand or where its
-type allows more than is ever there.
+"""Declares the type of a value for openapi.json, where the code parses it itself or its type allows
+more than occurs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Dollars = (
 
 @dataclass(frozen=True)
 class Like:
-    """`Annotated[dict[str, Any], Like(RuleFields, "name")]` is described as RuleFields of which
-    `name` must be given. A field that is `needed` must be given though it has a default.
+    """A described type: `Annotated[dict[str, Any], Like(RuleFields, "name")]` appears as RuleFields
+    with `name` required. A field that is `needed` is required though it has a default.
     """
 
     type: Any

@@ -1,8 +1,7 @@
-"""Defines every refusal as a `Problem` with a status and a code; `asgi.py` renders them in one
-place.
+"""Defines every refusal as a `Problem` with a status and a code; `asgi.py` renders them all.
 
-Raise one where the rule is broken, with a message that names field, row and reason. Bodies are
-`{error, code}`; the few that the specification shapes otherwise have a struct of their own.
+Raise one where a rule is broken, with a message that names field, row and reason. Bodies are
+`{error, code}`; the few that the specification shapes differently have their own struct.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import msgspec
 
 
 class Problem(Exception):
-    """An expected refusal: rendered as its status and `{error, code}`, never logged as a crash."""
+    """An expected error, rendered as its status and `{error, code}` and never logged as a crash."""
 
     status: ClassVar[int]
     code: ClassVar[str]
 
     def __init__(self, message: str = "", *, headers: Mapping[str, str] | None = None) -> None:
-        # The formatter breaks a long docstring into lines; the answer says it in one.
+        # The formatter breaks a long docstring into lines; the answer has it on one line.
         super().__init__(message or " ".join((type(self).__doc__ or self.code).split()))
         self.headers = dict(headers or {})
 
@@ -29,16 +28,14 @@ class Problem(Exception):
 
 
 def kinds_of(kind: type[Problem]) -> Iterator[type[Problem]]:
-    """Yield every kind of this refusal that a loaded module defines."""
+    """Yield every subclass of this error that a loaded module defines."""
     for one in kind.__subclasses__():
         yield one
         yield from kinds_of(one)
 
 
 class WithStatus(Problem):
-    """A refusal whose body is a struct of its own: its `status` names it, there is no error and
-    no code.
-    """
+    """An error whose body is its own struct: `status` names it, without `error` and `code`."""
 
     shape: ClassVar[type[msgspec.Struct]]
 
@@ -69,15 +66,15 @@ class Unauthorized(Problem):
 
     @classmethod
     def challenge(cls, *, credentials_sent: bool) -> Unauthorized:
-        """`WWW-Authenticate` names an error only when credentials came along (RFC 6750, section
-        3).
+        """Return the error; `WWW-Authenticate` names an error only if credentials were sent (RFC
+        6750, section 3).
         """
         error = ', error="invalid_token"' if credentials_sent else ""
         return cls(headers={"WWW-Authenticate": f'Bearer realm="cardsync"{error}'})
 
     @classmethod
     def ended(cls) -> Unauthorized:
-        """A session's cookie that is good no longer."""
+        """Return the error for a session cookie that is no longer valid."""
         challenge = cls.challenge(credentials_sent=True)
         return cls("the session has ended; sign in again", headers=challenge.headers)
 
@@ -116,8 +113,8 @@ class InsufficientScope(Problem):
 
     @classmethod
     def of(cls, scope: str, metadata_url: str) -> InsufficientScope:
-        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1), and where the resource is
-        described (RFC 9728, section 5.1).
+        """Return the error; `WWW-Authenticate` names the scope (RFC 6750, section 3.1) and the
+        address of the metadata (RFC 9728, section 5.1).
         """
         challenge = (
             f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}",'

@@ -1,5 +1,5 @@
-"""Holds every number of the specification's Limits table (and what decisions.md adds to it), one
-constant each. Sizes are in bytes.
+"""Holds every number of the specification's Limits table (and what decisions.md adds), one constant
+each. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SEARCH_CHARACTERS = 2_000
 FILTER_CHARACTERS = 200
 CARDS_PER_PAGE = 50
 CARDS_PER_PAGE_MOST = 200
-# Cards of a table that scrolls: browsers draw no taller one. The rest is on pages.
+# Cards in a table that scrolls: browsers cannot draw a taller one. Pages show the rest.
 CARDS_SCROLLED = 400_000
 
 CARDS_PER_LIST = 1_000
@@ -53,13 +53,13 @@ PASSWORD_CHARACTERS_MOST = 1_000
 SIGN_IN_BYTES = 20_000
 # The description of a client that registers itself.
 CLIENT_BYTES = 8_000
-# The address that a sign-in leads to; the longest is an assistant's request.
+# The address that a sign-in redirects to; the longest is an assistant's request.
 NEXT_CHARACTERS = 8_000
 PAGE_FORM_BYTES = 1_000_000
 
 
 SHELF_NUMBER = 1_000_000
-# A box's label, as it is kept and as it may be sent, and how many labeled boxes a shop has.
+# A box's label as it is stored and as it may be sent, and the most labeled boxes of a shop.
 BOX_LABEL = 12
 BOX_GIVEN = 100
 SHELVED_QUANTITY = 1_000_000
@@ -72,8 +72,8 @@ BUYLIST_ROWS = 12
 RETURNS_PER_PAGE = 50
 RETURNS_PER_PAGE_MOST = 200
 COUNTS_PER_PAGE = 100
-# Entries drafted or published at once, rows of one served file (their ids are in a header), and
-# the marketplace's words for a rejection.
+# Entries drafted or published at a time, rows of one served file (a header has their IDs), and the
+# marketplace's text about a rejection.
 QUICK_ADD_BATCH = 200
 QUICK_ADD_ROWS = 250
 TYPE_AHEAD = 20
@@ -86,7 +86,7 @@ RULES = 200
 RULE_TESTS = 50
 
 
-# The seller's preset rule has this position; `default_rule_enabled` switches whatever rule has this
+# The position of the seller's preset rule; `default_rule_enabled` switches whichever rule has this
 # priority.
 DEFAULT_PRIORITY: Final = 1_000
 
@@ -94,7 +94,7 @@ DEFAULT_PRIORITY: Final = 1_000
 PLANS = ("free", "trial", "paid", "complimentary", "founder")
 ROLES = ("owner", "staff")
 
-# Parts that sellers are divided into, where the database is spread over several machines.
+# The number of parts that sellers are divided into if the database is spread over several machines.
 SHARDS = 32
 
 
@@ -105,20 +105,20 @@ _WRITTEN = re.compile(r"([0-9]{1,10})/min(?::([0-9]{1,10}))?")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`count` requests a minute, of which `burst` may come at once."""
+    """`count` requests a minute, of which `burst` may arrive at the same time."""
 
     count: int
     burst: int
-    # Seconds that one request costs; how far the arrival time may be ahead of a request that is
-    # admitted.
+    # `emission` is the seconds that one request costs, `tolerance` how far the arrival time may be
+    # ahead of an admitted request.
     emission: float = field(init=False)
     tolerance: float = field(init=False)
 
     def __post_init__(self) -> None:
         emission = WINDOW / self.count
         object.__setattr__(self, "emission", emission)
-        # A millionth of a request as tolerance for floats, so that a burst is not short of its last
-        # one.
+        # The tolerance includes a millionth of a request against rounding errors, so that a burst
+        # is not one request short.
         object.__setattr__(self, "tolerance", (self.burst - 1 + 1e-6) * emission)
 
 

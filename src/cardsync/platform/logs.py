@@ -1,7 +1,7 @@
-"""Sets up the service's structured logs. They hold no secret, key, name or address.
+"""Sets up the service's structured logs. They contain no secret, key, name or address.
 
-Each line says whose it is: requests and jobs bind `request_id`, `seller_id` and the like once
-(structlog's contextvars), and all lines written meanwhile carry them.
+Each line names its request, job and seller: `request_id`, `seller_id` and the like are bound once
+(structlog's contextvars), and every line until then has them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-# Each gets every line before it is written, and may add to it.
+# Each function gets every line before it is written, and may add to it.
 LISTENERS: list[Callable[[MutableMapping[str, Any]], None]] = []
 
 
 class Unfailing:
-    """A text stream that drops lines on a full disk, so that the disk does not end a request."""
+    """A text stream that drops lines when the disk is full, so that a full disk does not end a
+    request.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -35,7 +37,7 @@ class Unfailing:
 
 
 def setup_logging(level: str, form: str) -> None:
-    """`json`, `text`, or `auto`: text where a person looks on."""
+    """Set up the logs as `json`, `text` or `auto`, which is text on a terminal."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
@@ -67,7 +69,8 @@ def setup_logging(level: str, form: str) -> None:
     )
 
 
-# A value may have several lines: everything is cut up to the next text of Python or SQLAlchemy.
+# A value may span several lines, so everything is removed up to the next text of Python or
+# SQLAlchemy.
 _DETAIL = re.compile(
     r"\n(DETAIL|CONTEXT): .*?(?=\n\nThe above exception |\n\nDuring handling of |\n\[SQL: |\n\(Background on |\nTraceback |\Z)",
     re.DOTALL,
@@ -75,7 +78,7 @@ _DETAIL = re.compile(
 
 
 def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Drop PostgreSQL's DETAIL, which quotes values of the row."""
+    """Remove PostgreSQL's DETAIL, which quotes values of the row."""
     if "exception" in event:
         event["exception"] = _DETAIL.sub("", str(event["exception"]))
     return event

@@ -1,5 +1,5 @@
 """Reads and converts money: USD is `Decimal` at the edges and integer ten-thousandths of a dollar
-inside the pricing engine, never a float. Every amount and percentage from outside is read here.
+inside the pricing engine, never a float. Every amount and percentage from outside is parsed here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from cardsync.platform.table_text import typed_number
 
 UNITS_PER_DOLLAR = 10_000
 UNITS_PER_CENT = 100
-# numeric(12,4): eight digits before the point, four behind it.
+# numeric(12,4): eight digits before the point, four after it.
 MAX_UNITS = 10**12 - 1
 
 _QUANTUM = Decimal("0.0001")
-# No exponent, no grouping, and no digits but these. More of them are no amount of anything.
+# No exponent, no grouping, and only ASCII digits. A longer text is not an amount.
 _PLAIN: Final = re.compile(r"[+-]?(?=[0-9.]{1,40}$)(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _AMOUNT: Final = "must be an amount like 12.50, with at most eight digits before the point"
 _PERCENT: Final = "must be a number like -5 or 12.5, with at most two decimals"
@@ -40,8 +40,8 @@ def _decimal(given: Any) -> Decimal | None:
 
 
 def read_amount(given: Any) -> Decimal:
-    """Read a number of JSON or a text that is a plain decimal; a fifth decimal rounds half-up.
-    Raises ValueError.
+    """Parse a JSON number or a plain decimal as text; a fifth decimal rounds half-up. Raises
+    ValueError.
     """
     number = _decimal(given)
     if number is None or abs(units := to_units(number)) > MAX_UNITS:
@@ -61,12 +61,12 @@ def read_percent(text: str) -> int:
 
 
 def to_units(amount: Decimal) -> int:
-    """Dollars to ten-thousandths; a fifth decimal rounds half-up."""
+    """Convert dollars to ten-thousandths; a fifth decimal rounds half-up."""
     return int(amount.quantize(_QUANTUM, ROUND_HALF_UP).scaleb(4))
 
 
 def from_units(units: int) -> Decimal:
-    """Ten-thousandths to dollars, with four decimals."""
+    """Convert ten-thousandths to dollars, with four decimals."""
     return Decimal(units).scaleb(-4)
 
 
@@ -77,7 +77,8 @@ def dollars_or_none(units: int | None) -> str | None:
 def usd(amount: Decimal | None) -> str | None:
     if amount is None:
         return None
-    # Columns have four decimals; their text is ready six times as fast as by way of the units.
+    # Columns have four decimals, so their text is made six times as fast directly as by way of the
+    # units.
     if amount and amount.same_quantum(_QUANTUM):
         text = str(amount)
         return text[:-2] + text[-2:].rstrip("0")
@@ -85,12 +86,14 @@ def usd(amount: Decimal | None) -> str | None:
 
 
 def percent(bp: int) -> str:
-    """Basis points for people, with as few decimals as there are: 250 is 2.5%."""
+    """Format basis points for people, with as few decimals as possible: 250 is 2.5%."""
     return f"{Decimal(bp).scaleb(-2).normalize():f}%"
 
 
 def dollars(units: int) -> str:
-    """For people and the wire: at least two decimals, further ones only where they are not zero."""
+    """Format an amount for people and the API: at least two decimals, further ones only if they are
+    not zero.
+    """
     whole = f"{Decimal(units).scaleb(-4):f}"
     head, _, tail = whole.partition(".")
     return f"{head}.{tail[:2]}{tail[2:].rstrip('0')}"

@@ -1,6 +1,6 @@
-"""Reads the postage of a parcel by its value from a text such as `0:1.27,12:3.20`. Pure.
+"""Parses the postage of a parcel by its value from a text such as `0:1.27,12:3.20`. Pure.
 
-By that text a parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
+With that text a parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_steps(value: str) -> list[tuple[int, int]]:
 
 
 def postage_steps(value: str) -> str:
-    """Return the text as it is stored. Raises ValueError with the accepted form."""
+    """Return the text in its stored form. Raises ValueError with the accepted form."""
     read_steps(value)
     return ",".join(part.strip().replace(" ", "") for part in value.split(","))
 

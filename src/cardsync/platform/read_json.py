@@ -1,7 +1,7 @@
-"""Values of JSON read into msgspec types, and one sentence for each value that does not fit: the
+"""Converts JSON values into msgspec types, with one sentence for each value that does not fit: the
 field with its place, and the reason. Pure.
 
-`docs/adr/0028-one-reader-of-json.md` says how the sentences are made.
+`docs/adr/0028-one-reader-of-json.md` explains how the sentences are made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Id = Annotated[
 
 _ERROR: Final = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
-# A text that ends so ends the decoder, as if the body ended.
+# The decoder reports a text that ends like this as the end of the body.
 _HALF: Final = re.compile(rb"(\\u[dD][89abAB][0-9a-fA-F]{2})\"")
 _PART: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _FIELD: Final = re.compile(
@@ -49,13 +49,13 @@ _GOT: Final = {
     "object": "an object",
     "str": "a text",
 }
-# A longer name is no mistyped one, and no sentence repeats all of it.
+# A longer name is not a typing error, and a sentence should not repeat all of it.
 _SHOWN: Final = 60
 
 
 class _Reading(type):
-    """msgspec asks whether a value that was read is of its type, and the framework whether one is
-    so already.
+    """A metaclass: msgspec checks whether a parsed value is of its type, and the framework whether
+    a value already is.
     """
 
     gives: type
@@ -71,9 +71,10 @@ if TYPE_CHECKING:
 else:
 
     class ReadBy:
-        """`ReadBy[int, units, Like(Dollars)]` is the type of a field that the function
-        `units` reads as an integer, from a text or a number. A ValueError of the function is the
-        reason alone. In a body that the framework reads, the type is none that JSON has.
+        """`ReadBy[int, units, Like(Dollars)]` is the type of a field that the function `units`
+        converts to an integer, from a text or a number. A ValueError of the function is the whole
+        reason. For a body that the framework decodes, the type is one that JSON does not have, so
+        that the decoder calls the hook.
         """
 
         def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any], Like]) -> Any:
@@ -83,11 +84,11 @@ else:
 
 
 def like_of(kind: Any) -> Like | None:
-    """Return the shape of a value that one of our functions reads."""
+    """Return the shape of a value that one of our functions parses."""
     return kind.like if isinstance(kind, _Reading) else None
 
 
-# Money in a body: a number, or a text that is a plain decimal.
+# Money in a body: a number, or a plain decimal as text.
 Amount = ReadBy[Decimal, read_amount, Like(Dollars)]
 
 
@@ -110,7 +111,7 @@ def read(
     *,
     strict: bool = True,
 ) -> Any:
-    """Read a decoded value, whose place in the body is `at`; unless strict, texts may replace
+    """Convert a decoded value, whose place in the body is `at`. Unless strict, texts may replace
     numbers. Raises `refusal`.
     """
     try:
@@ -131,12 +132,12 @@ def is_read_by(kind: Any) -> bool:
     return isinstance(kind, _Reading)
 
 
-# So the framework reads such fields of the bodies that it reads.
+# The framework calls this for such fields in the bodies that it decodes.
 DECODERS: Final = [(is_read_by, _by_type)]
 
 
 def not_json(error: Exception, body: bytes) -> str:
-    """Return the reason why a body is not JSON, from its decoder's error."""
+    """Return why a body is not JSON, from its decoder's error."""
     if isinstance(error, RecursionError):
         reason = "it is nested too deeply"
     elif isinstance(error, UnicodeDecodeError):
@@ -151,7 +152,9 @@ def not_json(error: Exception, body: bytes) -> str:
 
 
 def _not_utf8(body: bytes) -> int:
-    """Return the place of the first such byte; the decoder knows that in one text only."""
+    """Return the position of the first byte that is not UTF-8; the decoder reports it only in one
+    of its messages.
+    """
     try:
         body.decode()
     except UnicodeDecodeError as e:
@@ -166,8 +169,8 @@ def given_fields(read: msgspec.Struct) -> dict[str, Any]:
 
 
 def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
-    """Return an error of msgspec about a value of this type, as `field: reason`. A shape of several
-    structs needs the value.
+    """Return msgspec's error about a value of this type as `field: reason`. A union of structs
+    needs the value.
     """
     said = _ERROR.fullmatch(error)
     why, path = (said["why"], said["path"] or "") if said else (error, "")
@@ -177,7 +180,7 @@ def sentence(error: str, shape: Any, at: str = "", given: Any = None) -> str:
     place = _joined(at, path)
     reason = _reason(why, kind)
     if reason == why and any(isinstance(one, inspect.StructType) for one in _members(kind)):
-        # A struct that checks itself names its own field.
+        # A struct that validates itself names its own field.
         return _joined(place, f".{why}")
     return f"{place or 'body'}: {reason}"
 
@@ -195,7 +198,7 @@ def _joined(at: str, path: str) -> str:
 
 
 def _reason(why: str, kind: inspect.Type | None) -> str:
-    """Return the reason in our words; one that is ours already stays as it is."""
+    """Return the reason in our words; a reason that is already ours is unchanged."""
     needed = _needed(kind)
     if not needed:
         return why
@@ -219,7 +222,7 @@ def _kind_of(shape: Any) -> inspect.Type:
 
 
 def _members(kind: inspect.Type | None) -> list[inspect.Type]:
-    """Return the types that a value may have, without their descriptions."""
+    """Return the types that a value may have, without their constraints."""
     if isinstance(kind, inspect.Metadata):
         return _members(kind.type)
     if isinstance(kind, inspect.UnionType):
@@ -228,7 +231,7 @@ def _members(kind: inspect.Type | None) -> list[inspect.Type]:
 
 
 def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
-    """Return the type at a path of msgspec's; None where it cannot be known. Where a tag
+    """Return the type at a path in msgspec's notation. None if it cannot be determined. Where a tag
     distinguishes structs, the tags in `given` choose.
     """
     kinds: list[inspect.Type] = [_kind_of(shape)]
@@ -254,13 +257,13 @@ def _has_tag(kind: inspect.Type, given: Any) -> bool:
 def _part(given: Any, name: str, place: str) -> Any:
     if isinstance(given, dict):
         return given.get(name)
-    # A name that a client made up may look like a path.
+    # A field name that a client made up may look like a path.
     known = isinstance(given, list) and place.isdigit() and len(place) < 10
     return given[int(place)] if known and int(place) < len(given) else None
 
 
 def _inside(kind: inspect.Type, name: str) -> inspect.Type | None:
-    """Return the type of a field, or without a name that of an item."""
+    """Return the type of a field; without a name, the type of an item."""
     match kind:
         case inspect.StructType(tag_field=tag) if name and name == tag:
             return inspect.LiteralType((kind.tag,))
@@ -279,7 +282,7 @@ def _names(kind: inspect.Type | None) -> list[str]:
 
 
 def _words(kind: inspect.Type | None) -> list[str]:
-    """Return the words of which a value must be one."""
+    """Return the allowed words of a value."""
     found: list[Any] = []
     for one in _members(kind):
         match one:
@@ -291,8 +294,8 @@ def _words(kind: inspect.Type | None) -> list[str]:
 
 
 def _needed(kind: inspect.Type | None) -> str:
-    """Return the expected type of a value; empty where it is unknown. The messages omit that a
-    field may be null: a missing field means the same.
+    """Describe the type that a value must have; empty if unknown. The messages omit that a field
+    may be null: a missing field means the same.
     """
     match kind:
         case inspect.Metadata(extra={"is": allowed}):
@@ -336,7 +339,7 @@ _ITEMS: Final[Mapping[type[inspect.Type], str]] = {
 
 
 def _range(kind: inspect.IntType | inspect.FloatType | inspect.DecimalType) -> str:
-    """Return the bounds of a number."""
+    """Describe the bounds of a number."""
     least, most = getattr(kind, "ge", None), getattr(kind, "le", None)
     above, below = getattr(kind, "gt", None), getattr(kind, "lt", None)
     if least is not None and most is not None:
@@ -346,7 +349,7 @@ def _range(kind: inspect.IntType | inspect.FloatType | inspect.DecimalType) -> s
 
 
 def _count(kind: inspect.StrType | inspect.CollectionType, of: str) -> str:
-    """Return how many characters or items there must be."""
+    """Describe how many characters or items are required."""
     least, most = kind.min_length, kind.max_length
     if least and most is not None:
         return f" of {least:,} to {most:,} {of}"

@@ -1,6 +1,6 @@
-"""Reads or makes the installation's secret, and derives keys from it.
+"""Reads or creates the installation's secret, and derives keys from it.
 
-A person who knows the secret can sign in as anybody: it stays out of the database, of logs and of
+Whoever has the secret can sign in as anybody: it must stay out of the database, of logs and of
 answers.
 """
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def secret_key(settings: Settings) -> bytes:
-    """Return SECRET_KEY, else 32 random bytes that are created once and stored in DATA_DIR; two
-    processes that start together agree on them.
+    """Return SECRET_KEY, or else 32 random bytes that are created once and stored in DATA_DIR. Two
+    processes that start together get the same bytes.
     """
     if settings.secret_key:
         return settings.secret_key.encode()
@@ -32,17 +32,17 @@ def secret_key(settings: Settings) -> bytes:
 
 
 def key_file(settings: Settings) -> Path:
-    """Return the file that keeps the secret where SECRET_KEY is not set."""
+    """Return the file of the secret, which is used if SECRET_KEY is not set."""
     return settings.data_dir / "secret.key"
 
 
 def former_file(settings: Settings) -> Path:
-    """Return the file that keeps the secret before the present one while it is rotated."""
+    """Return the file of the previous secret during a rotation."""
     return settings.data_dir / "secret.key.former"
 
 
 def former_secrets(settings: Settings) -> list[bytes]:
-    """Return the secrets that something may still be sealed with. They open nothing else."""
+    """Return previous secrets with which some data may still be sealed. They open nothing else."""
     found = settings.former_secret_key.encode() if settings.former_secret_key else b""
     if not settings.secret_key:
         with suppress(FileNotFoundError):
@@ -51,8 +51,8 @@ def former_secrets(settings: Settings) -> list[bytes]:
 
 
 def begin_rotation(settings: Settings, announce: Callable[[bytes], None]) -> None:
-    """Put a new secret in the place of the file's, whose seal is announced first. A killed rotation
-    continues where it was.
+    """Replace the secret in its file; the new secret's seal is announced first. A killed rotation
+    continues where it stopped.
     """
     path, former = key_file(settings), former_file(settings)
     new = path.with_name("secret.key.next")
@@ -68,7 +68,7 @@ def begin_rotation(settings: Settings, announce: Callable[[bytes], None]) -> Non
 
 
 def end_rotation(settings: Settings) -> None:
-    """Forget the former secret."""
+    """Delete the previous secret."""
     former_file(settings).unlink(missing_ok=True)
 
 
@@ -86,12 +86,12 @@ def _make(path: Path) -> None:
 
 
 def set_up_token(settings: Settings) -> str:
-    """Return the token that opens the set-up where the settings name none."""
+    """Return the token that opens the set-up if the settings have none."""
     return derived(settings, "set-up").hex()[:40]
 
 
 def seal(settings: Settings) -> bytes:
-    """Return the key by which the database knows that a process of this installation asks it."""
+    """Return the key by which the database recognizes a process of this installation."""
     return seal_of(secret_key(settings))
 
 
@@ -100,12 +100,12 @@ def seal_of(secret: bytes) -> bytes:
 
 
 def derived(settings: Settings, use: str) -> bytes:
-    """Return the key for one use, from which no other use's key can be derived."""
+    """Return the key for one use; the keys of other uses cannot be derived from it."""
     return _derived(secret_key(settings), use)
 
 
 def derived_before(settings: Settings, use: str) -> list[bytes]:
-    """Return the keys of that use by secrets before the present one."""
+    """Return the keys for this use from previous secrets."""
     return [_derived(former, use) for former in former_secrets(settings)]
 
 

@@ -1,5 +1,5 @@
-"""Composes the settings of all districts, which `setting_groups/` declares, each with its default
-and one line of help. `docs/settings.md` is printed from them and compared by a test.
+"""Combines the settings of all districts from `setting_groups/`, each with its default and one line
+of help. `docs/settings.md` is generated from them, and a test compares it.
 
 Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by
 `CARDSYNC_<NAME>_FILE`, the TOML file named by `CARDSYNC_CONFIG`, the default.
@@ -30,8 +30,8 @@ PREFIX = "CARDSYNC_"
 
 
 def _config_file() -> str | None:
-    """Raises RuntimeError for one that is named and can't be read: its settings would silently
-    not count.
+    """Return the TOML file. Raises RuntimeError if it is named and unreadable: its settings would
+    otherwise be ignored silently.
     """
     path = os.environ.get(f"{PREFIX}CONFIG")
     if path:
@@ -45,7 +45,9 @@ def _config_file() -> str | None:
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` means the text of that file."""
+    """Reads secrets from files: `CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` means the text of that
+    file.
+    """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
@@ -60,7 +62,7 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 class Settings(
-    # Pydantic takes the fields of the last group first.
+    # Pydantic takes the fields of the last base class first.
     Logs,
     Notices,
     Fetched,
@@ -120,7 +122,7 @@ def described_settings() -> list[dict[str, str | None]]:
 
 
 def settings_page() -> str:
-    """docs/settings.md, printed from the fields."""
+    """Return the text of docs/settings.md, from the fields."""
     lines = [
         "# Settings",
         "",

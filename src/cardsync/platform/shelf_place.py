@@ -1,9 +1,9 @@
-"""A place on the shelves: a box and a slot, with their code, and the order in which people walk
-from box to box. Pure.
+"""A place on the shelves: a box and a slot, with their code, and the walking order of the boxes.
+Pure.
 
-A box has a number, or a label such as A1 or Binder 3. Case, blanks and leading zeros do not tell
-two boxes apart. Numbers stay numbers everywhere; a labeled box has a number of its own, beyond
-those that people write, which the table `shelf_box` keeps and nobody sees.
+A box has a number, or a label such as A1 or Binder 3. Case, blanks and leading zeros make no
+difference between boxes. A numbered box is stored by its number everywhere. A labeled box has an
+internal number beyond those that people write, which the table `shelf_box` holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GivenBox: TypeAlias = (
         str,
         msgspec.Meta(
             min_length=1,
-            # Blanks around it and between its words do not count.
+            # Blanks around a label and the number of blanks between its words do not count.
             max_length=limits.BOX_GIVEN,
             extra={"is": f"a label of 1 to {limits.BOX_LABEL} characters"},
         ),
@@ -32,8 +32,8 @@ GivenBox: TypeAlias = (
 )
 Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 
-# The box of a row `l` of card_location: its label where it has one, and its rank. A statement that
-# uses them names `:seller`.
+# The box of a row `l` of card_location: its label if it has one, and its rank. A statement that
+# uses these expressions binds `:seller`.
 NAMED: Final = "LEFT JOIN shelf_box b ON b.seller_id = :seller AND b.box = l.box"
 BOX: Final = "coalesce(to_jsonb(b.label), to_jsonb(l.box))"
 WAY: Final = """coalesce(b.way, lpad(CAST(l.box AS text), 12, '0')) COLLATE "C" """
@@ -53,13 +53,13 @@ class Place(NamedTuple):
 
     @property
     def way(self) -> tuple[str, int]:
-        """Its rank as people walk; two spellings of one place have the same."""
+        """The place's rank in walking order; two spellings of one place have the same."""
         return way_of(self.box), self.slot
 
 
 def way_of(box: Box) -> str:
-    """Return the rank of a box among texts that are compared letter by letter: a text that begins
-    with a digit is first, digits count as numbers, and case does not matter.
+    """Return the rank of a box as a text that sorts letter by letter: labels that begin with a
+    digit come first, digits compare as numbers, and case does not matter.
     """
     if isinstance(box, int):
         return f"{box:012}"
@@ -68,7 +68,7 @@ def way_of(box: Box) -> str:
 
 
 def box_in(text: str) -> Box:
-    """Read a box as a person writes it. Raises ValueError with the reason."""
+    """Parse a box as a person writes it. Raises ValueError with the reason."""
     label = unicodedata.normalize("NFKC", text).strip()
     kinds = set(map(unicodedata.category, label))
     if any(kind[0] == "C" for kind in kinds):
@@ -97,8 +97,9 @@ def checked_box(given: Box, field: str = "box") -> Box:
 
 
 def boxes_between(first: Box, last: Box, most: int) -> list[Box]:
-    """Return the boxes from one to another by their last numbers, as A1 to A20, in the spelling of
-    the first; none if they differ in more, or are more than `most`.
+    """Return the boxes from one to another by their last numbers, such as A1 to A20, in the
+    spelling of the first. The list is empty if they differ in more than that, or are more than
+    `most`.
     """
     begins, ends = _LAST_NUMBER.fullmatch(str(first)), _LAST_NUMBER.fullmatch(str(last))
     if way_of(first) == way_of(last):
@@ -113,8 +114,8 @@ def boxes_between(first: Box, last: Box, most: int) -> list[Box]:
 
 
 def place_in(text: str) -> Place:
-    """Read a code as a person writes it: 3-12, 3/12 or 3 12, A1-12, Binder 3-12. The slot
-    follows the last hyphen. Raises ValueError with the reason.
+    """Parse a code as a person writes it: 3-12, 3/12 or 3 12, A1-12, Binder 3-12. The slot follows
+    the last hyphen. Raises ValueError with the reason.
     """
     written = _CODE.fullmatch(unicodedata.normalize("NFKC", text).strip())
     slot = int(written[2] or written[4]) if written else 0

@@ -1,9 +1,9 @@
-"""Stores and reads objects by key, in a local folder or a cloud bucket, as `open_store(settings)`
-finds.
+"""Stores and reads objects by key, in a local folder or a cloud bucket; `open_store(settings)`
+chooses.
 
-Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT; acceptance copies them to a
-private key that no URL reaches. The local store fsyncs before it answers, because an accepted
-upload must survive a power cut; a cloud store promises that itself.
+Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT. Acceptance copies them to a
+private key that no URL reaches. The local store calls fsync before it answers, because an accepted
+upload must survive a power cut; a cloud store guarantees that itself.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _CHUNK = 1 << 18
 
 
 class ObjectExists(Exception):
-    """A create-only write found the key taken."""
+    """A write that may only create found an existing key."""
 
 
 class ObjectMissing(Exception):
-    """No object under that key."""
+    """There is no object under the key."""
 
 
 class StoreAway(OSError):
-    """The disk is full, read-only or broken: the operation may be tried again later."""
+    """The disk is full, read-only or broken; a later attempt may succeed."""
 
 
 _AWAY = {
@@ -67,29 +67,29 @@ def _as_unavailable() -> Iterator[None]:
 
 
 class Store(ABC):
-    """Where uploaded bytes live."""
+    """The interface of the stores."""
 
     @abstractmethod
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
-        """A new local file to stream a body into before `write`."""
+        """Open a new local file to stream a body into before `write`."""
 
     @abstractmethod
     def presign_put(self, key: str, expires_at: datetime) -> str:
-        """A URL that takes one PUT to `key` until `expires_at`; a path for our own route when the
-        store is local.
+        """Return a URL that takes one PUT to `key` until `expires_at`; for a local store, a path of
+        our own route.
         """
 
     @abstractmethod
     async def size(self, key: str) -> int:
-        """Bytes under `key`; raises ObjectMissing."""
+        """Return the bytes under `key`. Raises ObjectMissing."""
 
     @abstractmethod
     async def head(self, key: str, length: int) -> bytes:
-        """The first `length` bytes; raises ObjectMissing."""
+        """Return the first `length` bytes. Raises ObjectMissing."""
 
     @abstractmethod
     async def copy(self, source: str, target: str) -> None:
-        """Copy the present content of `source` to `target`, which later changes do not affect."""
+        """Copy the current content of `source` to `target`; later changes do not affect the copy."""
 
     @abstractmethod
     async def write(self, key: str, path: Path) -> None:
@@ -101,12 +101,12 @@ class Store(ABC):
 
     @abstractmethod
     def read_range(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """The bytes from `start` up to, not including, `end`, in chunks."""
+        """Yield the bytes from `start` up to, not including, `end`, in chunks."""
 
     @abstractmethod
     def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
-        """A URL where anybody may read the object for some minutes; None when the bytes come from
-        us.
+        """Return a URL by which anybody may read the object for some minutes. None if the service
+        itself must send the bytes.
         """
 
     @abstractmethod
@@ -115,23 +115,23 @@ class Store(ABC):
 
     @abstractmethod
     async def keys(self, prefix: str, before: datetime | None = None) -> list[str]:
-        """The keys under `prefix` (a folder), in order; only of objects last changed before
-        `before`, if it is given.
+        """Return the keys under `prefix` (a folder) in order; with `before`, only of objects last
+        changed before it.
         """
 
     @abstractmethod
     async def sweep(self, prefix: str, before: datetime) -> int:
-        """Delete objects under `prefix` (a folder) last changed before `before`; returns how
-        many.
+        """Delete objects under `prefix` (a folder) that were last changed before `before`; return
+        how many.
         """
 
     @abstractmethod
     async def check(self) -> None:
-        """Raise when the store can't be written."""
+        """Raise if the store cannot be written."""
 
 
 def _make_durably(folder: Path) -> None:
-    """mkdir -p that survives a power cut: each new folder's name is synced in its parent."""
+    """Make a folder that survives a power cut: each new folder's name is synced in its parent."""
     missing = [part for part in (folder, *folder.parents) if not part.exists()]
     for part in reversed(missing):
         part.mkdir(mode=0o700, exist_ok=True)
@@ -149,7 +149,7 @@ def _sync_directory(path: Path) -> None:
 @contextmanager
 def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     path = folder / uuid.uuid4().hex
-    # This covers the block, too, because the block writes the bytes.
+    # This includes the block, because the block writes the bytes.
     with _as_unavailable():
         try:
             with path.open("xb") as file:
@@ -163,7 +163,7 @@ class LocalStore(Store):
     """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
 
     root: Path
-    # Read, or made, when it is first needed: without it everything but upload URLs works.
+    # Called when first needed: without a secret everything but upload URLs works.
     secret: Callable[[], bytes]
 
     def path(self, key: str) -> Path:
@@ -184,7 +184,7 @@ class LocalStore(Store):
         ).hexdigest()
 
     def verify_put(self, key: str, expires: str, signature: str, now: datetime) -> None:
-        """Raise unless this URL is ours and fresh."""
+        """Raise unless this store signed the URL and it has not expired."""
         moment = (
             int(expires) if expires.isascii() and expires.isdigit() and len(expires) < 12 else 0
         )
@@ -194,7 +194,7 @@ class LocalStore(Store):
             raise errors.UrlExpired
 
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
-        """A new file beside the objects to stream a body into; its bytes stay only if `write`
+        """Open a new file beside the objects to stream a body into; its bytes stay only if `write`
         links them.
         """
         folder = self.root / "incoming"
@@ -203,8 +203,8 @@ class LocalStore(Store):
         return _spool(folder)
 
     def publish(self, path: Path, key: str) -> None:
-        """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one
-        of two racers wins).
+        """Durably name the file at `path` `key`. Raises ObjectExists when the key is taken (one of
+        two racers wins).
         """
         target = self.path(key)
         with _as_unavailable():
@@ -216,7 +216,7 @@ class LocalStore(Store):
             except FileExistsError:
                 raise ObjectExists(key) from None
             try:
-                # Retention counts from now. Links that backups make later do not change this time.
+                # Retention counts from now. Later hard links of backups do not change this time.
                 os.utime(target)
                 _sync_directory(target.parent)
             except OSError:
@@ -249,7 +249,7 @@ class LocalStore(Store):
         try:
             await asyncio.to_thread(self.publish, path, key)
         except FileNotFoundError as gone:
-            # A host whose clock is days ahead took the body for one that nobody needs any more.
+            # A host whose clock is days ahead deleted the body as expired.
             raise StoreAway(gone.errno, gone.strerror) from gone
 
     async def read(self, key: str) -> bytes:
@@ -278,7 +278,7 @@ class LocalStore(Store):
 
     def _write_something(self) -> None:
         with self.spool() as (_, file):
-            # A whole block is written, because fewer bytes may fit where a block does not.
+            # Write a whole block: a few bytes may still fit on a full disk where a block does not.
             file.write(bytes(4096))
             file.flush()
             os.fsync(file.fileno())
@@ -310,7 +310,7 @@ class LocalStore(Store):
 
 @dataclass(frozen=True)
 class CloudStore(Store):
-    """A bucket of any store that obstore speaks to; credentials come from the environment as its
+    """A bucket of any store that obstore supports; credentials come from the environment as its
     clients expect them.
     """
 
@@ -384,7 +384,7 @@ class CloudStore(Store):
 
 
 def secret_key(settings: Settings) -> bytes:
-    """Return the installation's secret. Raises StoreAway where its folder cannot be used."""
+    """Return the installation's secret. Raises StoreAway if its folder cannot be used."""
     with _as_unavailable():
         return secret.secret_key(settings)
 
@@ -414,7 +414,7 @@ async def spool_body(
     first = b""
     async for chunk in body:
         if size < 2:
-            # They may come one by one.
+            # The two bytes may arrive one by one.
             first = (first + chunk)[:2]
             cap = gzip_cap if first == b"\x1f\x8b" else plain_cap
         size += len(chunk)

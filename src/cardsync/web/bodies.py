@@ -39,8 +39,8 @@ class BadGzip(Exception):
 
 
 def decoded(body: bytes) -> Any:
-    """Decode JSON. Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and
-    msgspec's errors if it is not JSON.
+    """Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and msgspec's errors
+    if it is not JSON.
     """
     try:
         value = msgspec.json.decode(body)
@@ -74,9 +74,7 @@ def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
 
 
 def inflate(source: Source, cap: int) -> bytes:
-    """Inflate a file. Inflate the body. Raises BadGzip, and DecompressedTooLarge beyond `cap`
-    bytes.
-    """
+    """Inflate a file. Raises BadGzip, and DecompressedTooLarge beyond `cap` bytes."""
     out = io.BytesIO()
     for chunk in _inflated(source, cap):
         out.write(chunk)

@@ -1,5 +1,5 @@
-"""Answers every failure: Renders errors: a `Problem` with its own status and sentence, any other
-error as InternalError in JSON or HTML.
+"""Renders errors: a `Problem` with its own status and sentence, any other error as InternalError in
+JSON or HTML.
 
 A 5xx never shows a message, SQL or a path. The request id connects the caller's answer with the
 log.

@@ -1,9 +1,9 @@
-"""Names, describes, lists and checks backups in a folder.
+"""Names, describes, lists and checks the backups in a folder.
 
-A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
-cluster's files, or their changes), `objects/` with `objects.json`, which names each object's
-bytes and SHA-256, `secret.key` where DATA_DIR keeps one, and `manifest.json`, which is written
-last. A folder without a manifest is no backup.
+A backup is a folder named by its time. It holds `database.dump` (pg_dump's custom format) or
+`base/` (the cluster's files, or their changes), `objects/` with `objects.json`, which lists each
+object's size and SHA-256, `secret.key` if DATA_DIR has one, and `manifest.json`, which is written
+last. A folder without a manifest is not a backup.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.platform import errors
 
 FORMAT: Final = 1
 DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
-# The archives of a base backup, and PostgreSQL's own list of the files in them.
+# The archives of a base backup, and PostgreSQL's own list of their files.
 BASE, BASE_LIST = "base", "base/backup_manifest"
 MANIFEST, SECRET = "manifest.json", "secret.key"
 PARTIAL: Final = ".partial-"
@@ -34,16 +34,17 @@ Kind = Literal["dump", "base"]
 
 
 class FileLine(msgspec.Struct, frozen=True):
-    """A file's size in bytes and SHA-256 in hexadecimal."""
+    """A file's size in bytes and its SHA-256 in hexadecimal."""
 
     bytes: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
-    `revision` is the schema's. `database` is the dump, or PostgreSQL's list of the files in a base
-    backup's archives, `base_files`; such a backup builds on its `parent`, unless that is null.
+    """`tables` has the row count of each table. `seals` are digests of the installation's seals.
+    `revision` is the schema's revision. `database` describes the dump, or PostgreSQL's list of the
+    files in a base backup's archives, which are `base_files`. A base backup builds on its `parent`,
+    unless that is null.
     """
 
     format: int = FORMAT
@@ -65,7 +66,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Backup:
-    """A whole backup, and where it is."""
+    """A complete backup and its path."""
 
     path: Path
     manifest: Manifest
@@ -76,14 +77,14 @@ class Backup:
 
     @property
     def bytes(self) -> int:
-        """Bytes on the disk, but for objects that are shared with others."""
+        """Bytes on the disk, without objects that other backups share."""
         manifest = self.manifest
         base = sum(line.bytes for line in manifest.base_files.values())
         return manifest.database.bytes + base + manifest.object_bytes
 
 
 def database_file(kind: Kind) -> str:
-    """Return the file that a manifest's `database` describes."""
+    """Return the file that the manifest's `database` describes."""
     return BASE_LIST if kind == "base" else DUMP
 
 
@@ -92,7 +93,7 @@ def name_of(made_at: datetime) -> str:
 
 
 def moment_of(name: str) -> datetime | None:
-    """Return the time that a backup's name says; None for another name."""
+    """Return the time in a backup's name. None for any other name."""
     try:
         return datetime.strptime(name, _NAMED).replace(tzinfo=UTC)
     except ValueError:
@@ -100,7 +101,7 @@ def moment_of(name: str) -> datetime | None:
 
 
 def read(path: Path) -> Backup:
-    """Return the backup in a folder. Raises CommandError where there is none."""
+    """Return the backup in a folder. Raises CommandError if there is none."""
     try:
         text = (path / MANIFEST).read_bytes()
     except OSError:
@@ -119,14 +120,14 @@ def read_manifest(text: bytes, of: Path | str) -> Manifest:
 
 
 def listed(folder: Path) -> list[Backup]:
-    """Return the whole backups in a folder, the newest first. One whose manifest cannot be read
-    holds up no other; `unreadable` names it.
+    """Return the complete backups in a folder, newest first. A manifest that cannot be read does
+    not stop the others. `unreadable` names it.
     """
     return [one for one in _each(folder) if isinstance(one, Backup)]
 
 
 def unreadable(folder: Path) -> list[str]:
-    """Return why backups in a folder cannot be read, a sentence each."""
+    """Return why backups in a folder cannot be read, one sentence each."""
     return [one for one in _each(folder) if isinstance(one, str)]
 
 
@@ -142,15 +143,15 @@ def _each(folder: Path) -> Iterator[Backup | str]:
 
 
 def newest(folder: Path) -> datetime | None:
-    """Return the time of the newest whole backup, without reading it; None without any backup."""
+    """Return the time of the newest complete backup, without reading it. None if there is no
+    backup.
+    """
     times = [moment_of(path.parent.name) for path in folder.glob(f"*/{MANIFEST}")]
     return max((at for at in times if at), default=None)
 
 
 def find(folder: Path, name: str | None) -> Backup:
-    """Return the backup of a name or path, the newest where there is no name. Raises
-    CommandError.
-    """
+    """Return the backup with this name or path; without a name, the newest. Raises CommandError."""
     if name is None:
         if not (found := listed(folder)):
             raise errors.CommandError(f"there is no backup in {folder}: make one by `backup now`")
@@ -180,9 +181,7 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 
 
 def faults(backup: Backup) -> Iterator[str]:
-    """Yield the faults of a backup's files without its objects: nothing for a good one.
-    It reads them all.
-    """
+    """Yield the faults of a backup's files, without its objects. It reads every file."""
     manifest = backup.manifest
     said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
     said |= manifest.base_files
@@ -194,7 +193,7 @@ def faults(backup: Backup) -> Iterator[str]:
 
 
 def object_faults(backup: Backup) -> Iterator[str]:
-    """Yield the faults of the objects of a backup whose list of them is good."""
+    """Yield the faults of a backup's objects; its list of objects must be intact."""
     for key, line in object_lines(backup).items():
         if fault := _fault(backup.path / OBJECTS / key, line):
             yield fault
@@ -211,7 +210,7 @@ def _fault(path: Path, said: FileLine) -> str | None:
 
 
 def check(backup: Backup, *, objects_too: bool = True) -> None:
-    """Raise CommandError for a backup that is not as it was written."""
+    """Raise CommandError if a backup differs from what was written."""
     _must_be_none(list(faults(backup)), "use another backup")
     if objects_too:
         to_do = "use another backup, or restore it with --without-damaged-objects"
@@ -225,7 +224,7 @@ def _must_be_none(broken: list[str], to_do: str) -> None:
 
 
 def drop_partial(folder: Path) -> list[str]:
-    """Delete the remains of killed backups, and return their names."""
+    """Delete the remains of killed backups and return their names."""
     left = sorted(folder.glob(f"{PARTIAL}*"))
     for path in left:
         shutil.rmtree(path, ignore_errors=True)
@@ -233,6 +232,6 @@ def drop_partial(folder: Path) -> list[str]:
 
 
 def drop(backup: Backup) -> None:
-    """Delete a backup; the manifest first, so that a half-deleted one is none."""
+    """Delete a backup, the manifest first, so that a partly deleted folder is not a backup."""
     (backup.path / MANIFEST).unlink()
     shutil.rmtree(backup.path)

@@ -1,4 +1,4 @@
-"""Records the outcomes of backups and rehearsals, and reads the state for operators."""
+"""Records the outcomes of backups and restore tests, and reads their state for operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cardsync.platform.database.urls import libpq_url
 
 
 class BackupReport(Base):
-    """`kind` is backup or rehearsal; `failure` is the reason of a failure, null without one."""
+    """`kind` is backup or rehearsal. `failure` is the reason of a failure, null without one."""
 
     __tablename__ = "backup_report"
     __table_args__ = (Index("ix_backup_report_kind", "kind", "ended_at"),)
@@ -42,7 +42,7 @@ _KEPT: Final = 400
 
 
 class StepState(msgspec.Struct):
-    """The last good end, the last failed one, and why the newest one failed (null: it did not)."""
+    """The last success, the last failure, and the reason if the newest attempt failed."""
 
     last_good: datetime | None = None
     """When one was good last"""
@@ -56,7 +56,7 @@ class StepState(msgspec.Struct):
 
 class BackupState(msgspec.Struct):
     """`daily` is true if this installation makes backups automatically. `wrong` describes the
-    problem in one sentence; null where all is well.
+    problem in one sentence, null without a problem.
     """
 
     daily: bool
@@ -78,7 +78,7 @@ def record(
     failure: str | None,
     size: int = 0,
 ) -> None:
-    """Record an end, as the role that owns the tables."""
+    """Record an attempt, as the role that owns the tables."""
     with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
         connection.execute(
             """
@@ -94,7 +94,7 @@ def record(
 
 
 def last_failure(owner_url: str) -> datetime | None:
-    """Return when the newest backup failed; None where the newest one is good."""
+    """Return when the newest backup failed. None if the newest one succeeded."""
     with psycopg.connect(libpq_url(owner_url, role=None), connect_timeout=10) as connection:
         found = connection.execute("""
             SELECT ended_at, failure FROM backup_report WHERE kind = 'backup'
@@ -104,12 +104,12 @@ def last_failure(owner_url: str) -> datetime | None:
 
 
 async def read_state(session: AsyncSession, now: datetime, *, daily: bool) -> BackupState:
-    """Return the state of backups, which an installation makes daily or by other means."""
+    """Return the state of backups; `daily` is whether the installation makes them itself."""
     return state_of(await session.execute(text(NEWEST)), now, daily=daily)
 
 
 def state_of(rows: Iterable[Any], now: datetime, *, daily: bool = False) -> BackupState:
-    """Return the state that the rows of `NEWEST` describe."""
+    """Return the state from the rows of `NEWEST`."""
     steps: dict[str, StepState] = {}
     for kind, good, failed, why, size in rows:
         steps[kind] = StepState(good, failed, why, size or 0)
@@ -125,7 +125,7 @@ def _wrong(backup: StepState, rehearsal: StepState, now: datetime) -> str | None
         return f"The newest backup, from {backup.last_good:%B %-d}, is too old"
     if rehearsal.failure is not None:
         return f"The newest backup failed its restore test: {rehearsal.failure}"
-    # One that was killed has recorded no failure.
+    # A rehearsal that was killed has recorded no failure.
     if rehearsal.last_good and backup_schedule.is_unproven(backup.last_good, rehearsal.last_good):
         return f"No backup has passed a restore test since {rehearsal.last_good:%B %-d}"
     return None

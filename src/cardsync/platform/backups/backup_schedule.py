@@ -1,4 +1,4 @@
-"""Decides when the next backup is due and which ones are kept. Pure."""
+"""Decides when the next backup is due and which backups are kept. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 EVERY: Final = timedelta(days=1)
-# A daily backup counts as missed after this: a laptop may have been closed for a day.
+# After this time a daily backup counts as missed: a laptop may have been closed for a day.
 TOO_OLD: Final = timedelta(days=2)
-# Where backups are restored on trial, none may go without one for longer.
+# Where backups are tested by restoring them, this is the longest time without such a test.
 UNPROVEN: Final = timedelta(days=3)
 # Time until a failed backup is tried again.
 AFTER_A_FAILURE: Final = timedelta(hours=1)
@@ -23,19 +23,19 @@ _PERIODS: Final[tuple[tuple[int, Callable[[datetime], Hashable]], ...]] = (
 
 
 def is_due(now: datetime, newest: datetime | None, last_failure: datetime | None = None) -> bool:
-    """Return whether a backup is to be made now."""
+    """Return whether a backup is due now."""
     if last_failure is not None and now - last_failure < AFTER_A_FAILURE:
         return False
     return newest is None or now - newest >= EVERY
 
 
 def is_too_old(now: datetime, newest: datetime | None) -> bool:
-    """Return whether the newest backup is missing or older than it should be."""
+    """Return whether the newest backup is missing or too old."""
     return newest is None or now - newest > TOO_OLD
 
 
 def is_unproven(newest: datetime | None, rehearsed: datetime) -> bool:
-    """Return whether backups were made for too long without one being restored on trial."""
+    """Return whether the newest backup is much newer than the last one that passed a restore test."""
     return newest is not None and newest - rehearsed > UNPROVEN
 
 

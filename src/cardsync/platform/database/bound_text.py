@@ -21,6 +21,6 @@ kept_named = lru_cache(maxsize=500)(named)
 
 @lru_cache(maxsize=100)
 def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
-    """Return the statement with its values as `$1`, `$2` and on, and the names of these."""
+    """Return the statement with its values as `$1`, `$2` and so on, and the names of these values."""
     compiled = text(statement).compile(dialect=_NUMBERED)
     return str(compiled), tuple(compiled.positiontup or ())

@@ -1,4 +1,4 @@
-"""The declarative base of all tables, with the column types and defaults that they share."""
+"""The declarative base of all tables, with their shared column types and defaults."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Opens connections whose waits for the database end at the deadline of a request.
+"""Opens connections whose waits for the database end at the request's deadline.
 
-A server that hangs sends nothing, so we must end the wait from our side. Cancelling the statement
-does not help: the driver asks the server to end it, and waits for that. So we shut the socket down:
-libpq sees the end of the stream, the caller an OperationalError as of a dead server, and the pool a
-connection to replace.
+A server that hangs sends nothing, so the wait must end on our side. Cancelling the statement does
+not help: the driver asks the server to cancel it and waits for the reply. So we shut the socket
+down: libpq sees the end of the stream, the caller gets an OperationalError as from a dead server,
+and the pool replaces the connection.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ from cardsync.platform.database.watched_cursors import WatchedCursor
 Connection = psycopg.AsyncConnection[TupleRow]
 T = TypeVar("T")
 
-# The end of a transaction after the deadline is short work, and gets this much time.
+# The end of a transaction after the deadline is short, and gets this much time.
 ENDING_SECONDS = 1.0
-# A new connection may take this long; libpq takes whole seconds.
+# A new connection may take this long; libpq takes only whole seconds.
 CONNECT_SECONDS = 5
-# A pool that fails to connect begins afresh after this time, instead of pausing for minutes.
+# A pool that fails to connect starts again after this time, instead of waiting for minutes.
 RECONNECT_SECONDS = 5
 
 
 class Deadline:
-    """A deadline is the moment when the answer to a request must have begun, on the event loop's
-    clock.
-    """
+    """The moment when the answer to a request must have begun, on the event loop's clock."""
 
     __slots__ = ("at",)
 
@@ -56,7 +54,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def until(deadline: Deadline) -> Iterator[None]:
-    """Set the deadline for the block, and for the tasks that the block starts."""
+    """Set the deadline for the block and for the tasks that it starts."""
     token = _current.set(deadline)
     try:
         yield
@@ -65,7 +63,9 @@ def until(deadline: Deadline) -> Iterator[None]:
 
 
 def answer_has_begun() -> bool:
-    """Return whether nothing of the request has an end any more: its caller reads the answer."""
+    """Return whether the request has no deadline any more, because its caller is reading the
+    answer.
+    """
     deadline = _current.get()
     return deadline is not None and deadline.at == inf
 
@@ -75,7 +75,7 @@ def _left(now: float) -> float:
     return inf if deadline is None else max(deadline.at - now, ENDING_SECONDS)
 
 
-# The event loop itself keeps tasks weakly.
+# The event loop itself holds only weak references to tasks.
 _abandoned: set[asyncio.Task[Any]] = set()
 
 
@@ -86,8 +86,8 @@ def _close_abandoned(connecting: asyncio.Task[Any]) -> None:
 
 
 class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
-    """Each wait ends at its request's deadline, and after `longest` seconds at the latest. A
-    statement that takes longer than `slow` seconds is logged.
+    """A connection whose waits end at the request's deadline, and after `longest` seconds at the
+    latest. A statement that takes longer than `slow` seconds is logged.
     """
 
     longest = inf
@@ -110,8 +110,8 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
     @classmethod
     async def connect(cls, *args: Any, **options: Any) -> Self:
-        # The driver keeps an abandoned connection open until the garbage is collected. So a caller
-        # who leaves does not interrupt it: the connection is closed once it is there.
+        # The driver keeps an abandoned connection open until garbage collection. So a caller that
+        # leaves does not interrupt connecting: the connection is closed once it is open.
         connecting = asyncio.create_task(super().connect(*args, **options))
         try:
             connection = await asyncio.shield(connecting)
@@ -143,12 +143,12 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
             cut.cancel()
 
     async def rollback(self) -> None:
-        """Roll back; the end of a connection has done so already."""
+        """Roll back, unless the connection is closed: its end has rolled back already."""
         if not self.closed:
             await super().rollback()
 
     def _cut(self) -> None:
-        # The code shuts down a copy of the descriptor, because only libpq closes the connection's
+        # This shuts down a copy of the descriptor, because only libpq may close the connection's
         # own.
         with (
             suppress(OSError, psycopg.Error),
@@ -158,8 +158,8 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
 
 def _speaks(connection: Connection) -> bool:
-    """Return whether there is something to read; on an idle connection that is only its server's
-    last message.
+    """Return whether there is something to read. On an idle connection that can only be the
+    server's last message.
     """
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
@@ -167,10 +167,10 @@ def _speaks(connection: Connection) -> bool:
 
 
 async def still_there(connection: Connection) -> None:
-    """Check a connection before a pool gives it out; raise if the server has ended it.
+    """Check a connection before a pool hands it out; raise if the server has closed it.
 
-    Only a connection with something to read is checked further, so a check costs no round trip, and
-    a restart of the database fails no read.
+    Only a connection with something to read is checked further, so the check costs no round trip,
+    and no read fails after a restart of the database.
     """
     if _speaks(connection):
         await AsyncConnectionPool.check_connection(connection)

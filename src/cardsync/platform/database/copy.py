@@ -1,4 +1,4 @@
-"""Copies frames into the database and reads queries out of it by COPY."""
+"""Copies frames into the database and query results out of it by COPY."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _CHUNK: Final = 1 << 18
 
 
 def encode(frame: pl.DataFrame) -> memoryview:
-    """Return `frame` as the text that COPY reads; PostgreSQL parses it faster than CSV.
+    """Return `frame` as COPY's text format. PostgreSQL parses it faster than CSV.
 
     This is CPU work: call it in a thread.
 
-    With psycopg's `write_row` a COPY costs 2.3 to 3.7 x; bench/fences.py measures it.
+    With psycopg's `write_row`, a COPY takes 2.3 to 3.7 times as long; bench/fences.py measures it.
     """
     data = _written(frame)
     if _is_apart(data, frame):
@@ -58,12 +58,12 @@ def _written(frame: pl.DataFrame) -> memoryview:
 
 
 def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
-    """Return whether the characters that separate cells and mark nulls occur nowhere else: counting
+    """Return whether the characters that separate cells and mark nulls occur nowhere else. Counting
     them is cheaper than escaping texts that hardly ever need it.
     """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
-    # Tabs and line ends are the only characters of their kind in nearly all texts.
+    # Tabs and line ends are the only control characters in nearly all texts.
     parted = np.count_nonzero(written <= ord("\r")) == frame.width * frame.height
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
@@ -74,8 +74,8 @@ async def copying(
 ) -> AsyncIterator[AsyncCopy]:
     """Begin a COPY and end it with the block.
 
-    A request that ends while the COPY begins leaves the driver's connection in the middle of it,
-    and no other statement can use that any more: it is closed, and the pool makes another.
+    If a request ends while the COPY begins, the driver's connection stays in the middle of it and
+    no other statement can use it: it is closed, and the pool opens another.
     """
     try:
         with watching(connection, statement):
@@ -92,8 +92,8 @@ async def copy_in(
     columns: Sequence[str],
     data: memoryview,
 ) -> None:
-    """COPY the text that `encode` made into a temp table (row-level security refuses COPY into
-    tenant tables).
+    """COPY the text from `encode` into a temp table (row-level security refuses COPY into tenant
+    tables).
     """
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     async with copying(await driver(session), sql) as copy:
@@ -102,16 +102,16 @@ async def copy_in(
 
 
 async def copy_chunks(session: AsyncSession, query: str) -> bytes:
-    """Return the bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` holds no outside
-    text.
+    """Return the bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` must contain no
+    outside text.
     """
     return await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')")
 
 
 async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
-    """Return the bytes that a COPY TO STDOUT sends, in one wait.
+    """Return the bytes of a COPY TO STDOUT, read in one wait.
 
-    With `async for` over them a COPY costs 3.7 x; bench/fences.py measures it.
+    With `async for`, a COPY takes 3.7 times as long; bench/fences.py measures it.
     """
     connection = await driver(session)
     out = io.BytesIO()
@@ -121,8 +121,8 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
             out.write(part)
 
     async with copying(connection, statement) as copy:
-        # One wait serves all rows: `async for` takes each of them through the event loop, which
-        # costs more than the COPY.
+        # One wait reads all rows: `async for` passes each through the event loop, which costs more
+        # than the COPY.
         await connection.wait(drain(copy))
     return out.getvalue()
 
@@ -130,8 +130,9 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
 async def copy_parts(
     session: AsyncSession, query: str, take: Callable[[bytes], None], size: int = 1 << 23
 ) -> None:
-    """Hand the rows of a query, as `copy_chunks` has them, to `take` in parts of about that many
-    bytes: memory holds a part. `take` runs between the parts, and the COPY waits for it.
+    """Pass the rows of a query, in the format of `copy_chunks`, to `take` in parts of about this
+    many bytes, so that memory holds only a part. `take` runs between the parts, while the COPY
+    waits.
     """
     connection = await driver(session)
     out = io.BytesIO()
@@ -139,7 +140,7 @@ async def copy_parts(
     def drain(copy: AsyncCopy) -> PQGen[None]:
         while part := (yield from copy._read_gen()):
             out.write(part)
-            # Each message of a COPY in CSV is a whole row.
+            # Each message of a COPY in CSV is one whole row.
             if out.tell() >= size:
                 take(out.getvalue())
                 out.seek(0)
@@ -194,5 +195,5 @@ async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, in
 
 def _kind(connection: psycopg.AsyncConnection[Any], code: int) -> str:
     kind = connection.adapters.types.get(code)
-    # An array is known by the type of its items, and stays text.
+    # An array is recognized by the type of its items, and stays text.
     return kind.name if kind is not None and kind.oid == code else "text"

@@ -1,8 +1,8 @@
-"""Reads the first row of a polled query for a seller, in one round trip, one implicit transaction
-and without planning.
+"""Reads the first row of a polled query for a seller in one round trip and one implicit
+transaction, without planning.
 
-Reads that arrive while all connections are busy are sent together with the next message, each part
-in its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
+Reads that arrive while all connections are busy share the next message, each part in its own
+seller's scope. So a burst of polls waits for one round trip instead of queuing.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.transaction_settings import committed_before_the_disk, of_seller
 from cardsync.platform.telemetry import spans
 
-# One message carries at most this many reads.
+# The most reads in one message.
 TOGETHER = 32
 _ONLY_LOOKS: ContextVar[bool] = ContextVar("only_looks", default=False)
 
 
 @contextmanager
 def only_looking() -> Iterator[None]:
-    """Keep nothing that the block writes in a seller's scope: a HEAD request changes nothing."""
+    """Roll back what the block writes in a seller's scope: a HEAD request changes nothing."""
     token = _ONLY_LOOKS.set(True)
     try:
         yield
@@ -50,10 +50,10 @@ def only_looks() -> bool:
 
 
 class PolledQuery(NamedTuple):
-    """In the query `$1` is the seller, and `$2` and on are further integers.
+    """A query with integer parameters: `$1` is the seller.
 
-    A query that `writes` returns a row where it wrote one, waits for no row's lock, and may be lost
-    with the database's last moment: its commit does not wait for the disk.
+    A query with `writes` returns a row if it wrote one, and waits for no row lock. A crash of the
+    database may lose its last write, since its commit does not wait for the disk.
     """
 
     name: str
@@ -62,8 +62,8 @@ class PolledQuery(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A query with its values. The simple protocol carries several statements at once but no
-    parameters, so the values are integers that we format ourselves.
+    """A query with its values. The simple protocol takes several statements at once but no
+    parameters, so the values are integers that this module formats.
     """
 
     name: str
@@ -82,7 +82,7 @@ class _Asked(NamedTuple):
 
 
 class PolledReads:
-    """A process has one object; the pool's connections are its lines to the database."""
+    """Each process has one object, which uses the pool's connections in turn."""
 
     def __init__(
         self,
@@ -97,7 +97,8 @@ class PolledReads:
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        # A task that has yet to begin takes along the reads that arrive until then.
+        # Whether a task has been created and not yet started: it will take along the reads that
+        # arrive until then.
         self._begins = False
 
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
@@ -114,21 +115,21 @@ class PolledReads:
         if self._waiting and self._free and not self._begins:
             self._free -= 1
             self._begins = True
-            # The read runs in a task of its own, because the caller may go away, and the others'
-            # rows with it. The task has an empty context, because the caller's deadline is not the
-            # others'.
+            # The read runs in its own task, because its caller may leave, and the rows of other
+            # callers would be lost. The task has an empty context, because the caller's deadline
+            # does not apply to the others.
             task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> None:
-        """Send one message; the connection is returned each time, because others wait for it, too."""
+        """Send one message. The connection is returned each time, because others wait for it."""
         try:
-            # The connection is taken by hand: the pool's context would commit as well, and there is
-            # nothing to commit.
+            # The connection is taken by hand: the pool's context manager would also commit, and
+            # there is nothing to commit.
             connection = await self._pool.getconn()
         except Exception as e:
-            # There is no connection, and that holds for all reads that wait for one.
+            # No connection is available, so every waiting read fails.
             self._fail(self._take(len(self._waiting)), e)
             self._free += 1
             return

@@ -1,9 +1,10 @@
-"""Sends several statements to the database in one round trip, and returns the rows of each.
+"""Sends several statements to the database in one round trip and returns the rows of each.
 
-One message of the simple protocol carries them as text, and a statement that comes again and again
-is planned once per connection and run by its name: the driver's own prepared statements belong to
-the extended protocol, which takes one statement at a time. A pipeline carries them where the server
-binds values, and to nodes, which would get a SET LOCAL with the whole text of its message.
+One message of the simple protocol carries them as text. A recurring statement is planned once per
+connection and run by its name: the driver's own prepared statements use the extended protocol,
+which takes one statement at a time. A pipeline sends them where the server binds values. It also
+does when the database is spread over nodes: the coordinator would pass a SET LOCAL on with the
+whole text of its message.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from cardsync.platform.database.connections import Connection
 from cardsync.platform.database.spread import Spread
 from cardsync.platform.database.watched_cursors import watching
 
-# A proxy between us and the database gave the connection another session.
+# A proxy between the service and the database switched the connection to another session.
 NAMES_LOST: Final = (InvalidSqlStatementName, DuplicatePreparedStatement)
 
 
 class Prepared(Protocol):
-    """A statement that a connection plans once; `whole` is the same where no names last."""
+    """A statement that a connection plans once. `whole` is the statement for connections that keep
+    no names.
+    """
 
     @property
     def name(self) -> str: ...
@@ -36,24 +39,26 @@ class Prepared(Protocol):
 
 
 def prepare(name: str, statement: str, types: Iterable[str] = ()) -> str:
-    """Return the PREPARE of a statement whose values are named `$1`, `$2` and on.
+    """Return the PREPARE of a statement whose values are named `$1`, `$2` and so on.
 
-    A polled read costs 1.6 x without it, in a burst 2.9 x; bench/joined_reads.py measures it. 50
-    pages of orders cost 1.4 x without it; bench/fences.py measures it.
+    Without it a polled read takes 1.6 times as long, in a burst 2.9 times; bench/joined_reads.py
+    measures it. 50 pages of orders take 1.4 times as long; bench/fences.py measures it.
     """
     listed = ", ".join(types)
     return f"PREPARE {name}{f' ({listed})' if listed else ''} AS {statement}"
 
 
 def execute(name: str, values: Iterable[int | str]) -> str:
-    """Return the EXECUTE of a prepared statement. Its values are integers, or names that the client
+    """Return the EXECUTE of a prepared statement. The values are integers, or names that the client
     binds.
     """
     return f"EXECUTE {name} ({', '.join(map(str, values))})"
 
 
 class Messages:
-    """Knows the names that each connection of a pool has planned. Without `planned` none lasts."""
+    """Sends messages, and tracks which statements each connection of a pool has planned. Without
+    `planned`, connections keep no prepared statements.
+    """
 
     def __init__(self, spread: Spread, *, planned: bool) -> None:
         self._spread = spread
@@ -67,7 +72,7 @@ class Messages:
         asked: Sequence[int],
         values: Mapping[str, Any] | None = None,
     ) -> list[list[TupleRow]]:
-        """Return the rows of the parts with the numbers `asked`. Raises one of NAMES_LOST."""
+        """Return the rows of the statements with the numbers `asked`. Raises one of NAMES_LOST."""
         known = self._known.setdefault(connection, set() if self._planned else None)
         statements = []
         for part in parts:
@@ -82,7 +87,7 @@ class Messages:
                 statements.append(part.execute())
         if self._spread.over_nodes:
             return await piped(connection, statements, asked, values)
-        # The pool made this cursor for the connection; it binds by itself.
+        # The pool's cursor for the connection binds the values.
         cursor = await connection.execute(cast(Any, "; ".join(statements)), values)
         rows = []
         for number in asked:
@@ -91,13 +96,15 @@ class Messages:
         return rows
 
     async def forget(self, connection: Connection) -> None:
-        """End the transaction of a message that lost its names; then send whole statements."""
+        """Roll back a message whose prepared statements were lost; later messages send whole
+        statements.
+        """
         self._known[connection] = None
         await connection.execute("ROLLBACK")
 
 
 def _has_rows(cursor: psycopg.AsyncCursor[Any]) -> bool:
-    """Return whether the statement is no SET: that has no rows to fetch."""
+    """Return whether the statement returns rows; a SET does not."""
     return cursor.pgresult is not None and cursor.pgresult.status == ExecStatus.TUPLES_OK
 
 

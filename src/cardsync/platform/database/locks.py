@@ -1,7 +1,7 @@
-"""The locks by which transactions take turns: one list of their kinds, and one way to hold each.
+"""Defines the locks by which transactions take turns: one list of kinds, and one way to hold each.
 
-Two things stand beside it: the seller's state row (`agents/seller_state/state.py`), and rows of
-work that are claimed with SKIP LOCKED. A row that is read FOR UPDATE is then changed.
+Two other ways exist: the seller's state row (`agents/seller_state/state.py`), and rows of work that
+are claimed with SKIP LOCKED. A row that is read FOR UPDATE is then changed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncSession
 
-# A wait ends before the request does, whose connection then serves others.
+# A wait must end before the request does, so that its connection serves others.
 LOCK_SECONDS: Final = 20.0
-# A load of a catalog or of a market file waits for the running load.
+# A load of a catalog or market file waits for a running load.
 LOAD_SECONDS: Final = 3600.0
 
 
 class Lock(StrEnum):
-    """The kinds of locks. No two share a key; the id of a seller's lock is the seller's."""
+    """The kinds of locks. Each has its own key. A seller's lock takes the seller's ID."""
 
-    # One of the installation:
+    # One per installation:
     SCHEMA = "schema"
     BACKUP = "backup"
     RESTORE = "restore"
@@ -33,15 +33,15 @@ class Lock(StrEnum):
     CATALOG = "catalog"
     MARKET = "market"
     PICTURE_ADDRESSES = "picture addresses"
-    # One of each seller:
+    # One per seller:
     SHOP = "shop"
     LISTS = "lists"
     LOT_FILE = "lot_file"
     LOTS_SOLD = "lots_sold"
     LEFT_OBJECTS = "left objects"
-    # The triggers of `orders` take it.
+    # The triggers of `orders` take this one.
     ORDER_TALLY = "order tally"
-    # One of each seller's stream whose mark is its piece of work, named as the stream:
+    # One per seller and stream, for streams whose mark is the piece of work; named like the stream:
     STOCK = "stock"
     LOTS = "lots"
     SALES_SUMS = "sales_sums"
@@ -57,7 +57,7 @@ class Lock(StrEnum):
     WEBHOOKS = "webhooks"
 
 
-# Keys of older programs, which run beside this one during an upgrade.
+# Keys that older programs use, which run beside this one during an upgrade.
 _KEYS: Final = {
     Lock.SCHEMA: "1667330660",
     Lock.BACKUP: "1650549611",
@@ -70,20 +70,20 @@ _KEYS: Final = {
     Lock.LISTS: "1818850419, hashint8(CAST(:id AS bigint))",
     Lock.ORDER_TALLY: "1869899883, hashint8(CAST(:id AS bigint))",
 }
-# These turns are a row: transactions that write it take part, and one that has written it holds the
-# turn. With a key beside the row, the two would wait for each other.
+# These locks are a row: whoever has written the row holds the lock, and every transaction that
+# writes it takes part. An advisory lock besides the row would cause deadlocks.
 _ROWS: Final = {Lock.SHOP: "SELECT FROM account WHERE seller_id = :id FOR NO KEY UPDATE"}
 
 
 def key_of(lock: Lock) -> str:
-    """Return the SQL of the lock's key. The turn of a row has none."""
+    """Return the SQL of the lock's key. The lock of a row has none."""
     if lock in _ROWS:
         raise ValueError(f"{lock} is the lock of a row")
     return _KEYS.get(lock, f"hashtextextended('{lock}', CAST(:id AS bigint))")
 
 
-# A shorter wait that the transaction has set stays, and what it had set holds again afterwards. The
-# columns are computed in their order.
+# A shorter timeout of the transaction stays in force, and its own setting is restored afterwards.
+# The columns are computed in order.
 _WAIT: Final = """
     SELECT set_config('lock_timeout', CASE WHEN former = '0' THEN :wait ELSE former END, true),
            pg_advisory_xact_lock{shared}({key}), set_config('lock_timeout', former, true)
@@ -93,7 +93,7 @@ _WAIT: Final = """
 
 @cache
 def _statement(lock: Lock, form: str, shared: bool = False) -> TextClause:
-    # Commands that open no session load no SQLAlchemy.
+    # Imported here: commands that open no session do not load SQLAlchemy.
     from sqlalchemy import text
 
     return text(form.format(key=key_of(lock), shared="_shared" if shared else ""))
@@ -114,9 +114,9 @@ async def locked(
     shared: bool = False,
     seconds: float = LOCK_SECONDS,
 ) -> None:
-    """Hold the lock until the transaction ends. Holders of a shared one wait only for those who
-    want it alone. Raises OperationalError where another transaction has it for so long; the wait
-    for a row ends with the request.
+    """Hold the lock until the transaction ends. Shared holders wait only for an exclusive one.
+    Raises OperationalError if another transaction holds it for longer than `seconds`; the wait for
+    a row ends with the request.
     """
     if lock in _ROWS:
         await session.execute(_row_statement(lock), {"id": id})
@@ -133,8 +133,8 @@ async def try_locked(session: AsyncSession, lock: Lock, id: int = 0) -> bool:
 
 
 def locked_by_connection(connection: psycopg.Connection[Any], lock: Lock) -> bool:
-    """Hold a lock of the installation through many transactions, until the connection ends; return
-    False if another one has it. No pooler is between.
+    """Hold a lock of the installation across transactions, until the connection ends; return False
+    if another connection has it. The connection must not run through a pooler.
     """
     found = connection.execute(f"SELECT pg_try_advisory_lock({key_of(lock)})").fetchone()
     connection.commit()

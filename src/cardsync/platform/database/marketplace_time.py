@@ -1,4 +1,4 @@
-"""Writes the time of an order in the marketplace's zone as expressions of SQL."""
+"""Computes the time of an order in the marketplace's zone as SQL expressions."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ def midnight(day: str) -> str:
     return f"timezone('{MARKETPLACE_ZONE}', {day}::timestamp)"
 
 
-# An order was placed at the moment that an upload gave, else at midnight of its date.
+# An order's moment is the uploaded one, or else midnight of its date.
 PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"

@@ -1,9 +1,9 @@
-"""Migrates a database to the current schema, as the role that owns it, while others use it.
+"""Migrates a database to the current schema as the role that owns it, while other processes use it.
 
 Two processes may migrate at the same time: an advisory lock serializes them, and the second finds
 nothing left to do. Each migration is its own transaction and waits only briefly for a lock, because
-later statements on the table queue behind it; it is retried later. A start that finds nothing to
-do, as nearly every one, loads neither Alembic nor SQLAlchemy.
+later statements on the table queue behind it; then it is retried. A start with nothing to migrate,
+as nearly every one, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from cardsync.platform.database.urls import engine_url, libpq_url
 
 CONNECT_SECONDS = 10
-# A migration waits up to this time for a table lock, and retries this often after a pause.
+# Seconds that a migration waits for a table lock, and the number of retries with their pause.
 LOCK_SECONDS = 3.0
 PAUSE_SECONDS = 3.0
 TRIES = 50
@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 
 class DatabaseAway(RuntimeError):
-    """The database does not answer, or lets nobody in."""
+    """The database does not answer, or refuses the sign-in."""
 
 
 def _folder() -> Path:
@@ -41,15 +41,16 @@ def _folder() -> Path:
 
 @cache
 def head_revision() -> str:
-    """Return the newest migration of this program, whose file's name begins with it."""
+    """Return the newest migration of this program, which begins its file's name."""
     return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
 
 
 def migrate(url: str, say: Say = lambda _: None) -> None:
-    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
-    roles, and lead to the server itself: the lock and the settings are the session's.
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may
+    create roles, and lead to the server itself, not a pooler: the lock and the settings belong to
+    the session.
 
-    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has
+    Raises RuntimeError if the database cannot be reached or changed, or if a newer program has
     migrated it further.
     """
     plain = libpq_url(url, role=None)
@@ -58,8 +59,8 @@ def migrate(url: str, say: Say = lambda _: None) -> None:
 
 
 def keep_seal(url: str, seal: bytes) -> None:
-    """Let processes with this seal make members and credentials (`access/sealed.py`). `url` is the
-    owning role's. Hosts with secrets of their own each have a seal.
+    """Let processes with this seal create members and credentials (`access/sealed.py`). `url` is
+    the owning role's. Hosts with their own secrets have a seal each.
     """
     with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
         connection.execute(
@@ -87,7 +88,7 @@ def check(url: str) -> None:
 
 
 def _revision(url: str) -> str | None:
-    """Return the database's revision. Raises RuntimeError also for one that is newer than this
+    """Return the database's revision. Raises RuntimeError also if the revision is newer than this
     program.
     """
     try:
@@ -120,7 +121,7 @@ def _upgrade(url: str, say: Say) -> None:
     try:
         with engine.connect() as connection:
             take_schema(connection.connection.driver_connection, say)
-            # Another process may have migrated meanwhile, even further.
+            # Another process may have migrated in the meantime, even further.
             if _revision(url) != head_revision():
                 _migrate_online(connection, say)
     except (CommandError, DBAPIError) as e:
@@ -130,8 +131,8 @@ def _upgrade(url: str, say: Say) -> None:
 
 
 def take_schema(connection: Any, say: Say) -> None:
-    """Let nothing else change the schema until the connection ends. The lock is tried again and
-    again, because an index that is built concurrently waits for every statement that is under way.
+    """Block all other changes of the schema until the connection ends. The lock is retried without
+    waiting, because an index that is built concurrently waits for every running statement.
     """
     from cardsync.platform.database.locks import Lock, locked_by_connection
 
@@ -148,12 +149,12 @@ def _migrate_online(connection: Any, say: Say) -> None:
     from alembic.config import Config
     from sqlalchemy.exc import DBAPIError
 
-    # If a crash of the server takes a migration back, the next start does it again.
+    # If a crash of the server loses a migration, the next start repeats it.
     settings = (
         f"lock_timeout = '{LOCK_SECONDS}s'",
         "statement_timeout = 0",
         "synchronous_commit = off",
-        # These say nothing to a single server. Nodes change a table one after the other, since a
+        # A single server ignores these settings. Nodes change a table one after the other, since a
         # migration may read and change it in one transaction.
         "citus.multi_shard_modify_mode = 'sequential'",
         "citus.enable_unsafe_triggers = on",
@@ -162,7 +163,7 @@ def _migrate_online(connection: Any, say: Say) -> None:
         connection.exec_driver_sql(f"SET {setting}")
     connection.commit()
     config = Config()
-    # Config interpolates %, which a folder's name may hold.
+    # Config interpolates %, which a folder's name may contain.
     config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
     for left in reversed(range(TRIES)):
@@ -179,7 +180,7 @@ def _migrate_online(connection: Any, say: Say) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return one line about the failure, with a remedy where other sessions lock a table."""
+    """Return one line about the failure, with a remedy if other sessions lock a table."""
     cause = getattr(error, "orig", None)
     if cause is None:
         return _line(error)[:1000]
@@ -199,7 +200,7 @@ def _line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-# The policy has no sub-select: this form also works on tables spread over nodes by seller.
+# The policy has no sub-select, so that it also works on tables spread over nodes by seller.
 _POLICY = """
 CREATE POLICY tenant ON {table}
  USING (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
@@ -210,8 +211,8 @@ CREATE POLICY tenant ON {table}
 def index_concurrently(
     name: str, table: str, columns: Sequence[str], *, unique: bool = False
 ) -> None:
-    """Build an index while others write. It waits as long as it must, because no one waits for it;
-    a build that was killed is begun again.
+    """Build an index while others write. It waits without a limit, because nothing waits for it. A
+    build that was killed starts again.
     """
     from alembic import op
 
@@ -226,8 +227,8 @@ def index_concurrently(
 
 
 def tenant_table(table: str) -> list[str]:
-    """Return the statements that put a migration's new table under row-level security and give it
-    to the application's role.
+    """Return the statements that put a migration's new table under row-level security and give the
+    application's role access.
     """
     return [
         *shared_table(table),
@@ -240,6 +241,6 @@ def tenant_table(table: str) -> list[str]:
 def shared_table(table: str) -> list[str]:
     """Return the same statements for a table that belongs to no seller.
 
-    The grant names each table, because distributed tables take no other form.
+    The grant names each table, because distributed tables accept no other form.
     """
     return [f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO cardsync_app"]

@@ -1,9 +1,9 @@
-"""Sends notices between processes by PostgreSQL's LISTEN and NOTIFY: a topic's callbacks run within
-about a second on every process.
+"""Notifies processes by PostgreSQL's LISTEN and NOTIFY: a topic's callbacks run within about a
+second on every process.
 
-`notify` runs in the session's own transaction, so a notice exists if and only if the change does. A
-notice is a hint and may be missed while the connection is away: callbacks also run, with no
-payload, after every (re)connect.
+`notify` runs in the session's own transaction, so a notice is sent if and only if the change is
+committed. A notice is only a hint, and is missed while the connection is down: callbacks also run,
+without a payload, after every (re)connect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Callback = Callable[[str], None]
 APPLICATION_NAME = "cardsync notices"
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
-# A connection that only listens notices a vanished server only by probing it.
+# A connection that only listens detects a vanished server only by probing it.
 _CONNECTION = {
     "application_name": APPLICATION_NAME,
     "autocommit": True,
@@ -48,7 +48,7 @@ async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
 
 
 class Notices:
-    """A process has one object.
+    """Each process has one object.
 
     Callbacks run in its event loop and must return at once: set an event, drop a cache.
     """
@@ -81,7 +81,7 @@ class Notices:
 
     async def _notices(self) -> AsyncIterator[tuple[str, str]]:
         """Yield the notices of one connection: first every topic without a payload, then each
-        notice as it comes.
+        notice that arrives.
         """
         connection = await psycopg.AsyncConnection.connect(
             self._url,

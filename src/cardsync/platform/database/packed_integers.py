@@ -1,7 +1,7 @@
-"""Reads many integers at once, as one array for each expression of SQL.
+"""Reads many integers at once, as one array for each SQL expression.
 
-PostgreSQL sends arrays of integers in blocks and in binary, and numpy reads them without a loop.
-Small values share one integer, because each array takes as long as any other.
+PostgreSQL sends arrays of integers in blocks and in binary, which numpy parses without a loop.
+Small values share one integer, because each array costs the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync.platform.database.transaction_settings import grouped_by_hash
 
 
 class Packed(NamedTuple):
-    """The values of one integer: a place in a list, the first letter of a text, two bits."""
+    """The values packed in one integer: a place in a list, the first letter of a text, two bits."""
 
     place: pl.Expr
     letter: pl.Expr
@@ -27,9 +27,9 @@ class Packed(NamedTuple):
 
 
 def packed(*, place: str, letter: str, bits: tuple[str, str]) -> str:
-    """Return four expressions of SQL as one integer.
+    """Return four SQL expressions packed into one integer.
 
-    A read of 120,000 cards costs 1.1 to 1.7 x without it; bench/fences.py measures it.
+    Without it a read of 120,000 cards takes 1.1 to 1.7 times as long; bench/fences.py measures it.
     """
     one, other = bits
     return (
@@ -38,7 +38,7 @@ def packed(*, place: str, letter: str, bits: tuple[str, str]) -> str:
 
 
 def unpacked(column: str) -> Packed:
-    """Return the values again; the place is 0 where there was none, the letter is a code."""
+    """Return the packed values; the place is 0 for null, the letter is a character code."""
     value = pl.col(column)
     return Packed(value // 512, value // 4 % 128, (value // 2 % 2 == 1, value % 2 == 1))
 
@@ -57,14 +57,14 @@ async def integer_columns(
     *,
     few: bool = False,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return `SELECT expressions FROM source` as arrays; every expression is a bigint or integer
-    that is never null, and `key` is one of them.
+    """Return `SELECT expressions FROM source` as arrays. Every expression must be a bigint or
+    integer that is never null, and `key` must be one of them.
 
-    The result's rows hold arrays, because one row of the result for every row read costs more than
-    the reading. Nothing in the query is outside text. A read of a `few` rows leaves the planning
-    as it is.
+    Each row of the result holds arrays, because one row per card costs more than the read itself.
+    The query must contain no outside text. A read of a `few` rows does not change the planner's
+    settings.
 
-    120,000 cards as rows of CSV cost 1.1 to 1.5 x; bench/fences.py measures it.
+    120,000 cards as rows of CSV take 1.1 to 1.5 times as long; bench/fences.py measures it.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
@@ -84,7 +84,7 @@ async def integer_columns(
 
 
 async def _copied_by_hash(session: AsyncSession, statement: str) -> bytes:
-    """Run the COPY with a setting that holds for this statement alone."""
+    """Run the COPY with a planner setting for this statement alone."""
     await session.execute(text("SAVEPOINT planned"))
     await session.execute(text(grouped_by_hash()))
     data = await copy_bytes(session, statement)
@@ -98,8 +98,8 @@ _WIDTHS = {20: 8, 23: 4}
 
 
 def _integers(array: memoryview) -> np.ndarray[Any, Any]:
-    """Return the elements of a one-dimensional integer array as PostgreSQL sends it: flags, type
-    and size, then the length and value of each element.
+    """Parse a one-dimensional integer array in PostgreSQL's binary format: flags, type and size,
+    then the length and value of each element.
     """
     width = _WIDTHS[int.from_bytes(array[8:12])]
     element = np.dtype([("length", ">i4"), ("value", f">i{width}")])

@@ -1,7 +1,7 @@
 """Writes a table as one Parquet file from the parts of its CSV and the types of its columns.
 
-Each part becomes a file of its own, and the files are joined by streaming, so that memory holds a
-part and never a table. Amounts are decimals, times are UTC; a type that Parquet lacks is text.
+Each part becomes its own file, and the files are joined by streaming, so that memory holds only a
+part. Amounts become decimals, times UTC; a type that Parquet lacks becomes text.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _PLAIN: Final[Mapping[str, pl.DataType]] = {
     "float8": pl.Float64(),
 }
 _FIGURES: Final = frozenset({*_PLAIN, "bool", "date", "timestamptz", "numeric"})
-# The most digits that a decimal of Parquet holds.
+# The most digits that a Parquet decimal holds.
 _DIGITS: Final = 38
 
 
 class ParquetSheet:
-    """A Parquet file that grows by parts in a folder of its own."""
+    """A Parquet file that grows by parts, in its own folder."""
 
     def __init__(self, folder: Path, columns: Mapping[str, tuple[str, int | None]]) -> None:
-        """`columns` has each column's type in PostgreSQL and, of an amount, its decimal places."""
+        """`columns` has each column's PostgreSQL type and, for an amount, its decimal places."""
         self._folder = folder
         self._columns = columns
         self._parts = list[Path]()
 
     @property
     def texts(self) -> list[str]:
-        """Return the columns that hold texts of any author."""
+        """Return the columns that hold text from any author."""
         return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
 
     def add(self, part: bytes, *, head: bool) -> pl.DataFrame:
-        """Add rows of CSV and return their cells; `head` says that the first line names the
-        columns.
+        """Add rows of CSV and return their cells. `head` means that the first line has the column
+        names.
         """
         if not part:
             return pl.DataFrame()
@@ -59,7 +59,7 @@ class ParquetSheet:
         return frame
 
     def append(self, frame: pl.DataFrame) -> None:
-        """Add rows whose cells are PostgreSQL's texts."""
+        """Append rows whose cells are PostgreSQL's texts."""
         typed = frame.select(
             _typed(name, *column_type) for name, column_type in self._columns.items()
         )
@@ -68,7 +68,7 @@ class ParquetSheet:
         self._parts.append(path)
 
     def chunks(self) -> Iterator[bytes]:
-        """Join the parts, and yield the file's bytes."""
+        """Join the parts and yield the file's bytes."""
         whole = self._folder / "whole.parquet"
         pl.scan_parquet(self._parts).sink_parquet(whole, row_group_size=100_000)
         with whole.open("rb") as file:
@@ -77,7 +77,7 @@ class ParquetSheet:
 
 
 def schema_of(columns: Mapping[str, tuple[str, int | None]]) -> pl.Schema:
-    """Return the types that the columns have in a file."""
+    """Return the column types of a file."""
     texts = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     return texts.select(_typed(name, *column_type) for name, column_type in columns.items()).schema
 

@@ -1,6 +1,5 @@
-"""Lets heavy reads read a streaming copy of the database (a standby), if it has all that the
-database had when they began; else, and where the copy is away or cannot do it, they read the
-database.
+"""Lets heavy reads use a standby (a streaming copy of the database) if it has caught up with the
+moment when they began. If it lags, is unavailable or cannot run the read, they use the database.
 """
 
 from __future__ import annotations
@@ -22,26 +21,28 @@ from cardsync.platform.database.session import Database
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-# A copy that lags further behind is not waited for, and not asked again for a while.
+# If the copy lags longer than this, the read uses the database, and the copy is not tried for a
+# while.
 _WAIT_SECONDS: Final = 1.0
 _AWAY_SECONDS: Final = 5.0
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 _AT: Final = text("SELECT pg_current_wal_insert_lsn()::text")
 _HAS_COME: Final = text("SELECT pg_last_wal_replay_lsn() >= CAST(:at AS pg_lsn)")
-# A read that would write, one that the copy's recovery ended, and a copy that goes away.
+# SQLSTATE classes: a read that would write, one that the standby's recovery cancelled, and a
+# standby that disconnects.
 _OF_THE_COPY: Final = ("25006", "40", "57P", "08")
 
 
 class ReadCopy:
-    """A process has one object."""
+    """Each process has one object."""
 
     def __init__(self, sessions: async_sessionmaker[AsyncSession]) -> None:
         self._sessions = sessions
         self._away_until = 0.0
 
     async def read(self, database: Database, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Do the work, which writes nothing that it would write twice, with snapshots of the copy
-        where that is possible.
+        """Do the work with snapshots of the copy if possible. It may run a second time, so it must
+        not write anything twice.
         """
         if await self._is_level(database):
             try:
@@ -73,7 +74,9 @@ class ReadCopy:
 
 
 def _is_of_the_copy(failure: DBAPIError | psycopg.Error) -> bool:
-    """Return whether the database itself may do better. A read that takes too long does not."""
+    """Return whether the error is the copy's own, so that the database may succeed. A timeout of
+    the read is not. A read that takes too long does not.
+    """
     cause = failure.orig if isinstance(failure, DBAPIError) else failure
     state = getattr(cause, "sqlstate", None)
     return state is None or state.startswith(_OF_THE_COPY)

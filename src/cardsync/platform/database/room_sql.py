@@ -1,4 +1,4 @@
-"""Reads the long statements of a room from its file `queries.sql`, once."""
+"""Loads the long statements of a package from its file `queries.sql`, once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 @cache
 def queries_of(room: str) -> Mapping[str, str]:
-    """Return the statements of a room's package by the names that stand above them."""
+    """Return the statements of a package by the names above them."""
     return named_in(files(room).joinpath("queries.sql").read_text("utf-8"))
 
 

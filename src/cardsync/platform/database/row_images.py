@@ -1,7 +1,7 @@
-"""Undoes a change of rows by their images: one statement compares the rows with their images after
-the change and puts back those before it, or finds a row that differs.
+"""Undoes changes of rows by their images: one statement compares the rows with their images after
+the change and writes back the images before it, or returns a row that differs.
 
-An image holds a row's columns as JSON; None is a row that is not there.
+An image holds a row's columns as JSON. None means that the row does not exist.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.columns import Base
 
 Image = Mapping[str, Any]
-# By the rows' ids; JSON makes texts of them.
+# Images by row IDs; JSON turns the IDs into texts.
 Images = Mapping[Any, Image | None]
 
-# All rows are deleted before any is inserted, so that no two share a unique value at any moment.
+# All rows are deleted before any is inserted, so that no two rows ever share a unique value.
 _SWAP: Final = """
     WITH became AS MATERIALIZED (
         SELECT * FROM jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:became AS jsonb))
@@ -53,7 +53,7 @@ _SWAP: Final = """
 
 
 class ChangedRow(NamedTuple):
-    """A row that has changed since: it is gone, is there again, or `columns` differ."""
+    """A row that has changed since: it was deleted or created again, or `columns` differ."""
 
     id: int
     standing: Image | None
@@ -61,8 +61,8 @@ class ChangedRow(NamedTuple):
 
 
 class RowImages:
-    """The images of a table's rows hold the compared columns, and those that are only put back. A
-    row that comes back has its id, and its time of making if the image holds it.
+    """The images of a table's rows: the columns to compare, and those that are only restored. A
+    restored row keeps its ID, and its creation time if the image has it.
     """
 
     def __init__(self, table: type[Base], *compared: str, unseen: tuple[str, ...] = ()) -> None:
@@ -97,11 +97,11 @@ class RowImages:
         was: Images,
         now: datetime,
     ) -> ChangedRow | None:
-        """Put the rows back as they were, or return one that has changed since."""
+        """Restore the rows, or return one that has changed since."""
         values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
         images = {"became": _records(became), "was": _records(was)}
         found = (await session.execute(self._swap, values | images)).first()
-        # The session holds these rows as they were before the statement.
+        # The session still has these rows as they were before the statement.
         for row in session.identity_map.values():
             if isinstance(row, self.table):
                 session.expunge(row)

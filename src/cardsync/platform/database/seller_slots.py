@@ -1,11 +1,11 @@
-"""Divides the connections of a process among sellers: a request holds one of its seller's slots
-while it holds a connection.
+"""Divides a process's connections among sellers: a request holds one of its seller's slots while it
+holds a connection.
 
 A seller has few slots, so that its simultaneous requests leave connections for all others. Long
-reads, work that prices all cards, parts of files, and strangers who visit the seller's public
-buylist have fewer still, each kind its own, so that many requests of one kind leave a slot for the
-seller's others. The other requests of the seller
-wait in its own line, hold no connection meanwhile, and get 503 after ten seconds.
+reads, work that prices all cards, parts of files, and visitors of the seller's public buylist have
+fewer still, each kind its own, so that many requests of one kind leave a slot for the seller's
+others. The seller's other requests wait in the seller's own queue without a connection, and get 503
+after ten seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from cardsync.platform.database.connections import answer_has_begun
 
 WAIT_SECONDS = 10
 OTHERS_RUN = "other requests from this account are running; try again in a few seconds"
-# Two lines without a seller: requests of no seller yet, such as a sign-in, and health checks.
+# Two queues without a seller: for requests whose seller is not known yet, such as a sign-in, and
+# for health checks.
 NOBODY = 0
 HEALTH = -1
 
@@ -38,7 +39,7 @@ class Work(IntEnum):
 
 
 class _Request:
-    """A request holds one slot, however many connections it holds."""
+    """A request holds one slot, however many connections it uses."""
 
     __slots__ = ("holds", "seller_id")
 
@@ -52,7 +53,7 @@ _request: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Bound the connections of the block, which answers one request."""
+    """Limit the connections of the block, which answers one request."""
     token = _request.set(_Request())
     try:
         yield
@@ -61,21 +62,21 @@ def answering() -> Iterator[None]:
 
 
 def asked_by(seller_id: int) -> None:
-    """The request that is being answered is this seller's, also where it reads shared tables."""
+    """Set the seller of the current request, also for its reads of shared tables."""
     request = _request.get()
     if request is not None:
         request.seller_id = seller_id
 
 
 def asks() -> int | None:
-    """Return the seller whose request is being answered here; None outside a request."""
+    """Return the seller of the current request. None outside a request."""
     request = _request.get()
     return None if request is None else request.seller_id
 
 
 class _Line:
-    """One seller's slots for each kind of work. A long read and a part of a file need one of the
-    short work, too.
+    """One seller's slots for each kind of work. Every kind but PRICES_ALL also needs a slot of the
+    short work.
     """
 
     def __init__(self, most: tuple[int, ...]) -> None:
@@ -86,7 +87,7 @@ class _Line:
         """Return the slots that the work needs, the scarcest first."""
         if work != Work.SHORT:
             yield self.slots[work]
-        # A backtest may last two minutes, and the seller's pages do not wait for it.
+        # A backtest may last two minutes, and must not delay the seller's pages.
         if work != Work.PRICES_ALL:
             yield self.slots[Work.SHORT]
 
@@ -94,7 +95,7 @@ class _Line:
         """Wait for the slots that the work needs. Raises ServiceUnavailable."""
         self.waiting += 1
         try:
-            # A file that was begun waits for its next part as long as its reader does.
+            # A file whose answer has begun waits for its next part as long as its client does.
             async with asyncio.timeout(None if answer_has_begun() else WAIT_SECONDS):
                 for slots in self.of(work):
                     await held.enter_async_context(slots)
@@ -105,17 +106,19 @@ class _Line:
 
 
 class Slots:
-    """A process has one object. Jobs and a process's own flushes hold no slots."""
+    """Each process has one object. Jobs and a process's own flushes need no slots."""
 
     def __init__(self, pool: int, read_pool: int) -> None:
-        """Divide pools of that many connections: one seller leaves most of them to others."""
+        """Divide pools of this size, so that one seller leaves most connections to others."""
         most = max(2, pool // 4)
         self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
 
     @asynccontextmanager
     async def of(self, seller_id: int | None, work: Work = Work.SHORT) -> AsyncIterator[None]:
-        """Hold a slot of the seller, or of the one who asks. Raises ServiceUnavailable."""
+        """Hold a slot of this seller, or of the current request's seller. Raises
+        ServiceUnavailable.
+        """
         request = _request.get()
         # A request that holds a slot never waits for a second one: others might wait for its first.
         if request is None or request.holds:

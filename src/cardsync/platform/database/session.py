@@ -1,7 +1,7 @@
 """Opens the database's pools, and sessions that see one seller's rows.
 
 Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role
-cannot bypass it. `polled` reads an agent's poll in one round trip; everything else takes a session.
+cannot bypass it. `polled` reads an agent's poll in one round trip; all other code uses a session.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from cardsync.platform.database.transaction_settings import of_seller
 from cardsync.platform.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
 from cardsync.platform.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
 
-# The name of the seal among the values of a session.
+# The key of the seal in a session's `info`.
 SEAL = "seal"
-# The name of a session's last statement.
+# The key of a session's last work.
 _LAST = "last"
 _HOT_WAIT_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Database:
-    """A process has one object; `open()` makes it."""
+    """Each process has one object; `open()` makes it."""
 
     url: str
     engine: AsyncEngine
@@ -59,7 +59,7 @@ class Database:
     polled: PolledReads
     readings: Readings
     slots: Slots
-    # The sessions of snapshots, where they read a copy of the database (`read_copy.py`).
+    # The sessions of snapshots, if they read a copy of the database (`read_copy.py`).
     snapshots: async_sessionmaker[AsyncSession] | None = None
 
     @classmethod
@@ -78,17 +78,16 @@ class Database:
         role: str | None = APP_ROLE,
         pooler: str | None = None,
     ) -> AsyncIterator[Database]:
-        """Open the pools, through the pooler if there is one; `url` leads to the server itself.
+        """Open the pools, through the pooler if there is one. `url` leads to the server itself.
 
-        No wait is longer than `seconds`, and no wait of the polled reads longer than
-        `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
-        installation's seal, which is asked for when it is needed, members and credentials can be
-        made.
+        No wait is longer than `seconds`, and no wait of the polled reads longer than `hot_seconds`.
+        Statements that take longer than `slow` seconds are logged. The seal, which is read only
+        when needed, allows sessions to create members and credentials.
         """
         plain = libpq_url(url, role=role)
         spread = Spread()
         through = plain if pooler is None else pooler_url(pooler)
-        # A pooler gives each transaction another session: nothing may be prepared in one.
+        # A pooler gives each transaction another session, so statements cannot be prepared.
         plans: dict[str, Any] = {} if pooler is None else {"prepare_threshold": None}
         engine = create_async_engine(
             engine_url(through),
@@ -108,8 +107,8 @@ class Database:
             connection_class=BoundedConnection.within(hot_seconds, slow, spread),
             min_size=0,
             max_size=max(1, hot_pool),
-            # A polling agent comes again soon: an early 503 serves it better than a long wait while
-            # the database is away.
+            # A polling agent tries again soon: an early 503 serves it better than a long wait for
+            # an unavailable database.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs={
@@ -142,7 +141,7 @@ class Database:
         snapshot: bool = False,
         work: Work = Work.SHORT,
     ) -> AsyncIterator[AsyncSession]:
-        """Open one transaction in one seller's scope; it commits on leaving, and rolls back on an
+        """Open one transaction in one seller's scope. It commits on leaving and rolls back on an
         exception.
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
@@ -156,7 +155,7 @@ class Database:
             for last in session.info.pop(_LAST, {}).values():
                 await last(session)
             if only_looks():
-                # A rollback would expire the rows that were read.
+                # A rollback would expire the loaded rows.
                 session.expunge_all()
                 await session.rollback()
 
@@ -169,8 +168,8 @@ class Database:
         snapshot: bool = False,
         work: Work = Work.LONG,
     ) -> AsyncIterator[AsyncSession]:
-        """Open the same for work that may be long: a seller has few such transactions at a time, no
-        statement takes longer than this, and no wait for a lock longer than half of it.
+        """Open such a transaction for long work: a seller has few of them at a time, no statement
+        takes longer than `seconds`, and no wait for a lock longer than half of that.
         """
         async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
             await session.execute(
@@ -201,16 +200,14 @@ async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
 def at_the_end(
     session: AsyncSession, name: str, work: Callable[[AsyncSession], Awaitable[None]]
 ) -> None:
-    """Do this last in a seller's transaction, and once for all who ask by this name: it locks rows
-    that many write, which are then locked in one order, after all others and for a moment.
+    """Do this work last in a seller's transaction, once per name. It locks rows that many
+    transactions write: they then lock them in the same order, after all others and only briefly.
     """
     session.info.setdefault(_LAST, {}).setdefault(name, work)
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
-    """Run a statement and return how many rows it wrote; it gets those of `values` that it
-    names.
-    """
+    """Run a statement with those of `values` that it names, and return how many rows it wrote."""
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     result = await session.execute(text(statement), bound)
     assert isinstance(result, CursorResult)
@@ -220,8 +217,8 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) 
 async def in_one_message(
     session: AsyncSession, statements: Sequence[str], values: Mapping[str, Any]
 ) -> list[list[Any]]:
-    """Run several statements in one round trip, and return the rows of each, which may name any of
-    the values and return any rows. One that follows a row's lock sees what its last holder did.
+    """Run several statements in one round trip and return the rows of each. Each may use any of the
+    values. A statement after one that locks a row sees the changes of the lock's last holder.
     """
     bound = [kept_named(statement) for statement in statements]
     return await piped(await driver(session), bound, range(len(bound)), values, namedtuple_row)

@@ -1,9 +1,8 @@
-"""Runs reads that may be long, in a snapshot. All statements of a message cost one round trip.
+"""Runs reads that may be long in a snapshot. All statements of a message cost one round trip.
 
-These reads have connections of their own, so that however many wait for an answer, other work finds
-the pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and limits the
-time of each statement. A statement that is read again and again in the same way is planned once per
-connection (`Planned`).
+These reads have their own connections, so that other work finds its pool free, however many reads
+wait for an answer. A reading is one snapshot of one seller's tables; it writes nothing and limits
+the time of each statement. A recurring statement is planned once per connection (`Planned`).
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ _WAIT_SECONDS = 10
 
 
 class Planned(NamedTuple):
-    """A planned statement is planned once, whatever its values, until its tables are analyzed.
-    `values` are named in it, each with its type.
+    """A statement that is planned once, whatever its values, until its tables are analyzed.
+    `values` are the names in it, each with its type.
     """
 
     name: str
@@ -64,9 +63,9 @@ class Planned(NamedTuple):
 
 
 class Reading:
-    """A reading is one transaction, begun by its first message.
+    """One transaction, begun by its first message.
 
-    The client binds values, because several statements of a message take no others.
+    The client binds values, because a message of several statements takes no parameters.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Reading:
     ) -> None:
         self._connection = connection
         self._messages = messages
-        # These are literals that we format ourselves.
+        # These values are literals that this module formats.
         self._beginning = [
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             of_seller(seller_id),
@@ -87,7 +86,7 @@ class Reading:
         self._open = self._begun = False
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
-        """Return the rows of a statement, whose values are named as `:name`."""
+        """Return the rows of a statement, whose values are named `:name`."""
         [rows] = await self.together([statement], values)
         return rows
 
@@ -98,8 +97,8 @@ class Reading:
         *,
         last: bool = False,
     ) -> list[list[TupleRow]]:
-        """Return the rows of each statement. The last message of a reading may end it; one after it
-        begins another snapshot of the same seller.
+        """Return the rows of each statement. With `last` the message ends the reading; a further
+        message begins another snapshot of the same seller.
         """
         try:
             return await self._together(statements, values, last)
@@ -126,14 +125,14 @@ class Reading:
 
     async def end(self) -> None:
         if self._open:
-            # A lost connection has nothing left to end.
+            # A lost connection has no transaction to end.
             with suppress(psycopg.OperationalError):
                 await self._connection.execute("ROLLBACK")
 
 
 async def _bindable(statement: str) -> str:
-    """Return a statement with bindable values. A statement that is too long for the cache takes
-    long to parse, so a thread parses it while other work goes on.
+    """Return the statement with bindable values. A statement too long for the cache takes long to
+    parse, so a thread parses it.
     """
     if len(statement) > _KEPT_CHARACTERS:
         return await asyncio.to_thread(named, statement)
@@ -141,7 +140,9 @@ async def _bindable(statement: str) -> str:
 
 
 class Readings:
-    """A process has one object; as many readings run at once as the pool has connections."""
+    """Each process has one object. As many readings run at the same time as the pool has
+    connections.
+    """
 
     def __init__(
         self,
@@ -190,6 +191,6 @@ class Readings:
                 await reading.end()
 
     async def _configure(self, connection: Connection) -> None:
-        # A plan for any seller knows no node.
+        # A generic plan cannot choose the seller's node.
         if not self._spread.over_nodes:
             await connection.execute(of_readings().encode())

@@ -1,7 +1,6 @@
-"""Knows whether the database is spread over nodes by seller (docs/distribution.md). Three things
-are done otherwise there, because the form for one server is faster and nodes do not take it:
-messages of several statements (`joined_messages.py`), plans for any seller, and rows that are
-inserted from a read.
+"""Detects whether the database is spread over nodes by seller (docs/distribution.md). Three things
+then work differently, because nodes do not accept the faster form for one server: messages of
+several statements (`joined_messages.py`), generic plans, and INSERT with a SELECT.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import psycopg
 
 _ASKED: Final = b"SELECT FROM pg_extension WHERE extname = 'citus'"
 _INSERT: Final = "INSERT INTO"
-# Its table, its columns, and where the rows come from.
+# The INSERT's table, its columns, and the source of its rows.
 _FROM_A_READ: Final = re.compile(
     r"INSERT INTO\s+\w+(\s+AS\s+\w+)?\s*(\([^()]*\))?\s*(OVERRIDING \w+ VALUE\s+)?(SELECT|WITH)\b"
 )
@@ -22,7 +21,7 @@ _ANSWERS: Final = re.compile(r"\bRETURNING\b")
 
 
 class Spread:
-    """A process has one object for its database, which its first connection asks."""
+    """Each process has one object for its database; its first connection runs the check."""
 
     def __init__(self) -> None:
         self.over_nodes = False
@@ -38,10 +37,10 @@ class Spread:
 
 @lru_cache(maxsize=2_000)
 def for_nodes(statement: str) -> str:
-    """Return the statement as nodes take it. The coordinator copies the rows of an INSERT with a
-    SELECT into the nodes' tables, which row-level security refuses, unless the INSERT returns
-    something; and only what is returned is counted: after ON CONFLICT, it would count what was
-    read.
+    """Return the statement in a form that nodes accept. The coordinator copies the rows of an
+    INSERT with a SELECT into the nodes' tables, which row-level security refuses, unless the INSERT
+    returns something. RETURNING also makes the count right: with ON CONFLICT, the coordinator would
+    count the rows that it read.
     """
     before, insert, after = statement.rpartition(_INSERT)
     within = before.count("(") != before.count(")")

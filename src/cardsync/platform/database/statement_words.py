@@ -1,4 +1,4 @@
-"""Describes statements for logs and traces: their words without any value. Pure."""
+"""Describes statements for logs and traces, without their values. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from psycopg.sql import Composable
 
 _MOST: Final = 200
 _READ: Final = 4_000
-# A quoted text, or a number that is no part of a name; the end of a text may be cut off.
+# A quoted text, or a number that is not part of a name; the statement may be cut off within it.
 _VALUE: Final = re.compile(
     r"'(?:[^']|'')*(?:'|\Z)|\$\$.*?(?:\$\$|\Z)|(?<![\w$.])\d+(?:\.\d+)?", re.S
 )
@@ -25,9 +25,10 @@ _TABLE: Final = re.compile(
 
 
 def described(statement: Any) -> str:
-    """Return the statement on one line, cut off, with `?` for each value that stands in it.
+    """Return the statement on one line, truncated, with `?` for each literal value.
 
-    A COPY is only named by its verb and table: the driver has written its values into it.
+    A COPY is described only by its verb and table, because the driver has written its values into
+    it.
     """
     if isinstance(statement, bytes):
         statement = statement.decode("utf-8", "replace")
@@ -53,7 +54,7 @@ def _table_of(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def summary(words: str) -> str:
-    """Return the verb and the first table of what `described` returned, as a span's name."""
+    """Return the verb and the first table of a statement from `described`, as a span's name."""
     verb = words.split(" ", 1)[0].upper()
     if verb == "EXECUTE":
         return " ".join(words.split()[:2])

@@ -1,4 +1,4 @@
-"""Turns an operator's URL of the database into the forms that psycopg and SQLAlchemy take.
+"""Converts an operator's database URL into the forms that psycopg and SQLAlchemy take.
 
 The module imports little, because every command needs it.
 """
@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 from psycopg.conninfo import conninfo_to_dict
 
 APP_ROLE = "cardsync_app"
-# It reads the rows of all shops, and writes none.
+# This role reads the rows of all shops and writes none.
 BACKUP_ROLE = "cardsync_backup"
-# A host that vanishes ends no connection. Without these a client would wait for an answer for
-# hours.
+# A host that vanishes does not close its connections. Without these options a client would wait for
+# an answer for hours.
 KEPT_ALIVE = {
     "keepalives_idle": 5,
     "keepalives_interval": 3,
@@ -24,13 +24,13 @@ KEPT_ALIVE = {
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
-    """Return a `postgresql://` URL whose connections act as `role` whatever user signs in, so that
-    row-level security binds.
+    """Return a `postgresql://` URL whose connections act as `role`, whatever user signs in, so that
+    row-level security applies.
 
-    The connections name their zone UTC, whatever the server calls it: frames of times in `Etc/UTC`
-    join no others. They compile no statement: ours are short, and compiling one takes up to
-    seconds. The URL has all that libpq reads in the given one as parameters, because SQLAlchemy
-    reads some of the other forms differently.
+    The connections name their zone UTC, whatever the server calls it: frames with times in
+    `Etc/UTC` cannot join others. They use no JIT: the statements are short, and compiling one takes
+    up to seconds. The URL has everything that libpq reads from the given one as parameters, because
+    SQLAlchemy reads some of the other forms differently.
     """
     given = KEPT_ALIVE | conninfo_to_dict(url)
     wanted = ["TimeZone=UTC", "jit=off"] + (
@@ -44,8 +44,8 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
 
 
 def pooler_url(url: str) -> str:
-    """Return the URL of a pooler, which passes on no settings but the zone. libpq takes that from
-    the environment of the process alone.
+    """Return the URL of a pooler, which passes on no settings but the zone. libpq takes the zone
+    only from the process's environment.
     """
     os.environ["PGTZ"] = "UTC"
     given = KEPT_ALIVE | conninfo_to_dict(url)

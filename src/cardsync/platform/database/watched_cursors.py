@@ -1,5 +1,5 @@
-"""Watches the statements of all connections: their times are counted, slow ones are logged without
-their values, and in a trace each is a span.
+"""Watches the statements of all connections: it counts their times, logs slow ones without their
+values, and in a trace makes a span of each.
 
 Statements of a pipeline are watched as one (`joined_messages.py`), and so is a COPY (`copy.py`).
 """
@@ -36,7 +36,7 @@ def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterat
     """Watch the block as one statement."""
     started = clock.monotonic()
     try:
-        # Setting a transaction's seller is no work worth a span.
+        # Setting a transaction's seller is not worth a span.
         if spans.is_traced() and not (words := described(statement)).startswith("SET "):
             with spans.part(summary(words), kind="client", system="postgresql", statement=words):
                 yield
@@ -55,7 +55,7 @@ def _pipelined(connection: psycopg.AsyncConnection[Any]) -> bool:
 
 
 class WatchedCursor(psycopg.AsyncCursor[TupleRow]):
-    """Parameters are bound by the server."""
+    """A cursor whose parameters the server binds."""
 
     _conn: Any
 
@@ -73,7 +73,7 @@ class WatchedCursor(psycopg.AsyncCursor[TupleRow]):
 
 
 class WatchedClientCursor(psycopg.AsyncClientCursor[TupleRow]):
-    """Parameters are bound by the client, after the statement was described."""
+    """A cursor whose parameters the client binds, after the statement was described."""
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         with watching(self._conn, query):

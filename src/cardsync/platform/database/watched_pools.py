@@ -1,4 +1,4 @@
-"""Pools that count how long a connection was waited for."""
+"""Connection pools that measure how long requests wait for a connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WatchedSessionPool(AsyncAdaptedQueuePool):
 
 
 class WatchedConnectionPool(AsyncConnectionPool[Connection]):
-    """A pool of psycopg, counted by its name."""
+    """A pool of psycopg, whose waits are counted under its name."""
 
     async def getconn(self, *args: Any, **options: Any) -> Connection:
         started = clock.monotonic()

@@ -1,4 +1,4 @@
-"""Selects the cards that left a seller's stock lately without a sale: Today counts them, and the
+"""Selects the cards that left a seller's stock recently without a sale. Today counts them, and the
 search `is:dropped` finds them.
 """
 
@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Final
 
 DROPPED_DAYS: Final = 7
-# A sale may be known to us this long before the card leaves the stock.
+# The service may know of a sale this long before the card leaves the stock.
 SOLD_DAYS: Final = 14
 
 # A card left when its newest observation with copies was followed by one without, or by the card's
-# present state. Rows that files list with a quantity of zero for years left long ago. A seller
-# without orders has no sales to compare with.
+# current state. Rows that files have listed with a quantity of zero for years left long ago. A
+# seller without orders has no sales to compare with.
 DROPPED: Final = f"""
     WITH empty AS MATERIALIZED (
         SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c

@@ -1,9 +1,9 @@
-"""Kept figures: one declaration for each (`KeptFigure`), a mark in `work_due` where its source
-changes, and the one loop that refreshes it, as a stream of `platform/work/runner.py`.
+"""Maintains kept figures: one declaration for each (`KeptFigure`), a mark in `work_due` when its
+source changes, and one loop that refreshes it, as a stream of `platform/work/runner.py`.
 
 `operations/processes/worker.py` lists the declarations, and docs/derived.md shows them. The mark is
-the stream's only piece of work. A refresh is one transaction that begins after the mark was read
-and ends by removing it, so what commits meanwhile has set a newer mark, which stays.
+the stream's only piece of work. A refresh is one transaction that begins after it read the mark and
+ends by removing it. A change that commits in between sets a newer mark, which stays.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Figure(StrEnum):
     RECOMMENDATIONS = "recommendations"
 
 
-# The turn of these is queued with their mark. The sweep finds the marks of the others, so that many
-# uploads in a row bring one refresh.
+# The mark of these queues a refresh immediately. The sweep finds the marks of the others, so that
+# many uploads in a row cause one refresh.
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
-# These figures are out of date once prices or targets of cards are others: each end of a pricing
-# marks all of them (`cards/exported.end_pricing`).
+# These figures become outdated when prices or targets of cards change: each end of a pricing marks
+# all of them (`cards/exported.end_pricing`).
 OF_PRICES: Final = (Figure.STOCK, Figure.OFFERS, Figure.CELLS, Figure.RECOMMENDATIONS)
 PRICING_ENDS: Final = (
     "the end of a pricing: an import, a pricing run, prices that are accepted or taken back,"
@@ -82,7 +82,7 @@ _BEGIN_ANEW: Final = """
 
 
 async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
-    """Mark figures as out of date at the end of the transaction that changes their source: other
+    """Mark figures as outdated at the end of the transaction that changes their source: other
     writers of the same mark wait for its commit, and so does the end of a refresh.
     """
     session.info.setdefault(_MARKED, set()).update(figures)
@@ -100,7 +100,7 @@ async def _write_marks(seller_id: int, began: dict[str, str | None], session: As
 
 @dataclass(frozen=True)
 class Refresh(Generic[R]):
-    """One refresh. `read` is what the declaration's `read` found before the transaction."""
+    """One refresh. `read` is the result of the declaration's `read` before the transaction."""
 
     seller_id: int
     marked_at: datetime
@@ -119,11 +119,11 @@ async def _no_lock(session: AsyncSession, seller_id: int) -> object:
 @dataclass(frozen=True)
 class KeptFigure(Generic[R]):
     """The declaration of a kept figure: its tables, the source that they are computed from, what
-    marks them, and how a reader is right while they are out of date, as sentences for people.
+    marks them, and how readers stay correct while they are outdated, as sentences for people.
 
-    `refresh` writes the tables anew in one transaction, and returns whether all of it is done;
-    otherwise the next turn goes on. `read` reads before that in transactions of its own; if another
-    mark comes before `lock` has the rows that it needs, the next turn reads again.
+    `refresh` rewrites the tables in one transaction and returns whether it is complete; otherwise
+    the next turn continues. `read` reads before that in its own transactions. If another mark is
+    set before `lock` has locked the rows, the next turn reads again.
     """
 
     figure: Figure
@@ -136,7 +136,7 @@ class KeptFigure(Generic[R]):
     lock: Callable[[AsyncSession, int], Awaitable[object]] = _no_lock
 
     async def work_off(self, work: Work, seller_id: int) -> bool:
-        """Refresh the figure if it is marked; return whether there may be more to do at once."""
+        """Refresh the figure if it is marked; return whether there may be more to do now."""
         return await runner.work_off_one(self.stream, work, seller_id)
 
     @property
@@ -151,8 +151,8 @@ class KeptFigure(Generic[R]):
 
 
 class OneAtATime:
-    """How `platform/work/runner.py` holds a mark: a worker that meets another one at its refresh
-    leaves, and the other one finds newer marks.
+    """How `platform/work/runner.py` holds a mark: a worker that finds another one refreshing
+    leaves, and the other one handles newer marks.
     """
 
     async def take(
@@ -162,7 +162,7 @@ class OneAtATime:
         return piece if await try_locked(session, turn, piece.seller_id) else None
 
     async def release(self, session: AsyncSession, hold: WorkDue) -> None:
-        """The lock was let go with the transaction that took it."""
+        """Do nothing: the lock ended with the transaction that took it."""
 
     def kept(self, database: Database, hold: WorkDue) -> AbstractAsyncContextManager[None]:
         return nullcontext()
@@ -200,7 +200,7 @@ async def _refresh(
         await locked(session, Lock(due.stream), seller_id)
         present = await due_of(session, seller_id, due.stream)
         if present is None or present.at != due.due_at:
-            raise LeaseLost  # somebody else was faster, or a newer mark has come
+            raise LeaseLost  # another worker was faster, or a newer mark was set
         fresh = await kept.refresh(session, Refresh(seller_id, due.due_at, now, read))
         await _end(session, due, fresh=fresh)
     log.debug("figure_refreshed", seller_id=seller_id, figure=kept.figure)
@@ -213,15 +213,15 @@ async def _give_up(
     code: str | None,
     why: str,
 ) -> None:
-    """The next mark begins anew; until then readers have the previous figures."""
+    """Give up until the next mark; until then readers have the previous figures."""
     async with work.database.tenant(due.seller_id) as session:
         await _end(session, due, fresh=True)
 
 
 async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
-    """Remove the mark that was read. Any other mark is a piece that nobody has begun.
+    """Remove the mark that was read. A newer mark stays, as a piece that has not begun.
 
-    Raises LeaseLost if there is no mark at all: the seller is being removed.
+    Raises LeaseLost if there is no mark at all, because the seller is being removed.
     """
     values = {"seller": due.seller_id, "figure": due.stream, "at": due.due_at}
     if fresh and await run(session, _FRESH, values):
@@ -236,7 +236,7 @@ def _task_of(figure: Figure) -> Task[Any, Any, Any]:
         work = work_of(context)
         if await kept.work_off(work, seller_id) and figure in AT_ONCE:
             async with work.database.tenant(seller_id) as session:
-                # Most refreshes leave no mark, and need no other turn.
+                # Most refreshes leave no mark and need no further turn.
                 if await mark_of(figure, session, seller_id) is not None:
                     await enqueue(session, TASKS[figure], seller_id=seller_id)
 

@@ -1,7 +1,7 @@
-"""Tables of figures that take a scan, kept so that reading them scans nothing: `listed_value` (a
-row for each product line and day) and `shop_figures` (a row for each seller); and the sums of
-`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are kept and those
-that are out of date.
+"""Tables of figures that take a scan to compute, stored so that reading them scans nothing:
+`listed_value` (a row per product line and day), `shop_figures` (a row per seller), and the sums of
+`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are stored and
+those that are outdated.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Sum = Numeric(20, 4)
 
 
 class ListedValue(Base):
-    """A row holds the value of a product line's stock on a day of the account's zone, as last seen
-    on that day.
+    """The value of a product line's stock on a day of the account's zone, as last computed on that
+    day.
     """
 
     __tablename__ = "listed_value"
@@ -31,7 +31,7 @@ class ListedValue(Base):
     cards: Mapped[int]
     copies: Mapped[int] = mapped_column(BigInteger)
     listed: Mapped[Decimal] = mapped_column(Sum)
-    # The same copies at the market's price; a card without one counts with its own.
+    # The same copies at market price; a card without one counts at its own price.
     market: Mapped[Decimal] = mapped_column(Sum)
     seen_at: Mapped[datetime] = mapped_column(Moment)
 
@@ -42,7 +42,7 @@ class ShopFigures(Base):
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seen_at: Mapped[datetime] = mapped_column(Moment)
-    # Cards whose price is held: their number, their listed value, and since when there are any.
+    # Cards whose price is held: their number, their listed value, and the time of the oldest hold.
     held: Mapped[int]
     held_value: Mapped[Decimal] = mapped_column(Sum)
     held_since: Mapped[datetime | None] = mapped_column(Moment)
@@ -54,22 +54,22 @@ class ShopFigures(Base):
     asked: Mapped[int]
     asked_value: Mapped[Decimal] = mapped_column(Sum)
     asked_since: Mapped[datetime | None] = mapped_column(Moment)
-    # The last completed pricing run: the cards that it prices higher and lower than listed, and by
-    # how much in all.
+    # The last completed pricing run: how many cards it prices higher and lower than listed, and the
+    # sums of both differences.
     run_id: Mapped[int | None] = mapped_column(BigInteger)
     rises: Mapped[int]
     rises_value: Mapped[Decimal] = mapped_column(Sum)
     falls: Mapped[int]
     falls_value: Mapped[Decimal] = mapped_column(Sum)
-    # For each number of days the cards that moved most: [card, price before, price after] in
-    # ten-thousandths of a dollar.
+    # For each number of days, the cards whose price moved most: [card, price before, price after]
+    # in ten-thousandths of a dollar.
     movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     movers_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class SalesStale(Base):
-    """A day of orders whose sums are out of date. Rows are only added and removed, so writers do
-    not wait for each other.
+    """A day of orders whose sums are outdated. Rows are only added and removed, so writers do not
+    wait for each other.
     """
 
     __tablename__ = "sales_stale"
@@ -80,7 +80,7 @@ class SalesStale(Base):
 
 
 class SalesKept(Base):
-    """A day of orders whose sums are kept, with the zone of the account's days."""
+    """A day of orders whose sums are stored, with the zone of the account's days."""
 
     __tablename__ = "sales_kept"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -108,8 +108,8 @@ class SalesGame(Base):
     game: Mapped[str] = mapped_column(Text, primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     pieces: Mapped[int] = mapped_column(BigInteger)
-    # The gross is null if no price is known. Of the pieces, `estimated` ones count in it with a
-    # share of their order's products, and `unpriced` ones do not count.
+    # The gross is null if no price is known. Of the pieces, `estimated` ones count with a share of
+    # their order's products, and `unpriced` ones do not count.
     gross: Mapped[Decimal | None] = mapped_column(Numeric)
     estimated: Mapped[int] = mapped_column(BigInteger)
     unpriced: Mapped[int] = mapped_column(BigInteger)

@@ -1,11 +1,11 @@
-"""Keeps sums of sales for each day of orders, and renews the days that an upload changed. The SQL
-that reads the sums is here, too.
+"""Stores sums of sales for each day of orders, and recomputes the days that an upload changed. The
+SQL that reads the sums is here, too.
 
-A day is out of date from the transaction that changes its orders or items (`mark_changed`) until
-the transaction that keeps it again. A reader takes the stored rows of current days, and counts
-stale days itself, so its sums are exact at each moment. `sales/orders/sales_sums.py` declares who
-refreshes them. `ordered` is the date of the order, by which uploads find a day; `day` is the
-account's own, in the zone that the row names.
+A day is outdated from the transaction that changes its orders or items (`mark_changed`) until the
+transaction that stores it again. A reader takes the stored rows of current days and computes
+outdated days itself, so its sums are always exact. `sales/orders/sales_sums.py` declares the
+refresh. `ordered` is the date of the order, by which uploads find a day. `day` is the account's own
+day, in the zone that the row names.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cardsync.platform.database.transaction_settings import joined_by_hash, plan
 DAYS_AT_ONCE: Final = 400
 # The day of orders without a date.
 UNDATED: Final = date.min
-# A time's day is at most a day away from the order's date.
+# The day of a moment is at most one day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
-# The buyer's payment; where the total was not uploaded, its known parts.
+# The buyer's payment; if the total was not uploaded, the sum of its known parts.
 TOTAL: Final = """
     coalesce(orders.total_amt, orders.product_amt + coalesce(orders.shipping_amt, 0),
              coalesce((SELECT sum(x.unit_price * coalesce(x.quantity, 1)) FROM order_item x
                         WHERE x.seller_id = :seller AND x.order_id = orders.id), 0)
              + coalesce(orders.shipping_amt, 0))
 """
-# The line `i` of an order with a price counts with it. The lines without a price share the rest of
-# the order's products evenly, copy by copy; where nothing is left, their prices are unknown. A
-# query with this window reads all lines of its orders, and leaves lines out only around it.
+# A line `i` of an order counts with its price if it has one. Lines without a price share the rest
+# of the order's products evenly, copy by copy; if nothing is left, their prices are unknown. A
+# query with this window must read all lines of its orders, and filter lines only outside it.
 SHARED: Final = """
     CASE WHEN i.unit_price IS NULL THEN round(
         nullif(greatest(orders.product_amt - coalesce(
@@ -61,7 +61,7 @@ _ITEMS: Final = f"""
       FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {SOLD} {{on}}
 """
-# The days of a span whose rows are stored, and the stale days that a reader counts itself.
+# The days of a span whose rows are stored, and the outdated days that a reader computes itself.
 SPLIT: Final = """
     kept AS MATERIALIZED (
         SELECT k.ordered FROM sales_kept k
@@ -91,7 +91,7 @@ PERIODS: Final = f"""
                    AND {DAY} BETWEEN :first AND :last GROUP BY 1 OFFSET 0) live) found
      GROUP BY day
 """
-# Few days are to be counted, which the planner cannot know: each is looked up by itself.
+# Only a few days must be computed, which the planner cannot know: each is looked up by itself.
 _FOUND: Final = f"""
     SELECT live.* FROM days CROSS JOIN LATERAL (
         {_ITEMS.format(on="AND orders.order_date = days.ordered")} OFFSET 0) live
@@ -141,7 +141,7 @@ _CHANGED: Final = """
       FROM ({found}) found
 """
 _ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
-# Days that were kept in another zone are out of date as well.
+# Days that were stored for another zone are outdated as well.
 _STALE: Final = """
     SELECT ordered, array_remove(array_agg(id), NULL) FROM (
         SELECT ordered, id FROM sales_stale WHERE seller_id = :seller
@@ -149,7 +149,7 @@ _STALE: Final = """
         SELECT ordered, NULL FROM sales_kept WHERE seller_id = :seller AND zone <> :zone) stale
      GROUP BY ordered ORDER BY ordered DESC LIMIT :most
 """
-# Statistics may know nothing of a new shop's orders. Once they do, few of a large shop's change.
+# The statistics may not include a new shop's orders. Once they do, few days of a large shop change.
 _MANY: Final = """
     SELECT 10 * count(*) >= (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s
                               WHERE s.seller_id = :seller)
@@ -190,15 +190,15 @@ _DONE: Final = """
 
 
 async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]) -> None:
-    """Mark the days of the orders whose `order_date` the statement `found` finds, in the
+    """Mark the days of the orders that the query `found` selects (by `order_date`), in the
     transaction that changes them. Rows are only added, so two writers never wait for each other.
     """
     await run(session, _CHANGED.format(found=found), values)
 
 
 async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
-    """Keep the days that are out of date, the newest first, at most some hundreds, and return them.
-    A change that commits meanwhile leaves its day out of date.
+    """Store the sums of outdated days, newest first, at most some hundreds, and return these days.
+    A change that commits in the meantime leaves its day outdated.
     """
     values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
     await session.execute(text(planned_each_time()))

@@ -17,7 +17,7 @@ from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFig
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
-# Movers of weeks change little within an hour, and finding them takes the longest.
+# The largest moves over weeks change little within an hour, and take the longest to find.
 MOVERS_EVERY: Final = timedelta(hours=1)
 
 _ON_SALE = "c.seller_id = :seller AND NOT c.gone AND c.quantity > 0 AND c.contribution IS NULL"
@@ -65,8 +65,8 @@ _MOVES = """
            coalesce(max(CAST(r.summary->>'down_value' AS numeric)), 0) / 10000 AS falls_value
       FROM price_run r WHERE r.seller_id = :seller AND r.id = :run_id
 """
-# A card's price at a moment is in its newest observation before it; a card that
-# was seen last before that moment has it still.
+# A card's price at a moment is in its newest observation before it. A card that was last seen
+# before that moment still has that price.
 _MOVED = f"""
     WITH moved AS (
         SELECT c.id, c.quantity, began.price AS before, c.price AS after
@@ -115,7 +115,7 @@ _KEEP = f"""
 
 
 async def _refresh(session: AsyncSession, asked: Refresh[None]) -> bool:
-    """Read the stock once and keep its figures, as of the end of the import or run."""
+    """Read the stock once and store its figures, as of the end of the import or run."""
     now = asked.marked_at
     values: dict[str, Any] = {
         "seller": asked.seller_id,
@@ -151,7 +151,9 @@ async def _one(
 
 
 async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
-    """Store the listed value of each line, zero without stock; return sums of changed targets."""
+    """Store the listed value of each product line, zero without stock; return the sums of changed
+    targets.
+    """
     day = await session.scalar(text(_TODAY), values)
     stock = (await session.execute(text(_STOCK), values)).all()
     known = await session.scalars(text(_LINES), values)
@@ -180,7 +182,7 @@ def _line(row: Row[Any]) -> dict[str, Any]:
 
 
 async def _movers(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
-    """Find the movers of each period, unless they were found an hour ago."""
+    """Find the cards that moved most in each period, unless they were found within the last hour."""
     now: datetime = values["now"]
     found_at: datetime | None = await session.scalar(text(_MOVERS_AT), values)
     if found_at is not None and found_at > now - MOVERS_EVERY:

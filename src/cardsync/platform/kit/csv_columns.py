@@ -1,5 +1,5 @@
-"""Declares the columns of the files that people bring: by which names each is known, and which a
-file must have. Pure.
+"""Declares the columns of people's files: the names by which each is recognized, and which columns
+a file must have. Pure.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ Name = TypeVar("Name", bound=str)
 
 
 class CsvColumns:
-    """Our columns by the names that people give them, `a|b`, the best one first, as `column_name`
-    writes them.
+    """The columns by the names that people give them, as `a|b` with the best name first, in the
+    form of `column_name`.
     """
 
     def __init__(self, names: Mapping[Name, str], needed: Collection[str] = ()) -> None:
@@ -29,13 +29,15 @@ class CsvColumns:
         return self._known.get(column_name(name), (0, None))[1]
 
     def by_name(self, header: Sequence[str]) -> list[tuple[int, str]]:
-        """Return the places and fields of the known columns, the best names first."""
+        """Return the places and fields of the recognized columns, the best names first."""
         known = ((self._known.get(column_name(name)), at) for at, name in enumerate(header))
         found = sorted((one[0], at, one[1]) for one, at in known if one)
         return [(at, field) for _, at, field in found]
 
     def places(self, header: Sequence[str], *, best: bool = False) -> dict[str, int]:
-        """Return where each column is; of two for one, the first, or the one with the best name."""
+        """Return where each column is. If two match, it is the one with the better name, or else
+        the first.
+        """
         found = self.by_name(header)
         places: dict[str, int] = {}
         for at, field in found if best else sorted(found):

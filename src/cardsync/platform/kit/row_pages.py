@@ -1,5 +1,5 @@
-"""Pages of rows. A page by key begins behind a row, so that a late page costs as much as the first;
-a page by number is for interfaces that count pages.
+"""Pages of rows. A page by key begins after a row, so that a late page costs as much as
+the first; a page by number is for interfaces that count pages.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from cardsync.platform.kit.typed_numbers import clamped
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-# The cards on a page of a list: by default, and at most.
+# Cards on a page of a list: the default and the maximum.
 OF_CARDS: Final = (limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST)
 
 
 class Page(NamedTuple, Generic[T]):
-    """A page by key; `next` is its last row's key, None on the last page."""
+    """A page by key. `next` is the key of its last row, None on the last page."""
 
     rows: Sequence[T]
     next: int | None
@@ -63,7 +63,7 @@ class Paging:
 
 
 def read_paging(page: str | None, per_page: str | None, default: int, most: int) -> Paging:
-    """Read the paging of a query; a text that is no number counts as missing."""
+    """Read the paging of a query; a text that is not a number counts as missing."""
     return Paging(clamped(page, 1, limits.PAGE_MOST), clamped(per_page, default, most))
 
 
@@ -99,6 +99,6 @@ def before(
 
 
 def cut(rows: Sequence[T], most: int, key: Callable[[T], int]) -> Page[T]:
-    """Cut a page from rows of which there is one more where another page follows."""
+    """Cut a page from rows; one row more than a page means that another page follows."""
     page = rows[:most]
     return Page(page, key(page[-1]) if len(rows) > most else None)

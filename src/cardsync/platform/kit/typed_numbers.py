@@ -1,5 +1,5 @@
-"""Reads the numbers that people type into forms, addresses and cells. A text that is no number is
-None: each caller refuses it in its own words.
+"""Parses the numbers that people type into forms, addresses and cells. A text that is not a number
+becomes None: each caller reports it in its own words.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def whole(text: str, most: int = _MOST, least: int = 0) -> int | None:
 
 
 def read_id(text: str) -> int | None:
-    """Return an id; that of a custom listing is below zero."""
+    """Return an ID; a custom listing's is negative."""
     return whole(text, limits.LARGEST_ID, -limits.LARGEST_ID)
 
 
 def wholes(texts: Iterable[str]) -> list[int]:
-    """Return whole numbers of any size; none where one of the texts is no number."""
+    """Return whole numbers of any size; an empty list if one of the texts is not a number."""
     numbers = [whole(text, limits.LARGEST_ID) for text in texts]
     return [] if None in numbers else cast("list[int]", numbers)
 
 
 def clamped(text: str | None, default: int, most: int, least: int = 1) -> int:
-    """Return the number of a query, brought into its bounds; the default where it is none."""
+    """Return the number of a query, limited to its bounds; the default if it is not a number."""
     try:
         return max(least, min(most, int(text or "")))
     except ValueError:
@@ -45,7 +45,7 @@ def clamped(text: str | None, default: int, most: int, least: int = 1) -> int:
 
 
 def amount(text: str, decimal: str = ".") -> Decimal | None:
-    """Return an amount like $1,234.50, 1.234,50 or (1.50), which is below zero."""
+    """Return an amount written like $1,234.50, 1.234,50 or (1.50); parentheses make it negative."""
     try:
         return money.read_amount(typed_number(text, decimal))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The table `old_rows`: the files of the object store that hold old rows of a seller."""
+"""The table `old_rows`: the object store's files with old rows of a seller."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class OldRows(Base):
-    """A file of rows of one kind and month. `first_key` and `last_key` bound the keys in it.
+    """A file with rows of one kind and month. `first_key` and `last_key` bound its keys.
 
-    Without `kept_at` it is being written: its rows are in the database still, and the next attempt
-    gives it another key.
+    Without `kept_at` the file is still being written: its rows are in the database, and the next
+    attempt gives the file another key.
     """
 
     __tablename__ = "old_rows"
     __table_args__ = (
-        # A file that is written after the account is gone would stay for ever.
+        # A file that is written after the account's removal would stay for ever.
         ForeignKeyConstraint(["seller_id"], ["account.seller_id"]),
         Index("ix_old_rows_month", "seller_id", "kind", "month"),
         Index(

@@ -9,14 +9,15 @@ from typing import Final
 
 from cardsync.platform.settings import Settings
 
-# The folder of the object store.
+# The folder in the object store.
 FOLDER: Final = "old"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Rows of a table, by the moment that says their age; a file holds them in the order of `key`,
-    a whole number. `days` names the setting, and `which` the rows of `:seller` that may move.
+    """Rows of a table; `moment` is their age's column, and a file holds them in the order of `key`,
+    a whole number. `days` names the setting, and `which` selects the rows of `:seller` that may
+    move.
     """
 
     name: str
@@ -27,7 +28,7 @@ class Kind:
     which: str = "true"
 
     def kept_since(self, settings: Settings, now: datetime) -> datetime:
-        """Return the first month that stays in the database: months move whole."""
+        """Return the first month that stays in the database: only whole months move."""
         days: int = getattr(settings, self.days)
         return month_of(now - timedelta(days=days))
 
@@ -44,7 +45,7 @@ HISTORY: Final = Kind(
     "history", "price_observation", "observed_at", "card_id", "history_retention_days"
 )
 ACTIVITY: Final = Kind("activity", "activity", "created_at", "id", "activity_retention_days")
-# A screenshot is of a cycle that is there; the next sweep of screenshots lets the cycle go.
+# A screenshot needs its cycle, which can move after the next sweep of screenshots.
 _WITHOUT_SCREENSHOT: Final = """
     NOT EXISTS (SELECT FROM debug_screenshot s
                  WHERE s.seller_id = :seller AND s.cycle_id = sync_cycle.id)

@@ -1,4 +1,4 @@
-"""Reads old rows back from the files of the object store, the newest first."""
+"""Reads old rows back from the files of the object store, newest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cardsync.platform.storage import ObjectMissing, Store
 
 
 class Old(NamedTuple):
-    """The places where a seller's old rows are."""
+    """Where a seller's old rows are."""
 
     database: Database
     store: Store
@@ -40,9 +40,9 @@ async def rows_of_key(old: Old, kind: Kind, key: int, most: int) -> list[dict[st
 async def rows_before(
     old: Old, kind: Kind, before: int | None, above: int, which: pl.Expr, most: int
 ) -> list[dict[str, Any]]:
-    """Return the rows with the greatest keys between two, greatest first. Keys of a month may be
-    among those of another: a file is skipped only if all of its keys are smaller than the found
-    ones.
+    """Return the rows with the greatest keys between two bounds, greatest first. The key ranges of
+    months may overlap, so a file is skipped only if all its keys are smaller than the rows found so
+    far.
     """
     bound = 2**63 - 1 if before is None else before
     holds = (OldRows.first_key < bound) & (OldRows.last_key > above)
@@ -57,7 +57,7 @@ async def rows_before(
 
 
 async def old_files(old: Old) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield all files of a seller, each by a name such as `old/history-….parquet`."""
+    """Yield all files of a seller, each with a name such as `old/history-….parquet`."""
     query = select(OldRows).where(OldRows.seller_id == old.seller_id, OldRows.kept_at.is_not(None))
     async with old.database.tenant(old.seller_id) as session:
         files = (await session.scalars(query.order_by(OldRows.id))).all()
@@ -80,6 +80,6 @@ async def _frame(store: Store, file: OldRows, which: pl.Expr) -> pl.DataFrame:
     try:
         data = await store.read(file.storage_key)
     except ObjectMissing:
-        # It became too old meanwhile.
+        # The file has expired in the meantime.
         return pl.DataFrame()
     return await asyncio.to_thread(lambda: pl.scan_parquet(data).filter(which).collect())

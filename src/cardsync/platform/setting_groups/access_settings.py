@@ -1,4 +1,4 @@
-"""The settings of waits, secrets, sessions and rate limits."""
+"""The settings of time limits, secrets, sessions and rate limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Network = IPv4Network | IPv6Network
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks separated by commas; ValueError names the one that is none."""
+    """Parse addresses and networks separated by commas. A ValueError names the invalid one."""
     return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
 
 

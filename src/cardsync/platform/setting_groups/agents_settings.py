@@ -1,4 +1,4 @@
-"""The settings of syncs and of the work that they leave."""
+"""The settings of syncs and of the data that they leave."""
 
 from __future__ import annotations
 

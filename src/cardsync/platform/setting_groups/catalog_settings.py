@@ -1,4 +1,4 @@
-"""The settings of pictures and catalogs, which come from other hosts."""
+"""The settings of pictures and catalogs, which are downloaded from other hosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 
 def _hosts(text: str) -> str:
-    """A host of this machine has its port, too."""
+    """Check the hosts; a host of this machine includes its port."""
     for part in text.split(","):
         if part.strip() and not re.fullmatch(r"[a-z0-9.-]+(:[0-9]{1,5})?", part.strip()):
             raise ValueError(f"{part.strip()} is no host in lower case")

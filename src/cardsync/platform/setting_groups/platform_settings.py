@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 
 def default_data_dir() -> Path:
-    """The user's data folder + `cardsync` (XDG on Linux, Application Support on macOS)."""
+    """Return the user's data folder + `cardsync` (XDG on Linux, Application Support on macOS)."""
     home = Path.home()
     if (mac := home / "Library" / "Application Support").is_dir():
         return mac / "cardsync"
@@ -35,10 +35,10 @@ def _address_or_none(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """Check the URL. The error does not quote it, because it holds a password and libpq's message
-    quotes parts of it.
+    """Check the URL. The error does not quote it, because it holds a password and
+    libpq's message quotes parts of it.
     """
-    # As SQLAlchemy's users write it.
+    # Accept the forms that users of SQLAlchemy write.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
     if not url.startswith("postgresql://"):
         raise ValueError("it must begin with postgresql://")
@@ -66,7 +66,9 @@ DatabaseUrl = Annotated[str, AfterValidator(_database)]
 
 
 def _pooler(url: str | None) -> str | None:
-    """A pooler passes no settings on, so the role must be that of the one who signs in."""
+    """Check a pooler's URL; a pooler passes no settings on, so it must sign in as the application's
+    role.
+    """
     if not url:
         return None
     url = _database(url)
@@ -212,12 +214,12 @@ class Processes(BaseModel):
 
     @property
     def origin(self) -> str:
-        """PUBLIC_URL without a trailing slash, else the address served."""
+        """PUBLIC_URL without a trailing slash, or else the address on which the service listens."""
         return (self.public_url or f"http://{self.bind}").rstrip("/")
 
     def origin_for(self, host: str | None) -> str:
-        """The same for a caller who reached us as `host`: an address of all interfaces is none
-        that a caller could use.
+        """Return the origin for a caller who reached the service as `host`: without PUBLIC_URL, the
+        address of all interfaces is useless to a caller.
         """
         return (
             f"http://{host}"
@@ -227,16 +229,16 @@ class Processes(BaseModel):
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether the address served is that of all interfaces."""
+        """Whether the service listens on all interfaces."""
         return self.host in ("0.0.0.0", "::", "")  # noqa: S104
 
     def is_own_name(self, host: str) -> bool:
-        """Whether a Host header names us, also without PUBLIC_URL: loopback names and the address
-        served do.
+        """Return whether a Host header names this service, also without PUBLIC_URL: loopback names
+        and the address on which it listens do.
 
-        Any other name may be pointed at our address by who owns it, whose page would then pass
-        for ours. An address in numbers may not: where all interfaces are served, it is one of
-        them.
+        The owner of any other name may point it at our address, and their page would then pass for
+        ours. A numeric address cannot be pointed elsewhere: if the service listens on all
+        interfaces, it is one of them.
         """
         try:
             name = urlsplit(f"//{host}").hostname or ""

@@ -1,4 +1,4 @@
-"""The settings of what an installation offers its shops, and of mail and webhooks."""
+"""The settings of the features that an installation offers its shops, and of mail and webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _demo(text: str) -> str:
 
 
 def _contact(text: str | None) -> str | None:
-    """Read an email address as the URI that security.txt wants."""
+    """Convert an email address to the URI that security.txt needs."""
     if not text:
         return None
     uri = text if re.match(r"https://|mailto:", text) else f"mailto:{text}"

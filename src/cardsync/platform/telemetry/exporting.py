@@ -1,4 +1,4 @@
-"""Exports a process's traces and logs by OTLP while a block runs, where OTLP_URL is set. Elsewhere
+"""Exports a process's traces and logs by OTLP while a block runs, if OTLP_URL is set. Otherwise
 nothing of OpenTelemetry is imported.
 """
 
@@ -14,7 +14,7 @@ from cardsync.platform.settings import Settings
 def exporting(settings: Settings, process: str) -> Iterator[None]:
     with ExitStack() as stack:
         if settings.otlp_url and settings.exports & {"traces", "logs"}:
-            # Only here: the library costs a process 15 MB and a quarter of a second.
+            # Imported only here: the library costs a process 15 MB and a quarter of a second.
             from cardsync.platform.telemetry import otlp
 
             if "traces" in settings.exports:

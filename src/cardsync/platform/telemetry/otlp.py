@@ -1,7 +1,7 @@
-"""Hands spans and log lines of a process over to OpenTelemetry's exporters (OTLP over HTTP).
+"""Passes a process's spans and log lines to OpenTelemetry's exporters (OTLP over HTTP).
 
-Only `exporting.py` imports this. The exporters send in threads of their own and drop the
-data that a receiver does not take: no request waits for it.
+Only `exporting.py` imports this. The exporters send in their own threads and drop data that a
+receiver does not take, so no request waits for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cardsync.platform import clock, logs
 from cardsync.platform.telemetry.spans import TRACING, Span, trace_id, traceparent
 
 SERVICE: Final = "cardsync"
-# Time limit for a receiver's answer; the last spans of a process wait for it.
+# Time limit for a receiver's answer; a process waits for its last spans at most this long.
 SECONDS: Final = 5.0
 _SCOPE: Final = InstrumentationScope(SERVICE)
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -58,7 +58,9 @@ _SEVERITIES: Final = {
 
 
 class _OneResource(Resource):
-    """The exporter asks for the hash with each span; the library's reads all values each time."""
+    """The exporter computes the hash for each span; the library's hash would read all values each
+    time.
+    """
 
     def __hash__(self) -> int:
         return id(self)
@@ -80,8 +82,8 @@ def address(url: str, signal: str) -> str:
 
 
 class _Span:
-    """A span that becomes one of OpenTelemetry's when it ends: those of its tracer cost three times
-    as much.
+    """A span that becomes one of OpenTelemetry's when it ends, because the spans of its tracer cost
+    three times as much.
     """
 
     __slots__ = (
@@ -147,7 +149,7 @@ def _nanoseconds() -> int:
 
 
 def _named(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return attributes by the names of OpenTelemetry's conventions, or our own."""
+    """Return attributes by the names of OpenTelemetry's conventions, or by our own names."""
     return {
         _CONVENTIONS.get(name) or f"cardsync.{name}": value
         for name, value in attributes.items()
@@ -216,7 +218,7 @@ def logs_exported(url: str, process: str) -> Iterator[None]:
 
     def hand_over(event: MutableMapping[str, Any]) -> None:
         record = event.get("_record")
-        # The exporters would export their own log lines.
+        # Otherwise the exporters would export their own log lines.
         if record is None or not record.name.startswith("opentelemetry"):
             logger.emit(_record_of(event))
 

@@ -57,7 +57,7 @@ def _now() -> int:
 
 
 def _metric_of(family: Family, began: int, now: int) -> Metric:
-    """Return a family under the name that Prometheus shows."""
+    """Return a metric family under the name that Prometheus shows."""
     if family.type == "histogram":
         points = list(_histogram_points(family, began, now))
         return Metric(family.name, family.documentation, "", Histogram(points, _CUMULATIVE))
@@ -73,7 +73,9 @@ def _metric_of(family: Family, began: int, now: int) -> Metric:
 
 
 def _histogram_points(family: Family, began: int, now: int) -> Iterable[HistogramDataPoint]:
-    """Prometheus counts a value in each bucket that it fits in, OTLP in the first one alone."""
+    """Convert buckets: Prometheus counts a value in every bucket that it fits in, OTLP only in the
+    first.
+    """
     buckets: dict[tuple[tuple[str, str], ...], dict[float, float]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for sample in family.samples:
@@ -96,7 +98,7 @@ def _histogram_points(family: Family, began: int, now: int) -> Iterable[Histogra
             sum=sums.get(key, 0.0),
             bucket_counts=[int(upper - lower) for lower, upper in pairwise(below)],
             explicit_bounds=bounds[:-1],
-            # Nobody knows these two; an exporter leaves them out.
+            # The minimum and maximum are unknown, and an exporter omits them.
             min=None,  # type: ignore[arg-type]
             max=None,  # type: ignore[arg-type]
         )

@@ -1,7 +1,7 @@
-"""Traces requests and jobs: a trace is begun or joined, and its parts are spans.
+"""Traces requests and jobs: it begins or joins a trace, whose parts are spans.
 
-Nothing of OpenTelemetry is imported here; `otlp.py` sets the tracer where traces are exported.
-Spans hold ids, counts, routes and statements without their values: no name, address, key or price.
+Nothing of OpenTelemetry is imported here. `otlp.py` sets the tracer if traces are exported. Spans
+hold ids, counts, routes and statements without their values: no name, address, key or price.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SAMPLED: Final = 1
 
 
 class Span(Protocol):
-    """A span that is under way."""
+    """A span that has not ended."""
 
     @property
     def traceparent(self) -> str: ...
@@ -33,7 +33,7 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """Begins spans; `ratio` of those without a parent are wanted."""
+    """Begins spans; `ratio` is the share of traces without a parent that are recorded."""
 
     ratio: float
 
@@ -51,7 +51,7 @@ _current: ContextVar[Span | None] = ContextVar("span", default=None)
 
 
 def traceparent() -> str | None:
-    """Return the present span as W3C's header names it; None outside of a trace."""
+    """Return the current span as W3C's traceparent header. None outside a trace."""
     span = _current.get()
     return None if span is None else span.traceparent
 
@@ -74,9 +74,9 @@ def trace(
     always: bool = False,
     **attributes: Any,
 ) -> Iterator[Span | None]:
-    """Join the trace of `parent`, a traceparent, or the present one, or begin one. Unsampled spans
-    are left out: those with an unrecorded parent and, unless `always`, those beyond the sampled
-    share.
+    """Join the trace of `parent` (a traceparent) or the current one, or begin a trace. Unsampled
+    spans are left out: those with an unrecorded parent and, unless `always`, those beyond the
+    sampled share.
     """
     tracer = TRACING.tracer
     if parent is None and is_traced():
@@ -99,7 +99,7 @@ def _is_wanted(tracer: Tracer, parent: str | None, *, always: bool) -> bool:
 
 @contextmanager
 def part(name: str, *, kind: str = "internal", **attributes: Any) -> Iterator[Span | None]:
-    """Record a part of the present trace; outside of one nothing."""
+    """Record a part of the current trace; do nothing outside a trace."""
     above = _current.get()
     tracer = TRACING.tracer
     if above is None or tracer is None:
@@ -115,7 +115,7 @@ def _under(span: Span) -> Iterator[Span]:
     try:
         yield span
     except BaseException as e:
-        # Its class alone: messages quote values.
+        # Record only the class of the error: messages quote values.
         span.fail(type(e).__name__)
         raise
     finally:

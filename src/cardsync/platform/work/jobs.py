@@ -34,26 +34,25 @@ jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
 # The stream of a seller's uploads of order data (orders/ingest.py).
 ORDERS = "orders"
-# The stream of a seller's sales: due when the next of them starts or ends
-# (pricing/runs/sale_runs.py).
+# The stream of a seller's sales: due when the next one starts or ends (pricing/runs/sale_runs.py).
 SALES = "sales"
-# Rows of a seller that wait for a product after a catalog was loaded: cards
+# A seller's rows that may match a product after a catalog was loaded: cards
 # (imports/rematch_cards.py) and rows of collections (buying/collections/rematch_collections.py).
 REMATCHED_CARDS = "rematched_cards"
 REMATCHED_COLLECTIONS = "rematched_collections"
-# The streams of kept figures are named in derived/kept_figures.py.
+# derived/kept_figures.py names the streams of kept figures.
 
 
 class WorkDue(Origin, Base):
-    """Global: the sellers' streams that have accepted work, and since when. Each is written in the
-    tenant's own transaction.
+    """A global table: the sellers' streams that have accepted work, and since when. Each row is
+    written in the tenant's own transaction.
 
-    It also says which upload, run, event or rollback was put back, how often, since when, and until
-    when it rests. The mark of a kept figure is itself the piece of work
+    It also records which upload, run, event or rollback was put back, how often, since when, and
+    until when it rests. The mark of a kept figure is itself the piece of work
     (`platform/derived/kept_figures.py`), with its starts and failures.
     """
 
-    # The value of `put_back_id` where the mark is the piece.
+    # The value of `put_back_id` if the mark is the piece.
     id: ClassVar[int] = 0
 
     __tablename__ = "work_due"
@@ -71,7 +70,7 @@ class WorkDue(Origin, Base):
 
 @dataclass(frozen=True)
 class Work:
-    """The objects that every task needs; the worker passes them along with each job."""
+    """The objects that every task needs; the worker passes them with each job."""
 
     settings: Settings
     database: Database
@@ -82,20 +81,20 @@ def work_of(context: procrastinate.JobContext) -> Work:
     return cast(Work, context.additional_context["work"])
 
 
-# The queue of work that waits for other machines, such as a seller's receivers.
+# The queue of work that waits for other machines, such as a seller's webhook receivers.
 SENDING = "sending"
 
 
 def nudging(task: Task[Any, Any, Any], seller_id: int) -> dict[str, Any]:
-    """Return how a task is deferred for a seller: one nudge of it waits, and no second one. While
-    one of them sends, no second one of the seller takes a slot from others.
+    """Return the options that defer a task for a seller: at most one nudge of it waits. In the
+    queue SENDING at most one runs per seller, so that a seller takes no slots from others.
     """
     turn = f"{task.name}:{seller_id}"
     return {"queueing_lock": turn, "lock": turn if task.queue == SENDING else None}
 
 
 async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
-    """Middleware of workers: each log line of a job names the job."""
+    """Middleware of workers that adds the job's name to each log line of a job."""
     job = context.job
     with bound_contextvars(job=job.task_name, job_id=job.id):
         return await call_next()
@@ -107,7 +106,8 @@ _WAITING = text(
 
 
 async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
-    """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
+    """Defer `task` inside this session's transaction, unless a turn of the seller is already
+    waiting.
 
     One turn does one piece of work and queues the next behind all others, so that a seller who
     uploads fifty files does not delay other sellers by fifty.
@@ -115,7 +115,8 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
     nudge = nudging(task, seller_id)
     connection = await driver(session)
     deferrer = task.configure(connection=connection, **nudge)
-    # A turn that waits is held until our commit: no worker takes it up before its work is there.
+    # A waiting turn is locked until our commit, so that no worker takes it before its work is
+    # visible.
     while await session.scalar(_WAITING, {"turn": nudge["queueing_lock"]}) is None:
         try:
             async with connection.transaction():
@@ -123,15 +124,16 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
         except AlreadyEnqueued:
             continue
         except ConnectorException as e:
-            # Callers know the driver's errors: a database that is away is answered 503.
+            # Raise the driver's own error, which callers handle: an unavailable database is
+            # answered 503.
             cause = e.__cause__ or e
             raise cause from None
         return
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
-    """Mark for the sweep, in the transaction that makes the work, that this stream has some. Where
-    our clock is ahead of the database's, it is that one's time: the sweep would wait for ours.
+    """Mark a stream for the sweep, in the transaction that creates its work. If our clock is ahead
+    of the database's, the mark has the database's time: the sweep would otherwise wait.
     """
     await session.execute(
         text("""
@@ -151,7 +153,7 @@ async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
 
 
 async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: datetime) -> None:
-    """Mark work that has time until `at`; an earlier due time stays."""
+    """Mark work that is due at `at`; an earlier due time stays."""
     await session.execute(
         text("""
             INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)

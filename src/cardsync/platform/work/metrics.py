@@ -1,4 +1,4 @@
-"""Prometheus metrics of background work, and of the letters and webhooks that it sends."""
+"""Prometheus metrics of background work, and of the mails and webhooks that it sends."""
 
 from __future__ import annotations
 

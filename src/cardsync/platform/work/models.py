@@ -24,7 +24,7 @@ State = Literal[
 
 
 class Upload(Piece, Base):
-    """One accepted file. Rows of one stream are worked off in order of id."""
+    """One accepted file. Rows of one stream are processed in order of id."""
 
     __tablename__ = "upload"
     __table_args__ = (
@@ -50,8 +50,8 @@ class Upload(Piece, Base):
     received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     begun_at: Mapped[datetime | None] = mapped_column(Moment)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The verdict is stored before the first row is written, so that a run that starts again decides
-    # the same.
+    # The verdict is stored before the first row is written, so that a restarted run decides the
+    # same.
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
     report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")

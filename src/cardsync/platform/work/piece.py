@@ -1,5 +1,5 @@
-"""The columns of every piece of accepted work, whatever its stream: an upload, a pricing run, a
-rollback, an event; and the two reasons for which a worker stops although nothing failed.
+"""Defines the columns of every piece of accepted work, whatever its stream (an upload, a pricing
+run, a rollback, an event), and the two reasons for which a worker stops without a failure.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class CancelRequested(Exception):
 
 
 def request_id() -> str | None:
-    """Return the id of the request that is being answered, or that asked for the present work."""
+    """Return the id of the current request, or of the request that caused the current work."""
     return get_contextvars().get("request_id")
 
 
 class Origin:
-    """The request, or the work, that made a piece: logs and traces name it, whichever job does the
-    work.
+    """The request, or the work, that created a piece: logs and traces name it, whichever job does
+    the work.
     """
 
     request_id: Mapped[str | None] = mapped_column(Text, default=request_id)
@@ -34,15 +34,15 @@ class Origin:
 
 
 def origin() -> dict[str, str | None]:
-    """Return the same as the values of a statement."""
+    """Return the current origin as the values of a statement."""
     return {"request_id": request_id(), "traceparent": spans.traceparent()}
 
 
 class Piece(Origin):
-    """The columns that `platform/work/runner.py` reads and writes of a piece of work."""
+    """The columns of a piece of work that `platform/work/runner.py` reads and writes."""
 
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # Starts that no worker put back (a killed one cannot), and failures of the work itself.
+    # Starts that no worker reverted (a killed one cannot), and failures of the work itself.
     attempts: Mapped[int] = mapped_column(server_default="0")
     failures: Mapped[int] = mapped_column(server_default="0")

@@ -3,9 +3,9 @@ gives it up.
 
 A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
 the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an event or
-the mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a
-failure lets a piece rest is `platform/work/setbacks.py`. The lease is not imported, as its package
-is above this one: a stream that needs it gives it as its `Holding`
+the mark of a kept figure. A `Stream` defines how each is found, held, worked and ended.
+`platform/work/setbacks.py` decides how long a piece rests after a failure. The lease is not
+imported, because its package is above this one: a stream that needs it passes it as its `Holding`
 (`agents/seller_state/lease.py`).
 
 | what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
@@ -26,10 +26,10 @@ is above this one: a stream that needs it gives it as its `Holding`
 | the sync               | uploads behind it   |           |               |            |           |
 | another took it over   | in all streams nothing more is written; the other one ends the piece       |
 
-What was committed before stays in every case, and the stream goes on behind a piece that ended.
+Changes that were committed before always stay, and the stream continues with the next piece.
 
-A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. It starts,
-rests and is given up by the same rules, and continues when the seller cancels a sync. A mark that
+A kept figure (`platform/derived/kept_figures.py`) is a stream of one piece, its mark. The same
+rules start it, put it back and give it up; it continues when the seller cancels a sync. A mark that
 is given up is removed: readers have the previous figures until the next mark.
 """
 
@@ -62,7 +62,7 @@ from cardsync.platform.work.streams import Due, due_of, forget, rest, setback
 
 log = structlog.get_logger(__name__)
 
-# Starts after which a piece that kills its worker is given up.
+# A piece that kills its worker is given up after this many starts.
 MAX_STARTS = 20
 
 P = TypeVar("P", bound=Piece | WorkDue)
@@ -76,13 +76,13 @@ class Holding(Protocol[Q, H]):
     """
 
     async def take(self, session: AsyncSession, piece: Q, settings: Settings) -> H | None:
-        """Take the hold; None while another worker has it."""
+        """Take the hold; None if another worker has it."""
 
     async def release(self, session: AsyncSession, hold: H) -> None:
-        """Renew the hold. Raises LeaseLost when another worker has it by now."""
+        """Release the hold. Raises LeaseLost if another worker has it by now."""
 
     def kept(self, database: Database, hold: H) -> AbstractAsyncContextManager[None]:
-        """Keep the hold alive beside the work."""
+        """Keep the hold alive while the block works."""
 
 
 async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) -> None:
@@ -90,7 +90,7 @@ async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) 
 
 
 def _needs_no_mark(piece: Any, now: datetime) -> None:
-    """Do nothing: the tables of most streams do not say that a piece was begun."""
+    """Do nothing: the tables of most streams do not record that a piece has begun."""
 
 
 def _max_starts(piece: Any) -> int:
@@ -106,8 +106,8 @@ class Stream(Generic[P, H]):
     """The description of one stream: how its pieces are found, held, worked and ended.
 
     `work` ends its piece and releases the hold in its last transaction. `fail` does so for a piece
-    that is given up, with the code and the sentence of the failure where it has any; `cancel` does
-    so for one that the seller cancelled; without it such a piece goes on later.
+    that is given up, with the failure's code, if it has one, and its sentence. `cancel` does so for
+    a piece that the seller cancelled; without `cancel` such a piece continues later.
     """
 
     name: str
@@ -116,19 +116,22 @@ class Stream(Generic[P, H]):
     work: Callable[[Work, H, P], Awaitable[None]]
     fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
     cancel: Callable[[Work, H], Awaitable[None]] | None = None
-    # `before` runs in the transaction that takes a piece up, before the search for one.
+    # `before` runs in the transaction that takes a piece, before the search for one.
     before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
-    # `begin` marks the piece as begun in its tables; its `attempts` are those before this one.
+    # `begin` marks the piece as begun in its tables; its `attempts` do not include this one.
     begin: Callable[[P, datetime], None] = _needs_no_mark
-    # Starts after which a piece that kills its workers is given up.
+    # A piece that kills its workers is given up after this many starts.
     most_starts: Callable[[P], int] = _max_starts
-    # `nothing_left` runs when no piece is open; False leaves the stream's mark to the sweep.
+    # `nothing_left` runs when no piece is open; if it returns False, the stream's mark stays for
+    # the sweep.
     nothing_left: Callable[[Work, int], Awaitable[bool]] = _nothing_left
 
 
 @dataclass(frozen=True)
 class _Taken(Generic[P, H]):
-    """A piece that this worker holds; `counted` is 1 where the start may end it."""
+    """A piece that this worker holds. `counted` is 1 if this start was added to the piece's
+    attempts.
+    """
 
     piece: P
     hold: H
@@ -156,10 +159,11 @@ async def work_off_one(
     *,
     counted: bool = True,
 ) -> bool:
-    """Work off the oldest piece.
+    """Process the oldest piece.
 
-    True if there may be more to do at once. False if there is no piece, if another worker has it,
-    or if it has to wait for the next sweep. A start that is not `counted` may end without a record.
+    Return True if there may be more to do now, and False if there is no piece, another worker has
+    it, or it must wait for the next sweep. A start that is not `counted` does not count as an
+    attempt.
     """
     taken = await _take_up(stream, work, seller_id, int(counted))
     if not isinstance(taken, _Taken):
@@ -171,7 +175,7 @@ async def work_off_one(
 @contextmanager
 def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
     """Bind a piece's seller to its log lines and its trace, which continues the trace of the
-    request that caused it. Marks are many: only some begin a trace of their own.
+    request that caused it. Marks are frequent, so only a sample of them begins a trace.
     """
     ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
     if piece.request_id:
@@ -189,7 +193,7 @@ def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
 
 
 async def _work_off(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
-    """Work under the hold, and let it go where the piece is cancelled."""
+    """Work under the hold, and end or release it if the piece is cancelled."""
     try:
         try:
             async with stream.holding.kept(work.database, taken.hold):
@@ -218,7 +222,7 @@ async def _take_up(
     seller_id: int,
     counted: int,
 ) -> _Taken[P, H] | bool:
-    """Return the oldest piece, held; or the answer of a turn that ends without one."""
+    """Return the oldest piece with its hold; without one, the return value of the turn."""
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, stream.name)
         now = clock.now()
@@ -245,7 +249,7 @@ async def _take_up(
 
 
 async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
-    """Work, and settle the end. False if the piece rests."""
+    """Do the work and handle its failure. Return False if the piece rests."""
     piece = taken.piece
     hold = taken.hold
     try:
@@ -289,7 +293,7 @@ async def _release(
     failures: int,
     back: PutBack | None = None,
 ) -> None:
-    """Leave the piece open for another try. If even that cannot be written, a lease runs out by
+    """Leave the piece open for another try. If even that cannot be written, a lease expires by
     itself.
     """
     piece = taken.piece

@@ -1,9 +1,9 @@
-"""Judges failed work by the error, its earlier setbacks and the time: it is put back until a
+"""Decides about failed work by the error, its earlier setbacks and the time: it is put back until a
 moment, tried again at once, or given up with a reason. Pure.
 
-Work waits for a dependency that is away, longer each time, as that is not the work's fault. It does
-not wait forever: work that was put back often enough for long enough is given up, and so is work
-that can never succeed.
+Work waits for an unavailable dependency, longer each time, because that is not the work's fault. It
+does not wait forever: work that was put back often enough for long enough is given up, and so is
+work that can never succeed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync.platform.storage import ObjectMissing
 
-# Failures after which work that fails by itself is given up.
+# Work that fails by itself is given up after this many failures.
 MAX_FAILURES = 3
 # Work that waits for a dependency is given up after both this many tries and this much time: a
 # machine that was off for days has not tried, and many tries within a minute prove little.
@@ -49,9 +49,9 @@ _WHY = {
     Kind.MISSING: "the uploaded file is no longer in the object store",
 }
 
-# These SQLSTATE classes report the server's state, and no fault of the statement: connection,
-# shutdown, resources, rollback, lock. A server that takes no writes is one of them: another one is
-# replacing it.
+# SQLSTATE classes that report the server's state, not a fault of the statement: connection,
+# shutdown, resources, rollback, lock. A read-only server is one of them: another one is replacing
+# it.
 _AWAY_CLASSES = ("08", "57", "53", "40", "55", "25006")
 _NO_ROOM_STATE = "53100"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -84,7 +84,7 @@ _AWAY = {
 
 @dataclass(frozen=True)
 class Tries:
-    """The number of times a piece of work was put back, and the first time."""
+    """How often a piece of work was put back, and when first."""
 
     times: int = 0
     since: datetime | None = None
@@ -92,7 +92,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class PutBack:
-    """The work rests until then; `tries` are the tries to store."""
+    """The work rests until `until`. `tries` are the tries to store."""
 
     kind: Kind
     until: datetime
@@ -101,14 +101,14 @@ class PutBack:
 
 @dataclass(frozen=True)
 class TryAgain:
-    """The work is tried again at once; `failures` is the number to store."""
+    """The work is tried again at once. `failures` is the number to store."""
 
     failures: int
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The work ends. `why` is for the seller, and empty where the failure says nothing to a seller."""
+    """The work ends. `why` is for the seller; it is empty if the failure means nothing to a seller."""
 
     kind: Kind
     why: str
@@ -138,7 +138,7 @@ def kind_of(error: BaseException) -> Kind:
 def _of_database(error: psycopg.Error) -> Kind:
     state = error.sqlstate
     if state is None:
-        # A connection that was lost, or could not be made, has no state.
+        # A lost connection, or one that could not be opened, has no SQLSTATE.
         lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return Kind.AWAY if lost else Kind.OWN
     if state == _NO_ROOM_STATE:
@@ -158,7 +158,7 @@ def _of_system(error: OSError) -> Kind:
 
 
 def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> Setback:
-    """Judge a failure. `failures` of the work itself came before this one."""
+    """Judge a failure. `failures` are the earlier ones of the work itself."""
     kind = kind_of(error)
     if kind is Kind.MISSING:
         return GiveUp(kind, _WHY[kind])
@@ -175,7 +175,7 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
 
 def pause(times: int) -> timedelta:
     """Return the pause after the given number of failures in a row."""
-    # The exponent is capped before it multiplies: 2^99 seconds is no timedelta.
+    # The exponent is capped before it multiplies: 2^99 seconds exceeds a timedelta.
     doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
     return min(doubled, LONGEST_PAUSE)
 

@@ -1,6 +1,6 @@
-"""The shared parts of the streams of accepted work: the place of uploads' bytes and the choice of
-the next upload; each stream's mark for the sweep, and the fate of its oldest piece of work when
-that fails (`platform/work/setbacks.py`).
+"""The shared parts of the streams of accepted work: where uploads' bytes are and which upload is
+next; each stream's mark for the sweep, and what happens to its oldest piece of work when that fails
+(`platform/work/setbacks.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPEN = ("queued", "processing")
 
 
 def private_key(seller_id: int, suffix: str) -> str:
-    """Return a new name for accepted bytes, which no URL reaches."""
+    """Return a new key for accepted bytes, which no URL reaches."""
     return f"accepted/u{seller_id}/{uuid.uuid4()}.{suffix}"
 
 
@@ -57,7 +57,7 @@ async def hold_still(session: AsyncSession, seller_id: int, stream: str) -> None
     """Wait for the upload that is being applied, and keep others from beginning until this
     transaction ends.
 
-    The caller has locked the seller's state row, so none is accepted meanwhile.
+    The caller has locked the seller's state row, so no upload is accepted in the meantime.
     """
     statement = select(Upload.id).where(
         Upload.seller_id == seller_id,
@@ -68,14 +68,14 @@ async def hold_still(session: AsyncSession, seller_id: int, stream: str) -> None
 
 
 def begin_upload(upload: Upload, now: datetime) -> None:
-    """Mark the upload as begun, so that its report says so from its first start on."""
+    """Mark the upload as begun, for its report."""
     upload.state = "processing"
     upload.begun_at = upload.begun_at or now
 
 
 @dataclass(frozen=True)
 class Due:
-    """A stream's mark; a turn reads it before it looks for work, so that `forget` removes no newer
+    """A stream's mark. A turn reads it before it looks for work, so that `forget` removes no newer
     one.
     """
 
@@ -85,12 +85,12 @@ class Due:
     rests_until: datetime | None
 
     def tries_of(self, work_id: int) -> Tries:
-        """Return the earlier setbacks of this piece; those of another piece of work are over."""
+        """Return the earlier setbacks of this piece; those of an earlier piece do not count."""
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Return whether that piece was put back and its pause is not over, since a nudge may come
-        earlier. A pause longer than the longest was written by a wrong clock, and does not count.
+        """Return whether the piece was put back and must still wait; a nudge may arrive earlier. A
+        pause longer than the longest was written by a wrong clock, and does not count.
         """
         until = self.rests_until
         if self.put_back_id != work_id or until is None:
@@ -115,8 +115,8 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
 
 
 class Queue(NamedTuple):
-    """The queue before an upload. `ahead` counts the seller's own uploads of the stream before this
-    one, and the other sellers' streams that wait for a turn, without names.
+    """The queue before an upload. `ahead` counts the seller's own earlier uploads of the stream and
+    the other sellers' streams that wait for a turn.
     """
 
     ahead: int
@@ -124,9 +124,7 @@ class Queue(NamedTuple):
 
 
 async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
-    """Return the length of the queue before an upload, and how long the longest of all that wait
-    has waited.
-    """
+    """Return the length of the queue before an upload, and how long the longest wait in it is."""
     row = (
         await session.execute(
             text("""
@@ -153,7 +151,7 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:
-    """Remove only the mark that was read: an upload accepted since has set a newer one."""
+    """Remove only the mark that was read: an upload accepted since then has set a newer one."""
     if due is not None:
         await session.execute(
             delete(WorkDue).where(
@@ -175,7 +173,7 @@ async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datet
 async def leave_mark(
     session: AsyncSession, seller_id: int, stream: str, until: datetime | None
 ) -> None:
-    """Set a held mark to the time of the next work, or remove it where no work is left."""
+    """Set a held mark to the time of the next work, or remove it if no work is left."""
     own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     if until is None:
         await session.execute(delete(WorkDue).where(own))
@@ -197,7 +195,7 @@ def setback(
     due: Due | None,
     failures: int,
 ) -> Setback:
-    """Decide the fate of a stream's oldest piece of work, which failed, and log it."""
+    """Decide about a stream's oldest piece of work after a failure, and log the decision."""
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now)
@@ -231,8 +229,8 @@ async def rest(
     work_id: int,
     back: PutBack,
 ) -> None:
-    """Store how long a piece rests, in the transaction in which the caller puts it back; the sweep
-    comes back to it then.
+    """Store how long a piece rests, in the transaction in which the caller puts it back. The sweep
+    then returns to it.
     """
     await session.execute(
         text("""
