@@ -41,9 +41,9 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.money import dollars, to_units
 from cardsync.platform.secret import seal
 from cardsync.platform.settings import Settings
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import SellerPricing
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.inputs import rule_rows as store
 from cardsync.prices.receipts import sentences
 from cardsync.shop.accounts import sellers
@@ -343,7 +343,7 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
         },
     )
     run = Run(rules, SellerPricing(), row["priced_at"])
-    priced = engine.price(card, rules, run.seller, run.now)
+    priced = simulate(run, card).cards
     facts = {
         step["name"]: str(step["summary"])
         for step in sentences.explain(priced.row(0, named=True), run)

@@ -76,7 +76,7 @@ def fails(expectation: Expectation, now: int | None, then: int | None) -> bool:
 def test_the_condition_says_what_a_reader_of_the_text_would(expectation, prices):
     frame = pl.DataFrame(
         prices,
-        schema={"current_price": pl.Int64, "price": pl.Int64},
+        schema={"current_price": pl.Int64, "asks": pl.Int64},
         orient="row",
     )
     found = frame.select(expectation.failing())

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cardsync.prices.engine import simulate
 from cardsync.prices.loss.decide import By, broken_limit, confirmation_of, decide
-from cardsync.prices.loss.loss_limits import PAST, Sums, summed
+from cardsync.prices.loss.loss_limits import PAST, SIDES, Sums, summed
 from cardsync.prices.loss.risk import Size
-from cardsync.prices.plans.price_effect import ShopValue, moves_of, size_of
+from cardsync.prices.plans.price_effect import ShopValue, size_of
 
 DOLLAR = 10_000
 
@@ -48,7 +49,7 @@ def past(**spans):
 
 def size(before, after, earlier=None, **more):
     earlier = past() if earlier is None else earlier
-    moved = moves_of(prices(*before), prices(*after))
+    moved = simulate.moved(prices(*before), prices(*after), SIDES)
     shop = ShopValue(more.get("shop_value", 10**9), more.pop("asked_value", 10**9))
     found = size_of(summed(moved, earlier), earlier, 2_000, shop)
     given = {"loss_budget": 10**9} | more

@@ -28,6 +28,7 @@ from cardsync.platform.kit.csv_table import quoted_frame
 from cardsync.platform.money import dollars, dollars_or_none
 from cardsync.prices.engine import breaker, engine, rules
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import Effect, simulate
 from cardsync.prices.engine.steps import BLOCKERS
 from cardsync.prices.inputs.rule_file import RuleSet, read_rule_set
 from cardsync.prices.receipts.explain import considered_rules
@@ -64,12 +65,11 @@ def rule_set(path: Path | None, preset: str) -> RuleSet:
 
 @dataclass(frozen=True)
 class Priced:
-    """A file, its rows as they were read, and the engine's result for each row."""
+    """A file, its rows as they were read, and what the run does to each row."""
 
     parsed: Parsed
     rows: pl.DataFrame
-    run: Run
-    out: pl.DataFrame
+    effect: Effect
 
 
 def priced(
@@ -100,12 +100,7 @@ def priced(
     if only is not None:
         asked = pl.col("marketplace_id") == only
         rows, cards = rows.filter(pl.col("listing_id") == only), cards.filter(asked)
-    return Priced(
-        parsed,
-        rows,
-        run,
-        engine.price(cards, run.rules, run.seller, now, run.sales),
-    )
+    return Priced(parsed, rows, simulate(run, cards))
 
 
 @dataclass(frozen=True)
@@ -120,15 +115,15 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> PricedFile:
     """Write `out`; the original columns of changed rows stay as they were."""
     done = priced(path, given, ask)
     parsed = done.parsed
-    rows = done.rows.with_columns(target_price=done.out["target"])
+    rows = done.rows.with_columns(target_price=done.effect.cards["target"])
     changed = rows.filter(asks())
     # The marketplace would refuse the whole file if it had one id twice.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
     write_whole(out, price_updates_csv(changed.sort("listing_id")))
-    totals = engine.summary(done.out)
-    leaps = breaker.stops(done.out, breaker.leaps(done.out))
+    totals, priced_rows = done.effect.counts, done.effect.cards
+    leaps = breaker.stops(priced_rows, breaker.leaps(priced_rows))
     figures = {
         "rows": parsed.rows,
         "usable": rows.height,
@@ -154,9 +149,9 @@ def _story(done: Priced, changed: pl.DataFrame, figures: dict[str, Any]) -> Iter
     yield from (
         f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20]
     )
-    yield from left_out(done.run)
+    yield from left_out(done.effect.run)
     blocked = ", ".join(f"{code} {n:,}" for code, n in figures["unpriced"].items())
-    live = done.run.live
+    live = done.effect.run.live
     by = live[0].name if len(live) == 1 else f"{len(live)} rules"
     yield f"{figures['priced']:,} priced by {by}, {figures['changed']:,} changed" + (
         f"; left as they are: {blocked}" if blocked else ""
@@ -228,16 +223,17 @@ def explain_in_file(
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
         raise CommandError(f"{path} has no usable row with the ID {marketplace_id}")
-    row = done.out.row(-1, named=True)
+    run = done.effect.run
+    row = done.effect.cards.row(-1, named=True)
     card = done.rows.row(-1, named=True)
     # Without queries every live rule selects every card.
     losing = row["candidates"]
     selecting = [
         rule
-        for rule in done.run.live
+        for rule in run.live
         if losing is None or rule.id == row["rule_id"] or rule.id in losing
     ]
-    sales = [sale for sale in done.run.active_sales if not sale.query or sale.id == row["sale_id"]]
+    sales = [sale for sale in run.active_sales if not sale.query or sale.id == row["sale_id"]]
     governing = next((rule for rule in selecting if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
@@ -248,18 +244,18 @@ def explain_in_file(
         "currency": "USD",
         "current_price": dollars_or_none(row["current_price"]),
         "target_price": dollars_or_none(row["target"]),
-        "computed_at": clock.rfc3339(done.run.now),
+        "computed_at": clock.rfc3339(run.now),
         "blockers": [
             {"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])
         ],
-        "matching_rules": msgspec.to_builtins(considered_rules(selecting, sales, row, done.run)),
+        "matching_rules": msgspec.to_builtins(considered_rules(selecting, sales, row, run)),
         "governing_rule": governing
         and {
             "id": governing.id,
             "name": governing.name,
             "priority": governing.priority,
         },
-        "steps": explain(row, done.run),
+        "steps": explain(row, run),
         "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,
         "stale": None,

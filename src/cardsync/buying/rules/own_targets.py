@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.simulate import simulate
 from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.rules.file_queries import CARDS, NOBODY
@@ -79,4 +79,4 @@ def _targets(cards: pl.DataFrame, run: Run) -> pl.Series:
         product_line_enabled=pl.lit(True),
         game_has_rules=pl.lit(True),
     )
-    return engine.price(priced, run.rules, run.seller, run.now)["target"]
+    return simulate(run, priced).cards["target"]

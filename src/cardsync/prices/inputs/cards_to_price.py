@@ -23,6 +23,7 @@ from cardsync.platform.database.packed_integers import integer_columns
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.simulate import Effect, simulate
 from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.price_history import past_of
 from cardsync.prices.inputs.rule_queries import Selection, selections
@@ -151,6 +152,10 @@ async def price_stock(stock: Stock) -> pl.DataFrame:
     return await asyncio.to_thread(
         engine.price, stock.cards, run.rules, run.seller, run.now, run.sales
     )
+
+
+async def simulate_stock(stock: Stock) -> Effect:
+    return await asyncio.to_thread(simulate, stock.run, stock.cards)
 
 
 async def _read_rows(

@@ -13,11 +13,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.platform.money import dollars_or_none
-from cardsync.prices.engine import engine
+from cardsync.prices.engine.simulate import furthest, simulate
 from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.limits import PLAN_CARDS_SHOWN
 from cardsync.prices.plans.measure_write import Weighed
-from cardsync.prices.plans.price_effect import reach_by_id, read_cards
+from cardsync.prices.plans.price_effect import in_stock, reach_by_id, read_cards
 from cardsync.prices.preview.preview import reason_of
 
 _CARDS = """
@@ -67,13 +67,9 @@ def _furthest(moved: pl.DataFrame) -> list[dict[str, Any]]:
         for side in ("today", "worst")
     ]
     value = pl.max_horizontal(steps) * pl.max_horizontal("quantity", 1)
-    ordered = moved.sort([value, "marketplace_id"], descending=[True, False])
-    return ordered.head(PLAN_CARDS_SHOWN).to_dicts()
+    return furthest(moved, value).head(PLAN_CARDS_SHOWN).to_dicts()
 
 
 def _reasons(after: Stock) -> dict[int, str]:
-    cards = after.cards.with_columns(quantity=pl.max_horizontal("quantity", 1))
-    run = after.run
-    out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
-    found = out.with_columns(id=cards["id"]).to_dicts()
-    return {row["id"]: reason_of(row, run) for row in found}
+    effect = simulate(after.run, in_stock(after.cards))
+    return {row["id"]: reason_of(row, effect.run) for row in effect.cards.to_dicts()}

@@ -25,9 +25,10 @@ from cardsync.platform.money import to_units
 from cardsync.platform.settings import Settings
 from cardsync.prices.engine.rules import Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import moved
 from cardsync.prices.inputs.cards_to_price import Stock
 from cardsync.prices.inputs.rule_rows import run_of
-from cardsync.prices.loss.loss_limits import summed
+from cardsync.prices.loss.loss_limits import SIDES, summed
 from cardsync.prices.loss.moves import past_moves
 from cardsync.prices.loss.risk import Size
 from cardsync.prices.plans.actions import Actions
@@ -37,7 +38,6 @@ from cardsync.prices.plans.price_effect import (
     PART_BESIDE,
     Reach,
     cap_of,
-    moves_of,
     parts_of,
     priced,
     read_cards,
@@ -192,9 +192,10 @@ class _Here:
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         if then is None:
             asked = pl.concat(self.before)
-            return moves_of(
+            return moved(
                 asked.with_columns(today="asked", worst="asked"),
                 asked.with_columns(worst="today"),
+                SIDES,
             )
         sides = zip(self.parts, self.before, strict=True)
         return pl.concat([await self._moves(*side, then, changed) for side in sides])
@@ -209,7 +210,7 @@ class _Here:
             # A sale that begins later, or behind another one, is judged as if it ran alone.
             alone = replace(sale, starts_at=min(sale.starts_at, self.now))
             after = _lower_worst(after, await priced(await read(stock, [alone])))
-        return moves_of(before, after)
+        return moved(before, after, SIDES)
 
 
 def _lower_worst(after: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:

@@ -20,9 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.platform.database.copy import with_values
 from cardsync.platform.money import to_units
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.rules import ReviewLimits, Rule, Sale, Stale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import simulate, worth
 from cardsync.prices.inputs.cards_to_price import (
     ON_SALE,
     Stock,
@@ -233,22 +233,23 @@ async def priced(stock: Stock) -> pl.DataFrame:
 
 
 def _priced(stock: Stock) -> pl.DataFrame:
-    cards = stock.cards.with_columns(
-        in_stock=pl.col("quantity"),
-        quantity=pl.max_horizontal("quantity", 1),
-    )
+    cards = in_stock(stock.cards)
     worst = at_worst(stock.run.rules)
     today = _asked(cards, stock.run)
     asked = pl.coalesce("target_price", "current_price").alias("asked")
-    return cards.select("id", "marketplace_id", "market", asked, quantity="in_stock").with_columns(
+    return stock.cards.select("id", "marketplace_id", "market", asked, "quantity").with_columns(
         today=today,
         worst=today if worst == stock.run.rules else _asked(cards, replace(stock.run, rules=worst)),
     )
 
 
 def _asked(cards: pl.DataFrame, run: Run) -> pl.Series:
-    out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
-    return out.select(pl.coalesce("target", "current_price")).to_series()
+    return simulate(run, cards).cards["asks"]
+
+
+def in_stock(cards: pl.DataFrame) -> pl.DataFrame:
+    """Return the cards with a copy each at least, for a card that is gone is sold tomorrow."""
+    return cards.with_columns(quantity=pl.max_horizontal("quantity", 1))
 
 
 def at_worst(rules: Sequence[Rule]) -> list[Rule]:
@@ -266,18 +267,6 @@ def at_worst(rules: Sequence[Rule]) -> list[Rule]:
         )
         for rule in rules
     ]
-
-
-def moves_of(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards whose price differs, with both prices. Pure."""
-    both = before.join(
-        after.select("id", today_after="today", worst_after="worst"),
-        on="id",
-        how="inner",
-    )
-    return both.filter(
-        pl.any_horizontal(pl.col(side).ne_missing(pl.col(f"{side}_after")) for side in SIDES)
-    )
 
 
 class ShopValue(NamedTuple):
@@ -309,9 +298,10 @@ def size_of(
     copies = pl.col("quantity").cast(pl.Int128)
     # A card without a price has nothing that could move by a part of it.
     known = pl.col("today") > 0
-    prices = ("asked", "today", "today_after", "worst", "worst_after")
+    asked, before, after, worst_before, worst_after = worth(
+        moved, "asked", "today", "today_after", "worst", "worst_after"
+    )
     sums = moved.select(
-        *((pl.col(name).fill_null(0) * copies).sum().alias(name) for name in prices),
         **{
             f"{side}_base": (pl.col(f"day_{side}_base") * copies).filter(known).sum()
             for side in SIDES
@@ -323,16 +313,16 @@ def size_of(
         beyond=pl.max_horizontal(_leaps(side, cap_bp) for side in SIDES).sum(),
         deepest=pl.max_horizontal(_fall_bp(side) for side in SIDES).max(),
     ).row(0, named=True)
-    others = max(shop.asked - int(sums["asked"]), 0)
+    others = max(shop.asked - asked, 0)
     return Size(
         cards=moved.height,
-        before=int(sums["today"]),
-        after=int(sums["today_after"]),
-        worst_before=int(sums["worst"]),
-        worst_after=int(sums["worst_after"]),
+        before=before,
+        after=after,
+        worst_before=worst_before,
+        worst_after=worst_after,
         shop_value=shop.listed,
-        whole=others + int(sums["today"]),
-        worst_whole=others + int(sums["worst"]),
+        whole=others + before,
+        worst_whole=others + worst_before,
         moved_bp=max(_share(int(sums[f"{s}_gross"]), int(sums[f"{s}_base"])) for s in SIDES),
         beyond=int(sums["beyond"]),
         cap_bp=cap_bp,

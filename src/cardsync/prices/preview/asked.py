@@ -29,8 +29,8 @@ async def asked_prices(
 ) -> Preview:
     """Return the figures of all cards. Raises InvalidRule, InvalidQuery, InvalidPayload."""
     async with preview.reading(database, caller, settings) as session:
-        stock, out = await preview.priced(session, caller, given, now)
-        return await preview.figures(session, caller, stock, out)
+        effect = await preview.priced(session, caller, given, now)
+        return await preview.figures(session, caller, effect)
 
 
 async def table_of_prices(
@@ -43,8 +43,8 @@ async def table_of_prices(
 ) -> bytes | Made:
     """Return every card as CSV or Parquet. Raises the same."""
     async with preview.reading(database, caller, settings) as session:
-        _, out = await preview.priced(session, caller, given, now)
-        return await asyncio.to_thread(lambda: made(preview.every_card(out, kind)))
+        effect = await preview.priced(session, caller, given, now)
+        return await asyncio.to_thread(lambda: made(preview.every_card(effect.cards, kind)))
 
 
 async def compared_presets(

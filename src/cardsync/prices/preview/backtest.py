@@ -23,8 +23,8 @@ from cardsync.catalog.market.of_cards import KEYS, NO_MARKET
 from cardsync.catalog.market.of_past import past_market
 from cardsync.platform import clock, errors
 from cardsync.platform.money import dollars, dollars_or_none
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import Effect, worth
 from cardsync.prices.inputs.cards_to_price import Choices, choices, games_with_rules
 from cardsync.prices.inputs.market_inputs import INPUTS
 from cardsync.prices.inputs.price_history import unsold
@@ -62,19 +62,14 @@ class Findings:
     after: int = 0
     blocked: dict[str, int] = field(default_factory=dict)
 
-    def add(self, at: datetime, out: pl.DataFrame) -> None:
+    def add(self, at: datetime, effect: Effect) -> None:
         """Add a snapshot: a day reports its last snapshot, and the changes of all its snapshots."""
-        counted = engine.summary(out)
-        quantity = pl.col("quantity").cast(pl.Int128)
-        before, after = out.select(
-            (pl.col("current_price") * quantity).sum(),
-            (pl.coalesce("target", "current_price") * quantity).sum().alias("after"),
-        ).row(0)
+        counted = effect.counts
+        before, self.after = effect.worth
         if not self.snapshots:
-            self.before = int(before)
+            self.before = before
         self.snapshots = self.snapshots + 1
         self.changed = self.changed + counted.changed
-        self.after = int(after)
         self.blocked = counted.blocked
         day = at.astimezone(ZoneInfo(self.zone)).date()
         earlier = self.days[day].changed if day in self.days else 0
@@ -272,10 +267,7 @@ def _numbers(account: Account, lines: Sequence[str] | None) -> list[int] | None:
 
 def _answer(findings: Findings, sold: pl.DataFrame) -> Backtest:
     compared = sold.filter(pl.col("sold_price").is_not_null() & pl.col("asked_price").is_not_null())
-    quantity = pl.col("quantity").cast(pl.Int128)
-    real, would = compared.select(
-        (pl.col("sold_price") * quantity).sum(), (pl.col("asked_price") * quantity).sum()
-    ).row(0)
+    real, would = worth(compared, "sold_price", "asked_price")
     known = compared.height > 0 or not sold.height
     newest = sold.sort("sold_at", descending=True, maintain_order=True).head(BACKTEST_SOLD)
     return Backtest(
@@ -299,7 +291,7 @@ def _answer(findings: Findings, sold: pl.DataFrame) -> Backtest:
             compared=compared.height,
             without_sold_price=sold["sold_price"].null_count(),
             without_asked_price=sold["asked_price"].null_count(),
-            sold_value=dollars(int(real)) if known else None,
-            asked_value=dollars(int(would)) if known else None,
+            sold_value=dollars(real) if known else None,
+            asked_value=dollars(would) if known else None,
         ),
     )

@@ -25,7 +25,7 @@ from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.rules import Rule
 from cardsync.prices.engine.run_inputs import Run
 from cardsync.prices.inputs import rule_json
-from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, price_stock, read_stock
+from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.preview import preview
@@ -101,24 +101,19 @@ async def preview_draft(
     one_in = await _one_in(session, seller_id) if given.sample else 1
     part = f" AND c.id % {one_in} = 0" if one_in > 1 else ""
     where = f"{ON_SALE}{part} AND ({' OR '.join(conditions)})"
-    stock = await read_stock(
-        session,
-        account,
-        replace(live, rules=rules),
-        where,
-        **bound,
-    )
-    out = await price_stock(stock)
+    run = replace(live, rules=rules)
+    effect = await simulate_stock(await read_stock(session, account, run, where, **bound))
+    out = effect.cards
     only = len(found) == 1
     selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
-    governs = out.filter(_held_by(draft, stock.run)).height
+    governs = out.filter(_held_by(draft, effect.run)).height
     shadows = (
         set(out["rule_id"].unique().drop_nulls())
         if selects and not governs and not draft.guard
         else set()
     )
     order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
-    figures = await preview.figures(session, caller, stock, out, LARGEST)
+    figures = await preview.figures(session, caller, effect, LARGEST)
     return Draft(
         selects * one_in,
         governs * one_in,

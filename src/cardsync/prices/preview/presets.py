@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform.limits import DEFAULT_PRIORITY
 from cardsync.prices.engine.rules import PRESETS, Rule
-from cardsync.prices.inputs.cards_to_price import Stock, price_stock, read_stock
+from cardsync.prices.inputs.cards_to_price import Stock, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.prices.models import PricingRule
 from cardsync.prices.preview import preview
@@ -46,9 +46,8 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
     read = await read_stock(session, account, every)
     found = []
     for preset, draft in drafts.items():
-        stock = _priced_by(read, draft)
-        out = await price_stock(stock)
-        shown = await preview.figures(session, caller, stock, out, EXAMPLES)
+        effect = await simulate_stock(_priced_by(read, draft))
+        shown = await preview.figures(session, caller, effect, EXAMPLES)
         found.append(PresetShown(preset, draft.name, preset in live, shown))
     return found
 

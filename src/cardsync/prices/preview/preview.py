@@ -33,12 +33,12 @@ from cardsync.platform.settings import Settings
 from cardsync.prices.engine import engine, missing_evidence
 from cardsync.prices.engine.rules import Rule, Sale
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import Effect
 from cardsync.prices.inputs.cards_to_price import (
     ON_SALE,
-    Stock,
     condition_of,
-    price_stock,
     read_stock,
+    simulate_stock,
 )
 from cardsync.prices.inputs.market_inputs import observed_for
 from cardsync.prices.inputs.rule_file import read_rules, read_sales
@@ -105,7 +105,7 @@ async def priced(
     caller: Caller,
     given: PricesAsked,
     now: datetime,
-) -> tuple[Stock, pl.DataFrame]:
+) -> Effect:
     """Return every card that the search leaves, priced by the given rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
@@ -116,8 +116,7 @@ async def priced(
     run = await asked(session, seller_id, given.rules, given.sales, live)
     bound: dict[str, Any] = {}
     where = await _where(session, seller_id, given.search, bound)
-    stock = await read_stock(session, account, run, where, **bound)
-    return stock, await price_stock(stock)
+    return await simulate_stock(await read_stock(session, account, run, where, **bound))
 
 
 async def asked(
@@ -169,18 +168,22 @@ async def _where(
 async def figures(
     session: AsyncSession,
     caller: Caller,
-    stock: Stock,
-    out: pl.DataFrame,
+    effect: Effect,
     most: int = LARGEST,
 ) -> Preview:
     """Return the preview with the largest moves."""
     counts, moves, differing = await asyncio.to_thread(
-        lambda: (_counts(out), _largest(out, most), _differing(stock, out))
+        lambda: (
+            _counts(effect),
+            effect.moves().head(most).to_dicts(),
+            # The cards that would be asked for another price than the last run asked for.
+            effect.moves("target_price", "target"),
+        )
     )
     first = differing.head(DIFFERING).to_dicts()
     ids = [card["marketplace_id"] for card in (*moves, *first)]
     known = await cards_of(session, caller.seller_id, ids)
-    observed = await observed_for(session, stock.run.live)
+    observed = await observed_for(session, effect.run.live)
     return Preview(
         **counts,
         differs=differing.height,
@@ -189,7 +192,7 @@ async def figures(
                 row["marketplace_id"],
                 *known[row["marketplace_id"]],
                 dollars_or_none(row["current_price"]),
-                dollars_or_none(row["asked"]),
+                dollars_or_none(row["target_price"]),
                 dollars_or_none(row["target"]),
             )
             for row in first
@@ -201,16 +204,17 @@ async def figures(
                 dollars_or_none(row["current_price"]),
                 dollars(row["target"]),
                 row["rule_id"],
-                reason_of(row, stock.run),
+                reason_of(row, effect.run),
             )
             for row in moves
         ],
-        warnings=missing_evidence.warnings_of(stock.run.live, observed),
+        warnings=missing_evidence.warnings_of(effect.run.live, observed),
     )
 
 
-def _counts(out: pl.DataFrame) -> dict[str, Any]:
-    counted = engine.summary(out)
+def _counts(effect: Effect) -> dict[str, Any]:
+    out, counted = effect.cards, effect.counts
+    before, after = effect.worth
     current = pl.col("current_price")
     held = engine.is_limited()
     stays = held & ~pl.col("changed")
@@ -221,9 +225,7 @@ def _counts(out: pl.DataFrame) -> dict[str, Any]:
         stays=stays.sum(),
         held_up=(held & (target > was)).sum(),
         held_down=(held & (target < was)).sum(),
-        before=(current * pl.col("quantity").cast(pl.Int128)).sum(),
     ).row(0, named=True)
-    before = int(sums["before"])
     return {
         "cards": counted.cards,
         "up": counted.up,
@@ -235,32 +237,11 @@ def _counts(out: pl.DataFrame) -> dict[str, Any]:
         "reviewed": counted.reviewed,
         "blocked": counted.blocked,
         "listed_value_before": dollars_or_none(before),
-        "listed_value_after": dollars_or_none(before + counted.up_value - counted.down_value),
+        "listed_value_after": dollars_or_none(after),
         "up_value": dollars_or_none(counted.up_value),
         "down_value": dollars_or_none(counted.down_value),
         "histogram": _histogram(out),
     }
-
-
-def _largest(out: pl.DataFrame, most: int) -> list[dict[str, Any]]:
-    moves = (
-        out.filter("changed")
-        .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
-        .sort(["move", "marketplace_id"], descending=[True, False])
-    )
-    return moves.head(most).to_dicts()
-
-
-def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards that would be asked for another price than the last run asked for."""
-    rows = out.select(
-        "marketplace_id",
-        "current_price",
-        "target",
-        asked=stock.cards["target_price"],
-    ).filter(pl.col("asked").ne_missing(pl.col("target")))
-    move = (pl.col("target").fill_null(0) - pl.col("asked").fill_null(0)).abs()
-    return rows.sort([move, "marketplace_id"], descending=[True, False])
 
 
 class KnownCard(NamedTuple):

@@ -6,7 +6,6 @@ Only the cards in stock that it selects are read. Nothing is written, and no lea
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,12 +19,12 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.platform import errors
 from cardsync.platform.money import UNITS_PER_CENT, dollars, dollars_or_none
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.expressions import cents, scaled
 from cardsync.prices.engine.rules import WHOLE_BP, Sale
-from cardsync.prices.engine.run_inputs import ENDING_CENTS, Run
+from cardsync.prices.engine.run_inputs import ENDING_CENTS
+from cardsync.prices.engine.simulate import Effect, furthest
 from cardsync.prices.inputs import rule_json
-from cardsync.prices.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.prices.inputs.cards_to_price import ON_SALE, condition_of, read_stock, simulate_stock
 from cardsync.prices.inputs.rule_queries import need_readable, selections
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.limits import RULE_PRIORITY
@@ -64,7 +63,7 @@ async def preview_promotion(
     stock = await read_stock(
         session, account, replace(live, sales=[*others, sale]), where, costed=True, **bound
     )
-    return await _effect(session, caller, stock, sale)
+    return await _shown(session, caller, await simulate_stock(stock), sale)
 
 
 def read_sale(
@@ -98,15 +97,13 @@ def as_if_on(sale: Sale, now: datetime) -> Sale:
     )
 
 
-async def _effect(
+async def _shown(
     session: AsyncSession,
     caller: Caller,
-    stock: Stock,
+    effect: Effect,
     sale: Sale,
 ) -> PromotionEffect:
-    cards, run = stock.cards, stock.run
-    out = await asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales)
-    seen = judged(out, cards["cost"], run, sale)
+    seen = judged(effect, sale)
     known = await cards_of(session, caller.seller_id, seen.largest["marketplace_id"].to_list())
     return PromotionEffect(
         **seen.counts,
@@ -115,9 +112,9 @@ async def _effect(
                 row["marketplace_id"],
                 *known[row["marketplace_id"]],
                 dollars_or_none(row["current_price"]),
-                dollars(row["asked"]),
+                dollars(row["asks"]),
                 row["rule_id"],
-                reason_of(row, run),
+                reason_of(row, effect.run),
             )
             for row in seen.largest.to_dicts()
         ],
@@ -131,27 +128,26 @@ class Judged(msgspec.Struct):
     largest: pl.DataFrame
 
 
-def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
+def judged(effect: Effect, sale: Sale) -> Judged:
     """Return the promotion's effect on cards that were priced while it is on. Pure.
 
     A card gets the full discount if its price is at most the regular price less the cut, in whole
     cents and up to its rule's ending.
     """
-    endings = {rule.id: ENDING_CENTS[rule.rounding] for rule in run.live}
-    keeps = [rule.id for rule in run.live if rule.never_lower]
+    live = effect.run.live
+    endings = {rule.id: ENDING_CENTS[rule.rounding] for rule in live}
+    keeps = [rule.id for rule in live if rule.never_lower]
     regular = pl.coalesce("after_cap", "after_bounds")
     full = cents(scaled(regular, pl.lit(WHOLE_BP + sale.adjust_bp)))
     ending = pl.col("rule_id").replace_strict(endings, default=1, return_dtype=pl.Int64)
     up_to = full + (ending - 1 - full % ending)
     current = pl.col("current_price")
-    seen = out.with_columns(
-        cost=cost,
-        asked=pl.coalesce("target", "current_price"),
+    seen = effect.cards.with_columns(
         own=pl.col("sale_id").eq(sale.id) & regular.is_not_null(),
         up_to=pl.max_horizontal(up_to, pl.lit(1)) * UNITS_PER_CENT,
         kept=pl.col("rule_id").is_in(keeps) & (full * UNITS_PER_CENT < current),
     ).with_columns(own=pl.col("own").fill_null(False))
-    asked, copies = pl.col("asked"), pl.col("quantity").cast(pl.Int128)
+    asked = pl.col("asks")
     own = pl.col("own")
     lower = own & (asked < current)
     sums = seen.select(
@@ -165,11 +161,9 @@ def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
         unknown_cost=(own & pl.col("cost").is_null()).sum(),
         never_lowered=(own & pl.col("kept")).sum(),
         below_never_lower=(lower & pl.col("kept")).sum(),
-        before=(current * copies).sum(),
-        after=(asked * copies).sum(),
         deepest=((current - asked) * WHOLE_BP // current).filter(lower).max(),
     ).row(0, named=True)
-    before, after = int(sums.pop("before") or 0), int(sums.pop("after") or 0)
+    before, after = effect.worth
     deepest = sums.pop("deepest")
     counts: dict[str, Any] = {name: int(count or 0) for name, count in sums.items()}
     counts |= {
@@ -177,10 +171,5 @@ def judged(out: pl.DataFrame, cost: pl.Series, run: Run, sale: Sale) -> Judged:
         "listed_value_after": dollars(after),
         "deepest_fall_bp": int(deepest or 0),
     }
-    move = current - asked
-    largest = (
-        seen.filter(lower | (own & (asked > pl.col("up_to"))))
-        .sort([move, "marketplace_id"], descending=[True, False])
-        .head(LARGEST)
-    )
-    return Judged(counts, largest)
+    shown = seen.filter(lower | (own & (asked > pl.col("up_to"))))
+    return Judged(counts, furthest(shown, current - asked).head(LARGEST))

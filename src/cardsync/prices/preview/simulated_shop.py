@@ -16,10 +16,10 @@ import polars as pl
 
 from cardsync.catalog.market.of_cards import KEYS
 from cardsync.prices.decisions.found_in_run import ways_back
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.breaker import REMEMBERED
 from cardsync.prices.engine.periods import day_start, week_start
 from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.simulate import Effect, simulate
 
 _STALE: Final = ("listed_since", "last_sold_at", "last_moved_at")
 # The way back from a sale, which the seller accepted with it.
@@ -133,7 +133,7 @@ class Shop:
         decided: pl.DataFrame,
         games: list[int] | None = None,
         evidence: pl.DataFrame | None = None,
-    ) -> pl.DataFrame:
+    ) -> Effect:
         """Price every card in stock by the run; the shop asks these prices from now on.
 
         `decided` has (marketplace_id, pin) and, where a rule needs it, `cost`. `games` has the
@@ -153,15 +153,9 @@ class Shop:
             game_has_rules=pl.lit(True) if games is None else stocked["line"].is_in(games),
             **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
         )
-        out = engine.price(
-            inputs if evidence is None else inputs.hstack(evidence),
-            run.rules,
-            run.seller,
-            run.now,
-            run.sales,
-        )
-        asked_prices = stocked.select("id").with_columns(out["target"])
-        back = ways_back(out, run).select("marketplace_id", back="price")
+        effect = simulate(run, inputs if evidence is None else inputs.hstack(evidence))
+        asked_prices = effect.cards.select("id", "target")
+        back = ways_back(effect.cards, run).select("marketplace_id", back="price")
         is_back = pl.col("back").is_not_null()
         self.cards = (
             self.cards.join(asked_prices, on="id", how="left")
@@ -173,4 +167,4 @@ class Shop:
             )
             .drop("target", "back")
         )
-        return out
+        return effect

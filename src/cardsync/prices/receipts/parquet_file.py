@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 import polars as pl
 
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.engine import INPUT_COLUMNS, NOTHING, PRICE_STEPS, RECEIPT_COLUMNS
 from cardsync.prices.engine.rules import Rule, Sale, SellerPricing
 from cardsync.prices.engine.run_inputs import Run
+from cardsync.prices.engine.simulate import simulate
 
 # No step reads these columns.
 _TEXTS: Final = ("condition", "printing", "language")
@@ -87,14 +87,8 @@ def replay(data: bytes) -> int:
     given = frame.select(*_INPUTS, "rule_id", "sale_id", "guards").with_columns(
         pl.lit(None, pl.String).alias(name) for name in _TEXTS
     )
-    priced = engine.price(
-        given,
-        run.rules,
-        run.seller,
-        run.now,
-        run.sales,
-    )
-    return int((priced["target"].ne_missing(frame["target"])).sum())
+    priced = simulate(run, given).cards
+    return int(priced["target"].ne_missing(frame["target"]).sum())
 
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.cards_to_price import price_stock, read_stock, with_losing
+from cardsync.prices.inputs.cards_to_price import read_stock, simulate_stock, with_losing
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.receipts.sentences import explain
 
@@ -27,8 +27,8 @@ async def priced_cards(
     """Return the rows by card id, and the run with its queries judged."""
     stock = await read_stock(session, account, run, "true", card_ids)
     stock = await with_losing(session, account.seller_id, stock, card_ids)
-    out = await price_stock(stock)
-    return dict(zip(stock.cards["id"], out.iter_rows(named=True), strict=True)), stock.run
+    effect = await simulate_stock(stock)
+    return {row["id"]: row for row in effect.cards.iter_rows(named=True)}, effect.run
 
 
 async def live_steps(

@@ -20,7 +20,7 @@ from cardsync.access.models import Account
 from cardsync.catalog.market.of_cards import COLUMNS
 from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.cards_to_price import Stock, read_stock
+from cardsync.prices.inputs.cards_to_price import Stock, price_stock, read_stock
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.limits import RECOMMENDATIONS, STALE_STOCK
 from cardsync.prices.recommendations import generation
@@ -146,15 +146,13 @@ async def _cards(
             card_ids=[card_id],
             evidence=True,
         )
-    return stock, await asyncio.to_thread(_priced, stock)
+    return stock, await asyncio.to_thread(_with_evidence, stock, await price_stock(stock))
 
 
-def _priced(stock: Stock) -> pl.DataFrame:
-    run = stock.run
+def _with_evidence(stock: Stock, priced: pl.DataFrame) -> pl.DataFrame:
     seen = stock.market
     if seen is None:
         seen = pl.DataFrame(schema=COLUMNS).clear(stock.cards.height)
-    priced = engine.price(stock.cards, run.rules, run.seller, run.now, run.sales)
     kept = [name for name in engine.INPUT_COLUMNS if name not in seen.columns]
     chosen = priced.select(
         *kept, "blockers", "rule_id", "sale_id", "guards", "target", "review", "holdout"

@@ -28,6 +28,7 @@ from cardsync.prices.engine import engine
 from cardsync.prices.engine.expressions import cents, moment, scaled, true, within
 from cardsync.prices.engine.rules import WHOLE_BP, ReviewLimits, Rule
 from cardsync.prices.engine.run_inputs import TIME, Run
+from cardsync.prices.engine.simulate import simulate
 from cardsync.sales.lots.fee_schedule import net
 
 # The order decides between kinds of equal value.
@@ -227,7 +228,14 @@ def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl
     that they hold are left out.
     """
     inputs = [name for name in engine.INPUT_COLUMNS if name in proposals.columns]
-    out = engine.price(
+    allowing = replace(
+        run,
+        rules=[plain(rule, lowering=lowering) for rule in run.rules],
+        seller=replace(run.seller, shipping_adder=None),
+        sales=(),
+    )
+    out = simulate(
+        allowing,
         proposals.select(
             *(name for name in inputs if name not in ("market", "observed_at")),
             "rule_id",
@@ -235,10 +243,7 @@ def _allowed(proposals: pl.DataFrame, run: Run, *, lowering: bool = False) -> pl
             market="wanted",
             observed_at=moment(run.now),
         ),
-        [plain(rule, lowering=lowering) for rule in run.rules],
-        replace(run.seller, shipping_adder=None),
-        run.now,
-    )
+    ).cards
     proposed = proposals.with_columns(proposed=out["target"], held=out["held"])
     return proposed.filter(pl.col("proposed").is_not_null() & ~pl.col("held").fill_null(False))
 

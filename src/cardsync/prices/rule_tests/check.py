@@ -16,9 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.platform.database.copy import copy_chunks, frame_of, with_values
 from cardsync.platform.money import dollars_or_none
-from cardsync.prices.engine import engine
 from cardsync.prices.engine.run_inputs import Run
-from cardsync.prices.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.prices.inputs.cards_to_price import (
+    ON_SALE,
+    Stock,
+    condition_of,
+    read_stock,
+    simulate_stock,
+)
 from cardsync.prices.inputs.rule_queries import Selection, selections
 from cardsync.prices.models import RuleTest
 from cardsync.prices.preview.preview import cards_of, reason_of
@@ -49,9 +54,9 @@ async def judge(
     }
     chosen = f"{ON_SALE} AND ({' OR '.join(conditions.values())})"
     stock = await read_stock(session, account, run, chosen, **bound)
-    out = await asyncio.to_thread(_priced, stock)
+    effect = await simulate_stock(stock)
     values = {"seller": seller_id, "now": run.now, **bound}
-    cards = out.with_columns(await _chosen_by(session, values, conditions, chosen, stock))
+    cards = effect.cards.with_columns(await _chosen_by(session, values, conditions, chosen, stock))
     verdicts = [
         _judged(
             test,
@@ -62,17 +67,6 @@ async def judge(
     ]
     await _explain(session, seller_id, verdicts, cards, stock.run)
     return verdicts
-
-
-def _priced(stock: Stock) -> pl.DataFrame:
-    out = engine.price(
-        stock.cards,
-        stock.run.rules,
-        stock.run.seller,
-        stock.run.now,
-        stock.run.sales,
-    )
-    return out.with_columns(price=pl.coalesce("target", "current_price"))
 
 
 async def _chosen_by(
@@ -113,7 +107,7 @@ def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> RuleTe
             row["marketplace_id"],
             None,
             dollars_or_none(row["current_price"]),
-            dollars_or_none(row["price"]),
+            dollars_or_none(row["asks"]),
             row["rule_id"],
             "",
         )

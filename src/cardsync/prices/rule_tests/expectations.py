@@ -48,8 +48,8 @@ class Expectation(NamedTuple):
         return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent(abs(self.amount))}"
 
     def failing(self) -> pl.Expr:
-        """Return the condition over `current_price` and `price`, both in ten-thousandths."""
-        now, then = pl.col("current_price"), pl.col("price")
+        """Return the condition over `current_price` and `asks`, both in ten-thousandths."""
+        now, then = pl.col("current_price"), pl.col("asks")
         failed = {
             "never moves": lambda: now.ne_missing(then),
             "never under": lambda: then < self.amount,
