@@ -17,9 +17,9 @@ from cardsync.prices.engine.run_inputs import Run
 
 @dataclass(frozen=True)
 class Effect:
-    """What a run does to the prices of cards. `cards` are these in their order as the engine priced
-    them, and `asks` is the price that each of them then has: its target, or the price that it
-    keeps.
+    """The effect of a run on the prices of cards. `cards` are these in their order as the engine
+    priced them, and `asks` is the price that each of them then has: its target, or the price that
+    it keeps.
     """
 
     run: Run
