@@ -1,5 +1,5 @@
-"""Loads a catalog from a file that a person added on a page or through the API: it is fetched from
-the object store, checked, and loaded like any other; a file that is at fault changes nothing.
+"""Loads a catalog from a file that a person added on a page or through the API. The file is fetched
+from the object store, checked, and loaded like any other; a faulty file changes nothing.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from cardsync.platform.work.jobs import Work
 
 log = structlog.get_logger(__name__)
 
-# Objects lie in this folder of the store until they are loaded.
+# The folder in the store where added files are until they are loaded.
 FOLDER: Final = "catalogs"
-# A process that was killed leaves its copy of the file behind.
+# A killed process leaves its copy of the file behind.
 _LEFT_SECONDS: Final = 86_400
 
 
 async def add_catalog_file(work: Work, place: str) -> str:
-    """Load the file, and return the sentence of the result. Raises CatalogError."""
+    """Load the file and return a sentence about the result. Raises CatalogError."""
     name = name_of(place)
 
     async def begin(held: Held, progress: Progress) -> str:
@@ -60,7 +60,7 @@ async def add_catalog_file(work: Work, place: str) -> str:
 
 
 def key_of(place: str) -> str:
-    """Return the object that holds a file."""
+    """Return the key of a file's object."""
     return f"{FOLDER}/{place}"
 
 
@@ -107,7 +107,7 @@ class Copied(NamedTuple):
 async def copied(
     store: Store, key: str, settings: Settings, name: str, progress: Progress
 ) -> AsyncIterator[Copied]:
-    """Give the object as a file of that name, and delete it afterwards. Raises ObjectMissing."""
+    """Yield the object as a file of that name, and delete it afterwards. Raises ObjectMissing."""
     folder = _new_folder(settings.catalogs_folder / "added")
     try:
         path = folder / name
@@ -117,7 +117,7 @@ async def copied(
 
 
 def _new_folder(above: Path) -> Path:
-    """Make a folder for one file, and delete those that processes left behind."""
+    """Make a folder for one file, and delete those that dead processes left behind."""
     old = clock.now().timestamp() - _LEFT_SECONDS
     for left in above.glob("*"):
         if left.stat().st_mtime < old:
@@ -141,4 +141,4 @@ async def _fetch(store: Store, key: str, path: Path, progress: Progress) -> tupl
 
 
 def _quiet(line: str) -> None:
-    """People see the progress on the page."""
+    """Print nothing: the page shows the progress."""

@@ -1,4 +1,6 @@
-"""Lets a catalog adopt the provisional products that it now has: cards and pictures follow."""
+"""Turns provisional products into the products of a catalog that now has them; cards and pictures
+follow.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "fi
 
 
 async def adopt(database: Database, keyed: pl.DataFrame) -> int:
-    """Turn each provisional product that exactly one row of this catalog describes into that
-    product; it keeps its id.
+    """Turn each provisional product into the product of the one row that describes it; the product
+    keeps its id.
     """
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
@@ -55,8 +57,8 @@ async def adopt(database: Database, keyed: pl.DataFrame) -> int:
 
 
 def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the catalog row beside each provisional product (`old_id`) that it alone
-    describes.
+    """Return each provisional product (`old_id`) with its catalog row, if exactly one row describes
+    it.
     """
     condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
     asked = row_keys(
@@ -71,8 +73,8 @@ def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
-    # The first of several becomes the product itself; the others point to it, and so do those of
-    # a product that exists already.
+    # The first of several provisional products becomes the product itself and the others point to
+    # it. If the product exists already, all of them point to it.
     found = found.with_columns(first=pl.col("identity").is_first_distinct())
     types = {"old_id": "bigint", "first": "boolean", **TYPES}
     columns = ", ".join(f"{name} {types.get(name, 'text')}" for name in found.columns)

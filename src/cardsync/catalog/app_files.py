@@ -1,4 +1,5 @@
-"""Knows the collection exports of apps by their columns, for the doors that take other files. Pure.
+"""Recognizes the collection exports of apps by their columns, for routes that take other files.
+Pure.
 
 The declarations are those of `buying/collections/formats`, read as data.
 """
@@ -20,7 +21,7 @@ _OWN: Final = "pricing_export.toml"
 
 @cache
 def _declared() -> list[tuple[FileKind, frozenset[str]]]:
-    """Return the apps' exports with their signs, the most telling first."""
+    """Return the apps' exports with their distinguishing columns, the most specific first."""
     found = []
     for file in files("cardsync.buying.collections").joinpath("formats").iterdir():
         if file.name.endswith(".toml") and file.name != _OWN:

@@ -1,5 +1,5 @@
-"""Says when a catalog that was installed is old, and why: the one rule of `cardsync doctor`, of the
-page of catalogs, and of the notice to who runs the installation. Pure.
+"""Decides when an installed catalog is old, and why: the one rule for `cardsync doctor`, the page
+of catalogs, and the notice to the operator. Pure.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ INSTALLED: Final = """
            EXISTS (SELECT FROM catalog_updates WHERE night_zone IS NOT NULL) AS nightly
       FROM catalog_install WHERE game <> ''
 """
-# A source may be away for some days, and no shop misses anything.
+# A source may be unavailable for some days without harm to any shop.
 _RENEWALS_MISSED: Final = 2
 _LEAST: Final = timedelta(days=7)
 _NOBODY_LOOKED: Final = "no worker has looked for a newer one"
-# Age after which a page mentions a catalog that nothing renews; no notice is sent.
+# Age after which a page mentions a catalog that is not renewed automatically; no notice is sent.
 _UNRENEWED: Final = timedelta(days=30)
 
 
 class Dated(NamedTuple):
-    """A catalog, when its source was last seen to have nothing newer, the newest failure, and when
-    a person went back from a version of it.
+    """A catalog with the time at which its source last had nothing newer, the newest failure, and
+    the time at which a person went back from one of its versions.
     """
 
     game: str
@@ -37,7 +37,7 @@ class Dated(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """The old catalogs of one source: the time since which the first one is old, and the reason."""
+    """The old catalogs of one source: since when the first of them is old, and the reason."""
 
     source: str
     games: tuple[str, ...]
@@ -46,7 +46,7 @@ class Trouble(NamedTuple):
 
 
 def old_after(renewal_days: int) -> timedelta:
-    """Return after how long a catalog is old."""
+    """Return the age at which a catalog is old."""
     if not renewal_days:
         return _UNRENEWED
     return max(timedelta(days=_RENEWALS_MISSED * renewal_days), _LEAST)
@@ -62,8 +62,8 @@ def is_old(checked_at: datetime, now: datetime, renewal_days: int) -> bool:
 
 
 def is_late(one: Dated, now: datetime, renewal_days: int) -> bool:
-    """Return whether the renewals of an installed catalog have failed for so long that a person has
-    to look. Where a person turned renewals off, none has failed.
+    """Return whether the renewals of an installed catalog have failed for so long that a person
+    must check. Without renewals none has failed.
     """
     days = _days(one, renewal_days)
     return days > 0 and one.checked_at is not None and is_old(one.checked_at, now, days)
@@ -74,7 +74,7 @@ def _days(one: Dated, renewal_days: int) -> int:
 
 
 def troubles(found: Sequence[Dated], now: datetime, renewal_days: int) -> list[Trouble]:
-    """Return the troubles: a source that is away is one, however many games come from it."""
+    """Return the troubles; an unavailable source is one trouble, however many games it has."""
     late: dict[str, list[Dated]] = {}
     for one in found:
         if is_late(one, now, renewal_days):

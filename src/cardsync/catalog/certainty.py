@@ -1,8 +1,8 @@
-"""Weighs the evidence for a match, by how it was found and by the keys of the listing and of its
-product. It returns how certain the match is, and why it is no more than that. Pure.
+"""Rates the evidence for a match by how it was found and by the keys of the listing and its
+product. It returns how certain the match is, and why it is not more certain. Pure.
 
-A match is certain if a member chose it, or if every part agrees; probable if the product is the
-only one that contradicts nothing, but one side leaves a part out; possible if several products fit
+A match is certain if a member chose it or every part agrees. It is probable if the product is the
+only one without a contradiction but one side lacks a part, and possible if several products fit
 equally: a tie is never decided.
 """
 
@@ -15,14 +15,14 @@ Certainty = Literal["certain", "probable", "possible"]
 
 
 class Evidence(NamedTuple):
-    """`certainty` is None where the catalog has no such product."""
+    """`certainty` is None if the catalog has no such product."""
 
     certainty: Certainty | None
     reasons: list[str]
 
 
 def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | None) -> Evidence:
-    """Weigh a match; `found` is settled, matched, ambiguous, provisional or contributed."""
+    """Rate a match. `found` is settled, matched, ambiguous, provisional or contributed."""
     if found == "settled":
         return Evidence("certain", ["A member chose this product."])
     if found == "ambiguous":
@@ -37,7 +37,7 @@ def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | N
 
 
 def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each part that does not prove itself."""
+    """Return a sentence for each part that is not proven."""
     reasons = {
         "The set was found by its code, because the catalog writes its name differently.": (
             listing["set_key"] != product["set_key"]

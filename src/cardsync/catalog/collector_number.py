@@ -1,9 +1,9 @@
-"""Reads printed collector numbers (`006/165`, `TG05/TG30`, `SWSH099`) into a comparable `key` and
-`total`. Pure.
+"""Converts printed collector numbers (`006/165`, `TG05/TG30`, `SWSH099`) into a comparable `key`
+and `total`. Pure.
 
-The key ignores case, spaces and the leading zeros of every run of digits; the text behind a single
-"/" is the total. Two numbers are the same if their keys are equal and, where both sides give a
-total, their totals are equal too.
+The key ignores case, spaces and the leading zeros of every run of digits; the text after a single
+"/" is the total. Two numbers are the same if their keys are equal and, if both have a total, the
+totals are equal too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import polars as pl
 
 _ZEROS = r"(^|[^0-9])0+([0-9])"
 _SPACES = r"[ \t\r\n]+"
-# Magic's star is "★" in one source and "*" in another; a tcgdex row writes Unown's "?" as it
-# was in a URL.
+# Magic's star is "★" in one source and "*" in another. A tcgdex row has Unown's "?" as it was in a
+# URL.
 _SAME = {"★": "*", "☆": "*", "%3F": "?"}
-# The pattern allows one slash only: "2 // 4" is the number of a double-sided token, not the
-# second of four.
+# The pattern allows only one slash: "2 // 4" is the number of a double-sided token, not the second
+# of four.
 _TOTAL = r"^([^/]+)/([^/]+)$"
 
 
@@ -58,8 +58,8 @@ def _normal(text: pl.Expr) -> pl.Expr:
 
 
 def number_columns(numbers: pl.Series) -> pl.DataFrame:
-    """Return `number_key` ("" where there is no number) and `number_total` (null where none is
-    given), row for row.
+    """Return `number_key` ("" without a number) and `number_total` (null without a total), row for
+    row.
     """
     rows = numbers.cast(pl.String).alias("number").to_frame()
     table = (

@@ -1,9 +1,9 @@
-"""Reads the marketplace's `Condition` labels into a condition code, a printing and a language.
+"""Parses the marketplace's `Condition` labels into a condition code, a printing and a language.
 Pure.
 
 The grammar is `<condition>[ <printing>][ - <language>]`, in any case and spacing; the language may
-stand before the printing. A printing that no table knows is its text. An unknown condition or
-language is unreadable: its code is None. Such a label still says a printing that a table knows.
+also be before the printing. A printing that no table has is kept as its text. An unknown condition
+or language is unreadable: its code is None. Such a label still gives a printing that a table has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CODES = {
 }
 SEALED = "U"
 
-# The languages of copies, with the code that catalogs write instead.
+# The languages of copies, with the codes that catalogs use instead.
 LANGUAGES = {
     "English": "en",
     "Japanese": "ja",
@@ -54,7 +54,7 @@ LANGUAGES = {
     "Arabic": "ar",
     "Quenya": "qya",
 }
-# No SKU of the marketplace has these: a printing in one is listed like any other.
+# The marketplace has no SKUs in these languages: a printing in one is listed like any other.
 WITHOUT_SKU = ("ph", "he", "la", "sa", "grc", "ar", "qya")
 _LANGUAGE_BY_LABEL = {name.lower(): name for name in LANGUAGES}
 
@@ -63,13 +63,13 @@ _LANGUAGE = re.compile(
     rf"(.*?) ?[-–—] ?({'|'.join(map(re.escape, sorted(LANGUAGES, key=len, reverse=True)))})( .+)?",
     re.ASCII | re.IGNORECASE,
 )
-# A dash with a space beside it comes before a language; one without is part of a word.
+# A dash with a space beside it precedes a language; one without is part of a word.
 _NO_LANGUAGE = re.compile(r" [-–—]|[-–—](?: |$)")
 
 
 class Condition(NamedTuple):
-    """`printing` is empty when the label says none; `language` is empty when the label names a
-    language that is not in LANGUAGES.
+    """`printing` is empty if the label has none. `language` is empty if the label names a language
+    that is not in LANGUAGES.
     """
 
     code: str | None
@@ -103,7 +103,7 @@ def condition_columns(labels: pl.Series) -> pl.DataFrame:
 
     A file has few distinct labels, so each label is parsed once.
     """
-    # Sources of catalogs read the words above, and need no frames.
+    # Imported late: catalog sources use the words above and need no frames.
     import polars as pl
 
     distinct = labels.cast(pl.String).alias("label").unique()

@@ -1,7 +1,7 @@
-"""Loads the version of a catalog again that was in use before the present one.
+"""Loads a catalog's previous version again.
 
-It is checked and loaded like any other. A renewal does not install again the version that a person
-went back from; it installs a newer one, and any version once a person asks for it.
+It is checked and loaded like any other. A renewal does not reinstall the version that a person went
+back from. It installs a newer one, or any version that a person requests.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ async def go_back(
     game: str,
     say: Callable[[str], None],
 ) -> str:
-    """Load the earlier version of a catalog, as was asked for, and return the sentence of the
-    result. Raises CatalogError.
+    """Load the previous version of a catalog, as requested, and return a sentence about the result.
+    Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
     store = open_store(settings)

@@ -1,4 +1,4 @@
-"""Keys the products of a catalog and puts them into the table of incoming rows."""
+"""Computes the keys of a catalog's products and writes them into the table of incoming rows."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ STORED = (
     "picture_url",
     *CATALOG_KEYS,
 )
-# The nodes that hold `product` get the rows of a sub-query; a temp table they don't know.
+# The nodes that hold `product` receive the rows of a sub-query; they do not have the temp table.
 INCOMING = "(SELECT * FROM incoming)"
 TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
-# These say something of a printing, and do not make it another one.
+# These columns describe a printing and do not distinguish it from another.
 BESIDE = ("rarity", "product_id", "picture_url", *IDS)
-# Scryfall's id stands in the addresses of its pictures.
+# The addresses of Scryfall's pictures contain Scryfall's ids.
 _IN_PICTURE = r"scryfall\.io/.*([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def key_products(frame: pl.DataFrame) -> pl.DataFrame:
     keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
-    # The identity holds the texts too, not the keys alone: two spellings are two products until
-    # the matcher says otherwise.
+    # The identity includes the texts, not only the keys: two spellings are two products until the
+    # matcher decides otherwise.
     own = pl.concat_str(
         [pl.col(name).fill_null("") for name in COLUMNS if name not in BESIDE], separator="\x1f"
     )
@@ -64,5 +64,5 @@ async def put_incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
     types = ", ".join(f"{name} {TYPES.get(name, 'text')}" for name in rows.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({types}) ON COMMIT DROP"))
     await copy_in(session, "incoming", rows.columns, await asyncio.to_thread(encode, rows))
-    # The plans below hang on its size.
+    # The plans of the statements below depend on its size.
     await session.execute(text("ANALYZE incoming"))

@@ -1,8 +1,8 @@
-"""Installs a game's catalog from its source: downloads it, checks it, and loads it; or finds that
-the source has nothing new.
+"""Installs a game's catalog from its source: downloads, checks and loads it, or finds that the
+source has nothing new.
 
-Nothing is changed before the files are whole, have their source's form, and hold about as much as
-the last ones. Where something is wrong, the catalog that is there stays, and its state says why.
+Nothing changes until the files are complete, have their source's format, and have about as many
+cards as the last ones. On a problem, the existing catalog stays, and its state has the reason.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from cardsync.platform.storage import open_store
 
 log = structlog.get_logger(__name__)
 
-# A source that has more broken records than this has changed its form.
+# A source with more broken records than this has changed its format.
 BROKEN_MOST: Final = 0.1
-# A catalog that has less than this of the last one's printings is not taken.
+# A catalog with a smaller share of the last one's printings than this is refused.
 KEPT_LEAST: Final = 0.8
 _LOOK_SECONDS: Final = 2.0
 
@@ -51,20 +51,20 @@ class NotTaken(CatalogError):
 
 
 class ForGood(CatalogError):
-    """A new try would fail alike: nobody tries again."""
+    """A failure that would repeat, so the install is not tried again."""
 
 
 class InstalledElsewhere(CatalogError):
-    """Another process is at this catalog."""
+    """Another process is installing this catalog."""
 
 
 class HoldLost(Exception):
-    """Another process installs this catalog by now."""
+    """Another process has taken over the install of this catalog."""
 
 
 @dataclass
 class Progress:
-    """The step that is under way, and how far it is."""
+    """The current step and its progress."""
 
     step: str = "download"
     done: int = 0
@@ -84,15 +84,15 @@ async def install(
     fewer: bool = False,
     renewal: bool = False,
 ) -> str:
-    """Install or renew one catalog, and return the sentence of the result. `fewer` takes one that
-    has far fewer cards than the last. An automatic renewal does not install a version that a person
-    went back from. Raises CatalogError.
+    """Install or renew one catalog and return a sentence about the result. `fewer` accepts a
+    catalog with far fewer cards than the last. An automatic renewal does not install a version that
+    a person went back from. Raises CatalogError.
     """
     label = LABEL_BY_NAME[game]
 
     async def work(held: Held, progress: Progress) -> str:
         if renewal and held.back:
-            # Asked for since this turn began; the next one does it.
+            # It was requested after this turn began; the next turn does it.
             await install_state.let_go(database, held)
             return f"{label} is to go back to its last version"
         refuses = renewal and not held.was_asked
@@ -111,8 +111,8 @@ async def held_alone(
     *,
     once: bool = False,
 ) -> str:
-    """Do the work while nobody else does it, and record how it ended; work that is done `once`
-    is not tried again where its file is at fault. Raises CatalogError, and InstalledElsewhere.
+    """Do the work under a hold that excludes other processes, and record how it ended. With `once`,
+    a faulty file is not tried again. Raises CatalogError, and InstalledElsewhere.
     """
     holder = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex[:8]}"
     held = await install_state.claim(database, game, source, holder)
@@ -130,13 +130,14 @@ async def held_alone(
         log.warning("catalog_not_installed", game=game, away=away)
         raise
     except Exception as e:
-        # A database that is away takes no word of it either: then the hold ends by itself.
+        # If the database is unavailable, the failure cannot be recorded either: the hold then
+        # expires.
         with suppress(Exception):
             why = f"it could not be stored ({type(e).__name__})"
             await install_state.fail(database, held, why, away=True)
         raise
     except BaseException:
-        # The process ends.
+        # The process is ending.
         await install_state.let_go(database, held)
         raise
 
@@ -144,7 +145,7 @@ async def held_alone(
 async def _holding(
     database: Database, held: Held, progress: Progress, work: Coroutine[Any, Any, str]
 ) -> str:
-    """Do the work, and meanwhile renew the hold and note how far it is. Raises HoldLost."""
+    """Do the work while renewing the hold and recording the progress. Raises HoldLost."""
     task = asyncio.create_task(work)
     try:
         while not (await asyncio.wait([task], timeout=_LOOK_SECONDS))[0]:
@@ -209,7 +210,7 @@ async def _install(
         await install_state.succeed(database, held, None, seen_at)
         return f"{label} stays as a person went back to it: {source.label} has nothing newer"
     except (CatalogError, pl.exceptions.PolarsError, *UNREADABLE) as e:
-        # The downloaded file may be at fault, not its source.
+        # The downloaded file may be faulty, not its source.
         source_files.forget(settings, source, held.game)
         reason = " ".join(str(e).split())[:300]
         raise CatalogError(f"{source.label} has changed its form: {reason}") from e
@@ -233,7 +234,7 @@ def _files(count: int) -> str:
 
 
 def must_be_read(report: Report, why: str) -> None:
-    """Raises NotTaken where too few records could be read."""
+    """Raise NotTaken if too few records could be read."""
     broken, good = len(report.broken), report.products
     if not good or broken > BROKEN_MOST * (good + broken):
         first = f" ({report.broken[0].where}: {report.broken[0].reason})" if broken else ""
@@ -241,7 +242,7 @@ def must_be_read(report: Report, why: str) -> None:
 
 
 def _must_fit(report: Report, source: Source, game: str, before: int) -> None:
-    """Raises NotTaken for a catalog that is not to be loaded."""
+    """Raise NotTaken if the catalog must not be loaded."""
     must_be_read(report, f"{source.label} has changed its form")
     good = report.products
     if good < KEPT_LEAST * before:
@@ -252,7 +253,7 @@ def _must_fit(report: Report, source: Source, game: str, before: int) -> None:
 
 
 def _said(say: Callable[[str], None], progress: Progress) -> source_files.Tell:
-    """Tell the progress, and say a line for each tenth of it."""
+    """Record the progress, and print a line for each tenth of it."""
     last = 0
 
     def tell(counted: str, done: int, total: int) -> None:

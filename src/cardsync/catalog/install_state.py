@@ -1,8 +1,8 @@
-"""Keeps the state of installed catalogs: who asked for one, who is at it, how far it is, and how it
-ended. Each change is a short transaction of its own, never one around a download or an import.
+"""Keeps the state of installed catalogs: who requested one, who is installing it, its progress, and
+the result. Each change is a short transaction of its own, never one around a download or an import.
 
 A hold expires by the database's clock unless it is renewed: so one of several machines installs,
-and another continues after it dies.
+and another continues if it dies.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from cardsync.platform.database.session import Database, run
 # The owner of an installation's only shop has no operator to ask, and decides about catalogs.
 ONE_SHOP: Final = "(SELECT count(*) = 1 FROM (SELECT FROM seller LIMIT 2) AS few)"
 HOLD_SECONDS: Final = 60
-# The game of a file that a person added: it may be of any games. Its source is the place of it.
+# The game of a file that a person added, which may contain any games. Its source is the file's
+# place in the store.
 ANY_GAME: Final = ""
-# Time for which the state of such a file is kept after its end.
+# How long the state of such a file is kept after its end.
 FILES_KEPT: Final = timedelta(days=1)
-# Pauses before the next tries after a failure; the last one repeats.
+# Pauses before the next tries after failures; the last one repeats.
 PAUSES: Final = (
     timedelta(minutes=10),
     timedelta(hours=1),
     timedelta(hours=6),
     timedelta(days=1),
 )
-# A form that changed will not be mended by asking at once.
+# A changed format will not be fixed soon.
 _CHANGED: Final = timedelta(days=1)
 
 _IS_FREE: Final = "(t.held_until IS NULL OR t.held_until < clock_timestamp())"
@@ -162,7 +163,7 @@ def _json(version: Version | None) -> str | None:
 
 
 class Install(NamedTuple):
-    """The state of a game's catalog from one source; `runs` while somebody is at it."""
+    """The state of a game's catalog from one source. `runs` is True while a process installs it."""
 
     game: str
     source: str
@@ -191,8 +192,8 @@ class Due(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The hold on one catalog, its last good install, the version in use before, and the version
-    that a person went back from. `back` says that a person wants the earlier version.
+    """The hold on one catalog, its last good install, the previous version, and the version that a
+    person went back from. `back` means that a person wants the previous version.
     """
 
     game: str
@@ -212,7 +213,7 @@ class Held(NamedTuple):
 
     @property
     def present(self) -> Version | None:
-        """The version in use, whether it is kept or not."""
+        """The version in use, even if its object is not stored."""
         if self.installed_at is None:
             return None
         told = self.content or "", self.digest or "", self.rows, self.skipped, self.bytes
@@ -224,7 +225,7 @@ class Held(NamedTuple):
 
 
 def source_for(game: str, name: str | None = None) -> Source:
-    """Return the source of a game that is named, or the first one. Raises CatalogError."""
+    """Return the named source of a game, or the first one. Raises CatalogError."""
     found = [source for source in of_game(game) if source.downloads]
     if name is not None:
         found = [source for source in found if source.name == name]
@@ -239,7 +240,7 @@ def source_for(game: str, name: str | None = None) -> Source:
 
 
 async def sources_for(session: AsyncSession, game: str, name: str | None = None) -> list[Source]:
-    """Return the source that is named; else those that the game's catalog is installed from; else
+    """Return the named source; else the sources from which the game's catalog is installed; else
     the first one. Raises CatalogError.
     """
     first = source_for(game, name)
@@ -249,7 +250,7 @@ async def sources_for(session: AsyncSession, game: str, name: str | None = None)
 
 
 async def claim(database: Database, game: str, source: str, holder: str) -> Held | None:
-    """Take the hold; None while another one has it."""
+    """Take the hold. None if another process has it."""
     values = {"game": game, "source": source, "holder": holder, "seconds": HOLD_SECONDS}
     async with database.shared() as session:
         row = (await session.execute(text(_CLAIM), values)).one_or_none()
@@ -261,7 +262,7 @@ async def claim(database: Database, game: str, source: str, holder: str) -> Held
 
 
 async def renew(database: Database, held: Held, step: str, done: int, total: int) -> bool:
-    """Renew the hold and note the progress; False where another one has the hold by now."""
+    """Renew the hold and record the progress. False if another process has taken the hold."""
     values = held.key | {"seconds": HOLD_SECONDS, "step": step, "done": done, "total": total}
     async with database.shared() as session:
         return await run(session, _RENEW, values) > 0
@@ -276,7 +277,7 @@ async def note_size(database: Database, held: Held, size: int) -> None:
 
 
 async def kept_names(database: Database, held: Held) -> set[str] | None:
-    """Return the objects of the versions; None where another one has the hold by now."""
+    """Return the objects of the versions. None if another process has taken the hold."""
     async with database.shared() as session:
         row = (await session.execute(text(_KEPT), held.key)).one_or_none()
     return None if row is None else {name for name in row if name}
@@ -285,8 +286,8 @@ async def kept_names(database: Database, held: Held) -> set[str] | None:
 async def succeed(
     database: Database, held: Held, loaded: Version | None, checked_at: datetime
 ) -> bool:
-    """Record a success: with the loaded version, or with None where the source has nothing new.
-    False where another process has the hold by now.
+    """Record a success: with the loaded version, or with None if the source has nothing new. False
+    if another process has taken the hold.
     """
     values = held.key | {"now": checked_at}
     if loaded is not None:
@@ -301,8 +302,8 @@ async def succeed(
 async def went_back(
     database: Database, held: Held, to: Version, now: datetime, next_at: datetime | None
 ) -> bool:
-    """End with the version that was in use before; no renewal looks for another one until then.
-    False where another one has the hold by now.
+    """Record the return to the previous version; no renewal looks for a newer one before `next_at`.
+    False if another process has taken the hold.
     """
     left = held.present
     refused = msgspec.structs.replace(left, since=now) if left else None
@@ -322,7 +323,7 @@ def _values(version: Version, earlier: Version | None, refused: Version | None) 
 
 
 async def forget_earlier(database: Database, held: Held) -> None:
-    """Offer the version before the present one no more: it cannot be read."""
+    """Stop offering the previous version, because it cannot be read."""
     async with database.shared() as session:
         await run(session, _FORGET, held.key)
 
@@ -330,7 +331,7 @@ async def forget_earlier(database: Database, held: Held) -> None:
 async def fail(
     database: Database, held: Held, failure: str, *, away: bool, for_good: bool = False
 ) -> None:
-    """End with a reason; what was installed before stays. An install that failed for good is not
+    """End with a reason; the installed catalog stays. An install that failed `for_good` is not
     tried again.
     """
     now = clock.now()
@@ -351,28 +352,30 @@ async def fail(
 
 
 async def let_go(database: Database, held: Held) -> None:
-    """Give the hold back as if nothing had been begun."""
+    """Release the hold as if nothing had begun."""
     async with database.shared() as session:
         await run(session, _FREE, held.key)
 
 
 async def ask(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
-    """Let a worker install or renew a catalog; False where it is waiting or under way already."""
+    """Request that a worker installs or renews a catalog. False if it is already requested or
+    running.
+    """
     values = {"game": game, "source": source.name, "now": now}
     return await run(session, _ASK, values) > 0
 
 
 async def ask_back(session: AsyncSession, source: Source, game: str, now: datetime) -> bool:
-    """Let a worker load the version again that was in use before; False where somebody is at it,
-    or it is waited for already.
+    """Request that a worker loads the previous version again. False if a process is at the catalog,
+    or the request exists already.
     """
     values = {"game": game, "source": source.name, "now": now}
     return await run(session, _ASK_BACK, values) > 0
 
 
 async def source_to_go_back(session: AsyncSession, game: str, name: str | None) -> Source:
-    """Return the source whose earlier version is kept. Raises CatalogError where there is none, or
-    are several and none is named.
+    """Return the source whose previous version is stored. Raises CatalogError if there is none, or
+    if there are several and none is named.
     """
     first = source_for(game, name)
     found = await session.scalars(text(_WITH_EARLIER), {"game": game})
@@ -388,14 +391,16 @@ async def source_to_go_back(session: AsyncSession, game: str, name: str | None) 
 
 
 async def add_file(session: AsyncSession, place: str, size: int, now: datetime) -> None:
-    """Let a worker load a file that a person added; forget those that ended long ago."""
+    """Request that a worker loads a file that a person added; delete the states of files that ended
+    long ago.
+    """
     values = {"game": ANY_GAME, "source": place, "bytes": size, "now": now}
     await run(session, _DROP, values | {"before": now - FILES_KEPT})
     await run(session, _ADD, values)
 
 
 async def due(session: AsyncSession, now: datetime, before: datetime | None) -> list[Due]:
-    """Return the catalogs that a worker has to install, renew or take back now, and the files to
+    """Return the catalogs that a worker must install, renew or take back now, and the files to
     load. Installed catalogs whose last check is older than `before` are due for a renewal.
     """
     rows = await session.execute(text(_DUE), {"now": now, "before": before})
@@ -403,11 +408,11 @@ async def due(session: AsyncSession, now: datetime, before: datetime | None) -> 
 
 
 async def installs(session: AsyncSession) -> list[Install]:
-    """Return the state of every catalog that was ever installed or asked for."""
+    """Return the state of every catalog that was ever installed or requested."""
     rows = await session.execute(text(_ALL))
     return [Install(*row[:-2], *map(_version, row[-2:])) for row in rows]
 
 
 async def counts(session: AsyncSession) -> dict[str, int]:
-    """Return how many printings the catalogs hold of each game, wherever they came from."""
+    """Return how many printings of each game the catalogs hold, from any source."""
     return {game: int(count) for game, count in await session.execute(text(_COUNTS))}

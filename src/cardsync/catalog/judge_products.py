@@ -1,5 +1,5 @@
-"""Judges which product a row of a file is: finds the candidates of its set and number, and takes
-the one that its name, printing and language leave. Pure.
+"""Decides which product a row of a file is: finds the candidates of its set and number, and keeps
+those that fit its name, printing and language. Pure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from cardsync.catalog.printings import base_finishes
 # In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
 # and catalogs do not name them.
 NUMBER_TELLS_VARIANTS = ("magic",)
-# In these it does so for the words below; others, such as Prerelease or Cosmos Holo, share a number
-# with the plain card.
+# In these games the number distinguishes the words below; other variants, such as Prerelease or
+# Cosmos Holo, share a number with the plain card.
 _NUMBER_TELLS_TREATMENTS = ("pokemon", "pokemon_japan")
 _TREATMENTS = (
     "(?:texture )?(?:alternate |alternative |alt )?full art",
@@ -27,7 +27,7 @@ _TREATMENTS = (
     "(?:attack|defense|normal|speed) forme",
     "team plasma",
     "ace spec",
-    # The persons that supporter cards show.
+    # The persons on supporter cards.
     "professor (?:burnet|juniper|kukui|magnolia|oak|rowan|sada|sycamore|turo)",
     "cyrus|ghetsis|giovanni|lysandre",
     "prime",
@@ -37,20 +37,20 @@ _TREATMENTS = (
     "top",
     "bottom",
 )
-# A number in front of a treatment is the card's own once more.
+# A number before a treatment repeats the card's own.
 _TREATMENT = rf"\b(?:[0-9]+ )?(?:{'|'.join(_TREATMENTS)})\b ?"
 ENGLISH = "en"
 ANY_LANGUAGE = (ENGLISH, *WITHOUT_SKU)
-# The key of a missing finish: the card's only finish, or the base one of several.
+# The key of a missing finish: it means the card's only finish, or the base one of several.
 NOT_SAID = ""
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
-# Products that differ in none of these are one card in several finishes.
+# Products that agree in all of these are one card in several finishes.
 _OF_CARD = [f"{name}_offered" for name in _FIELDS if name != "finish_key"]
 
 
 def judge_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each row that has a product of its very identity; the other rows are
+    """Return one line for each row that has products with its set, name and number; other rows are
     absent.
     """
     candidates = _candidates(rows, products)
@@ -70,8 +70,8 @@ def judge_rows(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of a row and a product that contradict each other in nothing, except
-    perhaps in a treatment that the number tells.
+    """Return the pairs of a row and a product without a contradiction, except perhaps in a
+    treatment that the number distinguishes.
     """
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
@@ -80,7 +80,7 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         on=_IDENTITY,
         suffix="_offered",
     )
-    # Treatments are read where variants differ, which is seldom.
+    # Treatments are parsed only where variants differ, which is rare.
     fit = pairs.filter(
         _finish_fits()
         & _agree("number_total", optional=True)
@@ -98,7 +98,7 @@ def _number_tells_variant() -> pl.Expr:
 
 
 def strict_variant(column: str) -> pl.Expr:
-    """Return the words of a variant for which no number stands in `game`."""
+    """Return the part of a variant that the number does not distinguish in `game`."""
     bare = pl.col(column).str.replace_all(_TREATMENT, "").str.strip_chars()
     return (
         pl.when(pl.col("game").is_in(NUMBER_TELLS_VARIANTS))
@@ -120,8 +120,8 @@ def _same(field: str) -> pl.Expr:
 
 
 def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """The field agrees if both sides are equal, or if the product does not give it (a catalog may
-    not distinguish finishes), or, where it is optional, if the row does not.
+    """Return whether the field agrees: both sides are equal, or the product lacks it (a catalog may
+    not distinguish finishes), or, if `optional`, the row lacks it.
     """
     equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
     not_given = pl.col(f"{field}_offered").is_null()
@@ -138,8 +138,8 @@ _EDITIONS = {
 
 
 def _finish_fits() -> pl.Expr:
-    """A row with just the word foil means the card's own foil. A row without an edition means that
-    which the card has, if it is one; sources differ in the foil of a pattern. A row without a
+    """A row with just the word foil means the card's own foil. A row without an edition means the
+    card's edition if it has only one. Sources differ in the foil of a pattern. A row without a
     printing may mean any.
     """
     row, offered = pl.col("finish_key"), pl.col("finish_key_offered")
@@ -154,7 +154,7 @@ def _finish_fits() -> pl.Expr:
 
 
 def without_edition(finish: pl.Expr) -> pl.Expr:
-    """Return the finish of a product whose printing says an edition, without it; null for others."""
+    """Return the finish without its edition, for a product whose printing has one; null for others."""
     return finish.replace_strict(_EDITIONS, default=None, return_dtype=pl.String)
 
 
@@ -163,8 +163,8 @@ def finish_not_said() -> pl.Expr:
 
 
 def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs of rows and products; where a row does not say its finish, those with the
-    base finish of each of its cards, which are told apart by the columns `card`.
+    """Return the pairs of rows and products. For a row without a finish, only those with the base
+    finish of each of its cards; the columns `card` identify a card.
     """
     unsaid = pairs.filter(finish_not_said())
     if unsaid.is_empty():
@@ -174,8 +174,9 @@ def said_or_base(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFr
 
 
 def _variant_allowed() -> pl.Expr:
-    """A sole candidate may lack the variant that the row names, and the row may lack the
-    candidate's; two different variants are two cards, unless their words are treatments.
+    """Return whether the variants are compatible. A sole candidate may lack the row's variant, or
+    the row the candidate's; two different variants are two cards, unless their words are
+    treatments.
     """
     return (
         _same("variant_key")
@@ -186,7 +187,7 @@ def _variant_allowed() -> pl.Expr:
 
 
 def _best(candidates: pl.DataFrame) -> pl.DataFrame:
-    """Return `row` and `id` of the candidates nearest to the row; the id is null where they are
+    """Return `row` and `id` of the candidates nearest to the row; the id is null if they are
     different cards.
     """
     spoken = _same("language_key")
@@ -197,8 +198,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         + 2 * _same("back_key").cast(pl.Int8)
         + _same("finish_key").cast(pl.Int8)
     )
-    # Where no candidate has the row's variant and the variants differ, the number did not
-    # identify one card, so all candidates are compared.
+    # If no candidate has the row's variant and the variants differ, the number did not identify one
+    # card, so all candidates are compared.
     settled = (pl.col("exactness").max().over("row") >= 8) | (
         pl.col("variant_key_offered").n_unique().over("row") == 1
     )
@@ -209,7 +210,7 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
     )
     listing = pl.col("marketplace_product_id")
-    # A listing has several finishes.
+    # A listing may have several finishes.
     one_finish = pl.col("finish_key_offered").drop_nulls().n_unique() <= 1
     same_listing = listing.is_not_null().all() & (listing.n_unique() == 1) & one_finish
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)

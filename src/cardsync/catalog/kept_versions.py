@@ -1,5 +1,5 @@
-"""Keeps the printings of an installed catalog as they were checked, in the object store: those in
-use and those that were in use before, which a person may go back to. No others stay.
+"""Stores the checked printings of an installed catalog in the object store: those of the current
+version and of the previous one, to which a person may go back. No others are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.platform.storage import Store
 log = structlog.get_logger(__name__)
 
 FOLDER: Final = "catalog-versions"
-# An address of a picture changes from day to day, and says nothing of the card.
+# A picture's address changes from day to day, and does not describe the card.
 _PASSING: Final = "picture_url"
 
 
@@ -32,8 +32,8 @@ class StillRefused(Exception):
 
 @dataclass
 class Keeping:
-    """Keeps the loaded version while `held` is held. With `refuses`, the version that a person went
-    back from is left out.
+    """Stores the loaded version while `held` is held. With `refuses`, the version that a person
+    went back from is refused.
     """
 
     database: Database
@@ -44,7 +44,7 @@ class Keeping:
     kept: str | None = None
 
     async def take(self, frame: pl.DataFrame) -> None:
-        """Keep a version before it is loaded, if it is not the one in use. Raises StillRefused."""
+        """Store a version before it is loaded, if it is not the one in use. Raises StillRefused."""
         held = self.held
         self.content = await asyncio.to_thread(content_of, frame)
         if self.refuses and held.refused and held.refused.content == self.content:
@@ -56,11 +56,11 @@ class Keeping:
             await self._sweep()
             self.kept = await self._keep(frame)
         except Exception as e:
-            # A catalog is worth more than the way back from it.
+            # The catalog is worth more than the possibility to go back from it.
             log.warning("catalog_version_not_kept", game=held.game, kind=type(e).__name__)
 
     async def drop_old(self) -> None:
-        """Delete all versions but the loaded one and the one before it."""
+        """Delete all versions but the loaded one and the previous one."""
         held = self.held
         left = held.earlier if held.content == self.content else held.present
         await drop(self.store, held, self.kept, left.kept if left else None)
@@ -74,8 +74,8 @@ class Keeping:
         return name
 
     async def _sweep(self) -> None:
-        """Delete objects of dead processes. The names are read after the list of objects, so the
-        list lacks an object that another process has made since.
+        """Delete objects of dead processes. The names are read after the list of objects, so an
+        object that another process has made since is not in the list.
         """
         found = await self.store.keys(_folder(self.held))
         named = await install_state.kept_names(self.database, self.held)
@@ -96,7 +96,7 @@ async def drop(store: Store, held: Held, *still: str | None) -> None:
 
 
 def content_of(frame: pl.DataFrame) -> str:
-    """Return the identity of a version, which leaves out prices and dates of a source's file."""
+    """Return the identity of a version, which ignores the prices and dates in a source's file."""
     told = frame.drop(_PASSING)
     return hashlib.sha256(encode(told.sort(told.columns))).hexdigest()
 

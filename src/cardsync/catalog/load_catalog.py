@@ -1,10 +1,10 @@
-"""Loads a catalog from a file or folder of any source that `sources/` reads into the table of
-products, and reports the result.
+"""Loads a catalog into the table of products, from a file or folder of any source that `sources/`
+reads, and reports the result.
 
-A product keeps its id forever, so cards that point to it stay right. Loading the same file again
-writes nothing; a product that a newer edition no longer names is kept and marked. A provisional
-product that the file describes is adopted. A printing that another source described before is that
-product.
+A product keeps its id forever, so that the cards that point to it stay correct. Loading the same
+file again writes nothing. A product that a newer edition no longer names is kept and marked. A
+provisional product that the file describes is adopted. A printing that another source has described
+is the same product.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from cardsync.platform.database.session import Database, run
 from cardsync.platform.work.jobs import REMATCHED_CARDS, REMATCHED_COLLECTIONS
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
-# Broken records after which reading stops, if fewer records are good.
+# Reading stops after this many broken records, if fewer records are good.
 _BROKEN_MOST = 100_000
 # The largest game has 200,000 in one language.
 _ROWS_MOST = 1_000_000
-# These make two sources' rows one printing, where nothing else contradicts it.
+# Rows of two sources with the same values here are one printing, if nothing else contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
 _PRINTING_OR_NULL = ("back_key", "variant_key", "language_key", "sealed")
-# A source that knows less than another fills nothing in and takes nothing away.
+# A source that lacks one of these neither overwrites nor deletes another's.
 _FILLED = (
     "set_code",
     "rarity",
@@ -63,12 +63,12 @@ Tell = Callable[[str, int, int], None]
 
 
 def untold(step: str, done: int, total: int) -> None:
-    """Tell nobody: people read the lines that are said."""
+    """Report no progress: people read the printed lines."""
 
 
 @dataclass
 class Report:
-    """The result of an import; `broken` lists the records that were skipped."""
+    """The result of an import. `broken` lists the skipped records."""
 
     name: str
     products: int = 0
@@ -79,7 +79,7 @@ class Report:
     broken: list[Broken] = field(default_factory=list)
 
     def sentence(self) -> str:
-        """Say it all in one line."""
+        """Return the result in one line."""
         parts = [f"{self.added:,} new", f"{self.changed:,} changed"]
         if self.vanished:
             parts.append(f"{self.vanished:,} no longer named, kept and marked")
@@ -118,9 +118,9 @@ async def load(
     tell: Tell = untold,
 ) -> Report:
     """Load `path`; `source` names the catalog of which the file is an edition, `name` is its name
-    in the report, and `known` the source of its printings where its form does not name one. A
-    `whole` catalog has all sets of its games. `check` may refuse the report, and so may `take`,
-    which gets the printings.
+    in the report, and `known` is the source of its printings if its format does not name one. A
+    `whole` catalog has all sets of its games. `check` may refuse the report, and `take`, which
+    receives the printings, may refuse them.
 
     Raises CatalogError before anything is written.
     """
@@ -151,7 +151,7 @@ async def load(
         if not alone:
             report.vanished = await _mark_vanished(session, keyed, source, whole=whole)
         await _record(session, report)
-        # Also where nothing is new: the load before this one may have been killed.
+        # Also if nothing is new: the load before this one may have been killed.
         await session.execute(text(_REMATCH), {"now": clock.now(), "streams": _WAITING})
     return report
 
@@ -162,7 +162,7 @@ def _gathered(
     say: Callable[[str], None],
     tell: Tell = untold,
 ) -> pl.DataFrame:
-    """Read the whole file. A record is some hundred bytes, whatever its source wrote around it."""
+    """Read the whole file. A record takes some hundred bytes, whatever its source writes around it."""
     frames = [pl.DataFrame(schema=SCHEMA)]
     rows = 0
     for frame, broken in found:
@@ -202,8 +202,8 @@ _RENEW: Final = f"""
 
 
 async def _renew_sets(database: Database, keyed: pl.DataFrame, source: str) -> None:
-    """Give this source's products the keys that their sets have by now: a newer version knows other
-    names of sets, and a product keeps its id.
+    """Give this source's products the current keys of their sets: a newer version of this program
+    knows other names of sets, and a product keeps its id.
     """
     sets = keyed.select("game", "set_name", "set_key").unique()
     async with database.shared() as session:
@@ -249,7 +249,7 @@ async def _store(
     known: Source | None,
 ) -> None:
     await put_incoming(session, rows)
-    # Two imports of one catalog at the same time would each miss the other's additions.
+    # Two simultaneous imports of one catalog would each miss the other's additions.
     await locked(session, Lock.CATALOG, seconds=LOAD_SECONDS)
     if known is not None and known.ids_alone:
         await session.execute(text(_NAMED_ALONE))
@@ -259,7 +259,7 @@ async def _store(
     sets = ", ".join(f"{name} = {_present(name)}" for name in STORED)
     before, own = (", ".join(f"{of}.{name}" for name in STORED) for of in ("p", "i"))
     present = ", ".join(map(_present, STORED))
-    # A product that adopted a provisional one is found by its present identity.
+    # A product that adopted a provisional one is found by its current identity.
     changed = await run(
         session,
         f"""
@@ -303,7 +303,7 @@ _ELSEWHERE: Final = f"""
      WHERE e.id IS NOT NULL ORDER BY 1, 2, 3
     ON CONFLICT DO NOTHING
 """
-# A row without a number is of a card whose name its set has once, in whatever finishes.
+# A row without a number is the card whose name occurs once in its set, in any finishes.
 _NAMED_ALONE: Final = """
     CREATE TEMP TABLE described ON COMMIT DROP AS
     SELECT identity, id FROM (
@@ -319,17 +319,17 @@ _NAMED_ALONE: Final = """
 
 
 def _present(name: str) -> str:
-    """Return the value after the import: another source may know what this one does not."""
+    """Return the value after the import: another source may know a value that this one lacks."""
     return f"coalesce(i.{name}, p.{name})" if name in _FILLED else f"i.{name}"
 
 
 async def _described_by_others(session: AsyncSession, source: str, *, by_ids: bool) -> int:
-    """Take the rows out of `incoming` that another source has described already; return how many
-    of those products learn something.
+    """Remove the rows from `incoming` that another source has described already; return how many of
+    those products get new values.
 
-    It is one product if exactly one row here and one product there have the same printing, or an id
-    in common and the name; a row without a finish is all the finishes that there are. The ids of a
-    person's own file join nothing: they may be anything.
+    Two rows are one product if exactly one row here and one product there have the same printing,
+    or the name and an id in common. A row without a finish matches every finish. The ids in a
+    person's own file are not compared: they may be anything.
     """
     await session.execute(text(_DESCRIBED), {"source": source, "by_ids": by_ids})
     sets = ", ".join(f"{name} = coalesce(p.{name}, i.{name})" for name in _FILLED)
@@ -390,8 +390,8 @@ _DESCRIBED: Final = f"""
          WHERE NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(s.identity))
     ) AS pairs WHERE theirs = 1 AND ours = 1
 """
-# A join, because `NOT IN` compares each with each once its list outgrows work_mem; and apart from
-# the update, because nodes of a cluster update by values alone.
+# A join, because `NOT IN` compares each with each once its list outgrows work_mem; and separate
+# from the update, because nodes of a cluster update only by values.
 _GONE: Final = """
     SELECT p.id FROM product p
       JOIN (SELECT DISTINCT {among} FROM named) s USING ({among})
@@ -406,8 +406,8 @@ _VANISHED: Final = """
 async def _mark_vanished(
     session: AsyncSession, keyed: pl.DataFrame, source: str, *, whole: bool
 ) -> int:
-    """Mark the products of this source that no row names any more; unless the file is whole, only
-    in the sets that it names, since a file may hold some sets only.
+    """Mark the products of this source that no row names any more. Unless the file is `whole`, mark
+    only those of the sets that it names.
     """
     named = keyed.select("game", "set_key", "identity")
     await session.execute(

@@ -1,12 +1,12 @@
 """Matches inventory rows to catalog products by their keys, with one verdict a row. Pure.
 
-`catalog_keys` runs once when a catalog is loaded, and its columns are stored with the product;
-`row_keys` runs per upload; `match` joins the two; `explained` adds the reason of each failure, for
-the examination of a catalog. A product is named only where every part of the identity agrees and
-exactly one product is left.
+`catalog_keys` runs once when a catalog is loaded, and its columns are stored with the product.
+`row_keys` runs per upload. `match` joins the two. `explained` adds the reason of each failure, to
+check a catalog. A row gets a product only if every part of the identity agrees and exactly one
+product is left.
 
-A language belongs to a copy and not to its product: a product in English stands for copies in every
-language, and only one that a catalog lists in another language is of that language alone.
+A language belongs to a copy and not to its product: a product in English covers copies in every
+language, while a product that a catalog lists in another language covers only that language.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "set_series": pl.String,
     "alias_key": pl.String,
 }
-# In this game all products are in one language, whatever a label implies.
+# In this game all products are in one language, whatever language a label implies.
 LANGUAGE_OF_GAME = {"pokemon_japan": "ja"}
-# Hiragana, katakana and kanji; the numbers and letters of a name may be Latin.
+# Hiragana, katakana and kanji; a name's numbers and letters may be Latin.
 _ITS_SCRIPT = r"[\p{Hiragana}\p{Katakana}\p{Han}]"
-# Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
-# slab at a time.
+# Rows are judged independently, so chunks give the same verdicts, and memory holds the pairs of one
+# chunk at a time.
 _ROWS_AT_ONCE = 100_000
 
 
@@ -58,9 +58,9 @@ _STARRED = ("surge foil", "jp alternate art", "alt art foil")
 _MARKED = r"^(.*[0-9])([^0-9]+)$"
 # Words that describe every card of their set, and so distinguish none.
 _OF_THE_SET = ("ce", "ie", "oversize")
-# The sign of a set whose cards are identified by their names (set_aliases.py).
+# Marks a set whose cards are identified by their names (set_aliases.py).
 _BY_NAME = "="
-# In front of a number: the code of the set of which the card is a copy, or the promo's year.
+# Before a number: the code of the set whose card is copied, or the promo's year.
 _CODE_OR_YEAR = r"^[A-Z0-9]{2,6}-"
 
 
@@ -74,7 +74,7 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
         set_code_key(pl.col("set_code")).alias("set_code_key"),
         _finish_key(pl.when(finish != SEALED_FINISH).then(finish)),
         _language_key(),
-        # Every card has a number or a rarity; a box has neither.
+        # Every card has a number or a rarity; a sealed box has neither.
         (
             finish.eq(SEALED_FINISH).fill_null(False)
             | (pl.col("number_key").eq("") & _blank("rarity"))
@@ -84,7 +84,7 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
 
 def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
     """Add ROW_KEYS to the columns game, set_name, product_name, number, condition (the code),
-    printing and language. A printing that is null was not said; an empty one could not be read.
+    printing and language. A null printing was not given; an empty one could not be read.
     """
     its_own = pl.col("game").replace_strict(LANGUAGE_OF_GAME, default=None, return_dtype=pl.String)
     implied = its_own.is_not_null() & pl.col("language").eq("English")
@@ -95,7 +95,7 @@ def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(NOT_SAID))
         .otherwise(_finish_key(pl.col("printing").cast(pl.String)))
         .alias("finish_key"),
-        # A label without a language merely implies English.
+        # A label without a language only implies English.
         pl.when(implied).then(its_own).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
     )
@@ -159,8 +159,8 @@ def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return `match` with a `reason`: the first part of the row's identity that no product
-    shares. The reason is null where a row is matched.
+    """Return `match` with a `reason`: the first part of the row's identity that no product shares.
+    The reason is null for a matched row.
     """
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
@@ -185,8 +185,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     )
     left = left.join(verdicts, on="row", how="anti")
     if left.height:
-        # Few rows are left; a join over all products would build the identities of the whole
-        # catalog once more.
+        # Filter the products for the few remaining rows: a join over all products would build the
+        # identities of the whole catalog once more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
         verdicts = pl.concat(
             [verdicts, judge_rows(left.with_columns(name_key="alias_key"), offered)],
@@ -211,8 +211,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_letter(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines whose variant is a letter behind the number: "Ineffable Blessing (A)" of 113
-    is 113a.
+    """Return the lines whose variant is a letter of the number, with that number: "Ineffable
+    Blessing (A)" of 113 is 113a.
     """
     letter = pl.col("variant_key")
     return lines.filter(
@@ -226,8 +226,8 @@ def _told_further(
     rows: pl.DataFrame, verdicts: pl.DataFrame, products: pl.DataFrame
 ) -> pl.DataFrame:
     """Return new verdicts for the matched rows whose number does not decide the treatment, because
-    the catalog has the card with suffixes, too: 135 and 135★, 274 and 274a. A star has a known
-    meaning; other marks wait for a person.
+    the catalog also has the card with suffixes: 135 and 135★, 274 and 274a. A star has a known
+    meaning; other suffixes need a person's decision.
     """
     variant, land = pl.col("variant_key"), pl.col("name_key").is_in(_LANDS)
     asked = rows.filter(
@@ -247,8 +247,8 @@ def _told_further(
     if marked.is_empty():
         return verdicts.clear()
     mark = pl.col("mark")
-    # A plain land is the one with an a where the other one is the full art; z is the serial number,
-    # and b the second of two.
+    # For lands, "a" marks the plain card beside the full art. "z" is the serial number, and "b" the
+    # second of two.
     doubt = (
         pl.when(variant == "")
         .then(mark == "A")
@@ -275,9 +275,9 @@ def _told_further(
 
 
 def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -> pl.DataFrame:
-    """Return the lines of which only one side has a number, with the product's: where all products
-    of the name, in the sets of all lines of one `of`, have one number and the line's variant. The
-    marketplace has no numbers of old cards.
+    """Return the lines without a number whose product has one, or the other way round, with the
+    product's number: all products with the name, in the sets of all lines of one `of`, must have
+    the same number and the line's variant. The marketplace has no numbers for old cards.
     """
     named = ["game", "set_key", "name_key"]
     offered = products.select(*named, its_number="number_key", its_variant="variant_key").unique()
@@ -297,8 +297,8 @@ def _with_number(lines: pl.DataFrame, products: pl.DataFrame, of: str = "row") -
 
 
 def _lines_in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows once for each part of their set, where the catalog lacks the set or names
-    its parts.
+    """Return the rows once for each part of their set, if the catalog lacks the set or its parts
+    are identified by name.
     """
     parts = part_columns(rows.select("game", "set_key").unique())
     had = products.select("game", "set_key").unique()
@@ -314,8 +314,8 @@ def _lines_in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows whose set the catalog lacks and has in parts, or numbers
-    otherwise: the product must be the only one in all of them.
+    """Yield the verdicts of rows whose set the catalog lacks but has in parts, or numbers
+    differently: the product must be the only one in all parts.
     """
     if rows.is_empty() or (lines := _lines_in_parts(rows, products)).is_empty():
         return
@@ -347,7 +347,7 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
         )
         .join(lines.select("row", "of_row", "number_total"), on="row")
         .join(totals, on="product_id", how="left")
-        # The same number is no evidence for a card of another set if only one says of how many.
+        # The same number is no evidence for a card of another set if only one side has a total.
         .filter(
             pl.col("of_product").is_null() | pl.col("of_product").eq_missing(pl.col("number_total"))
         )
@@ -365,8 +365,8 @@ def _in_parts(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFra
 
 
 def by_english_name() -> pl.Expr:
-    """Return whether a row is of a game whose cards have names in another script, and its own is
-    in English.
+    """Return whether a row has an English name although the game's cards have names in another
+    script.
     """
     return pl.col("game").is_in(list(LANGUAGE_OF_GAME)) & ~pl.col("name_key").str.contains(
         _ITS_SCRIPT
@@ -374,8 +374,8 @@ def by_english_name() -> pl.Expr:
 
 
 def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts of rows by English names: where set, number and total are those of cards
-    of one name in the game's own script, that is the name.
+    """Yield the verdicts of rows with English names: if all cards with the row's set, number and
+    total have one name in the game's own script, the row means that name.
     """
     left = rows.filter(by_english_name() & pl.col("number_total").is_not_null())
     if left.is_empty():
@@ -395,8 +395,8 @@ def _by_english_names(rows: pl.DataFrame, products: pl.DataFrame) -> Iterator[pl
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Find a set whose name the catalog lacks by the code in front of its name, if the code
-    belongs to one set alone.
+    """Find a set whose name the catalog lacks by the code before its name, if the code belongs to
+    only one set.
     """
     stray = (
         rows.select("game", "set_key", "set_series")

@@ -1,6 +1,6 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
-rows), `catalog_import`, `catalog_install`, `catalog_updates`, and the tables for searches:
-names, sets, words and their shortened forms for typos.
+rows), `catalog_import`, `catalog_install`, `catalog_updates`, and the search tables: names, sets,
+words and their shortened forms for typos.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from cardsync.platform.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
 class Product(Base):
-    """A product is one printing. The key columns hold the comparable forms that
-    `match.catalog_keys` computes.
-    """
+    """One printing. The key columns hold the comparable forms that `match.catalog_keys` computes."""
 
     __tablename__ = "product"
     __table_args__ = (
@@ -51,7 +49,8 @@ class Product(Base):
         ),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # The hash covers every identifying text; loading the same catalog twice finds its rows by it.
+    # The hash covers every identifying text; a second load of the same catalog finds its rows by
+    # it.
     identity: Mapped[str] = mapped_column(Text)
     game: Mapped[str] = mapped_column(Text)
     set_name: Mapped[str] = mapped_column(Text)
@@ -62,7 +61,7 @@ class Product(Base):
     finish: Mapped[str | None] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
     marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
-    # Where the catalog says that its picture is.
+    # The picture's address in the catalog.
     picture_url: Mapped[str | None] = mapped_column(Text)
     provisional: Mapped[bool] = mapped_column(server_default=FALSE)
     adopted_by: Mapped[int | None] = mapped_column(BigInteger)
@@ -76,14 +75,14 @@ class Product(Base):
     finish_key: Mapped[str | None] = mapped_column(Text)
     language_key: Mapped[str | None] = mapped_column(Text)
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The catalog that named it first, and since when that catalog no longer names it.
+    # The catalog that named the product first, and since when that catalog no longer names it.
     source: Mapped[str | None] = mapped_column(Text)
     vanished_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
 class ProductElsewhere(Base):
-    """The id of a product at another project or market: `kind` is the name of the id without "_id"
+    """The id of a product at another project or market. `kind` is the name of the id without "_id"
     (`sources/source_record.py`). The finishes of a card often share an id.
     """
 
@@ -94,7 +93,7 @@ class ProductElsewhere(Base):
 
 
 class CatalogName(Base):
-    """A name as it is searched: its words, those of its variants, and how many printings it has."""
+    """A name in its searched form: its words, those of its variants, and how many printings it has."""
 
     __tablename__ = "catalog_name"
     __table_args__ = (Index("ix_catalog_name_words", "words", postgresql_using="gin"),)
@@ -119,7 +118,7 @@ class CatalogWord(Base):
 
 
 class CatalogTypo(Base):
-    """A word with letters taken away (`typos.py`), so that a typo of it is found."""
+    """A word with letters removed (`typos.py`), by which its typos are found."""
 
     __tablename__ = "catalog_typo"
     deleted: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -140,11 +139,11 @@ class CatalogImport(Base):
 
 
 class CatalogInstall(Base):
-    """The catalog of a game that is installed from a source, or is to be: the request, the running
-    install and its progress, and the results of the last good and the last failed one.
+    """The catalog of a game that is installed from a source, or is requested: the request, the
+    running install and its progress, and the results of the last good and the last failed one.
 
-    `digest` is the digest of the files that were loaded last; `checked_at` is the time at which the
-    source still had them. A holder that dies is followed by another one once `held_until` is over.
+    `digest` is the digest of the files that were loaded last. `checked_at` is the time at which the
+    source still had them. If a holder dies, another one takes over after `held_until`.
     """
 
     __tablename__ = "catalog_install"
@@ -166,18 +165,18 @@ class CatalogInstall(Base):
     failure: Mapped[str | None] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
     next_at: Mapped[datetime | None] = mapped_column(Moment)
-    # A request for the version that was in use before.
+    # A request for the previous version.
     back: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The hash of the version in use, and the key of the object that keeps it.
+    # The hash of the version in use, and the key of its stored object.
     content: Mapped[str | None] = mapped_column(Text)
     kept: Mapped[str | None] = mapped_column(Text)
-    # The version in use before, and the one that a person went back from (`install_state.Version`).
+    # The previous version, and the one that a person went back from (`install_state.Version`).
     earlier: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     refused: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
 
 
 class CatalogUpdates(Base):
-    """One row: the zone of the nightly updates, null where the installation's setting decides; and
+    """One row: the zone of the nightly updates, null if the installation's setting decides; and
     whether an old catalog is reported.
     """
 

@@ -1,7 +1,7 @@
-"""Keeps the names, sets and words of the catalog's products in the tables that discovery searches.
+"""Keeps the names, sets and words of the catalog's products in the tables that searches use.
 
-A name's row has the words of all its products, faces and variants included, and how many printings
-it has. All of it is derived: `renew` computes the named rows again.
+A name's row has the words of all its products, including faces and variants, and how many printings
+it has. All of it is derived. `renew` recomputes the named rows.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _AT_ONCE = 20_000
 
 
 async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
-    """Renew the names and sets of these products; `rows` has game, set_name, name_key, back_key
-    and variant_key. Rows that are there already are not written again.
+    """Update the names and sets of these products. `rows` has game, set_name, name_key, back_key
+    and variant_key. Existing rows are not written again.
     """
     named = rows.select("game", "name_key").filter(pl.col("name_key").fill_null("") != "").unique()
     if named.is_empty():
         return
     await _temporary(session, "renewed", named.sort("game", "name_key"))
-    # The order of the rows is the same for everybody, so two writers cannot block each other.
+    # All writers use the same order of rows, so they cannot block each other.
     await session.execute(text(queries_of(__package__)["renew_names"]))
     await session.execute(text("DROP TABLE renewed"))
     await _sets(session, rows)
@@ -38,7 +38,7 @@ async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
 async def add_provisional(session: AsyncSession, rows: pl.DataFrame) -> None:
     """Add the names and sets of new provisional products, with the columns that `renew` takes.
 
-    Their words are no suggestions for typos: those come from catalogs alone.
+    Their words are never suggested for typos; only words of catalogs are.
     """
     names = (
         rows.filter(pl.col("name_key").fill_null("") != "")

@@ -1,5 +1,5 @@
-"""Splits a single name into its comparable parts, for requests with a few names: `product_names.py`
-does the same for columns and takes much longer for one. Pure.
+"""Splits a single name into its comparable parts, for requests with a few names. `product_names.py`
+does the same for columns and takes much longer for one name. Pure.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def _of_word(letter: str) -> str:
 
 
 def key(text: str) -> str:
-    """Return the folded text; a name of nothing but punctuation keeps it."""
+    """Return the folded text; a name of only punctuation stays unchanged."""
     return folded(text) or text.strip()
 
 
 def name_parts(name: str, number: CollectorNumber) -> NameParts:
-    """Return the parts of a name whose own number is this one."""
+    """Return the parts of a name; the number is the card's own."""
     spelled = _DELTA.sub(" (Delta Species)", _title(name, number), count=1)
     found = _BASE.match(spelled)
     base = found.group() if found else spelled
@@ -72,13 +72,13 @@ def name_parts(name: str, number: CollectorNumber) -> NameParts:
 
 
 def number_in(name: str) -> CollectorNumber:
-    """Return the collector number that a name ends in."""
+    """Return the collector number at the end of a name."""
     suffix = _SUFFIX.search(name)
     return read_collector_number(suffix and (suffix.group(1) or suffix.group(2)))
 
 
 def _title(name: str, number: CollectorNumber) -> str:
-    """Return the name without the numbers in it that are its own."""
+    """Return the name without the numbers in it that are the card's own."""
     suffix, bracketed = _SUFFIX.search(name), _BRACKETED.search(name)
     bare = _SUFFIX.sub(lambda match: f" {match.group(3)}", name, count=1)
     bare = _BRACKETED.sub("", bare, count=1).strip()

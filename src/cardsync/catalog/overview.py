@@ -1,5 +1,5 @@
-"""Shows the catalogs of the installation: each game's source, with the age, size and problems of
-its catalog.
+"""Describes the catalogs of the installation: each game's source, with the age, size and problems
+of its catalog.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class AddedFile(msgspec.Struct):
 
 
 async def added_files(session: AsyncSession, now: datetime) -> list[AddedFile]:
-    """Return the files that are waiting or under way, or ended within the day; the newest last."""
+    """Return the files that are waiting or being loaded, or ended within the day, newest last."""
     found = [one for one in await install_state.installs(session) if one.game == ANY_GAME]
     since = now - install_state.FILES_KEPT
     ended = {one.source: one.checked_at or one.failed_at for one in found}
@@ -234,7 +234,7 @@ NONE_INSTALLED: Final = (
 
 
 def listed_lines(found: list[CatalogShown]) -> list[str]:
-    """Return the lines of `cardsync catalog list`."""
+    """Return the output lines of `cardsync catalog list`."""
     lines = []
     if not any(one.printings for one in found):
         lines.append(NONE_INSTALLED)

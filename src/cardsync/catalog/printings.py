@@ -1,7 +1,7 @@
 """Declares the printings of each game, which are the editions and finishes that the marketplace
-writes after a condition, and reads a written one as the game's own. Pure.
+writes after a condition, and converts a written one to the game's own. Pure.
 
-A printing that no table knows is its text: it is matched, searched and shown by it.
+A printing that no table has is matched, searched and shown by its text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NORMAL: Final = "Normal"
-# Catalogs write so in place of the finish of a box.
+# Catalogs write this in place of the finish of a box.
 SEALED_FINISH: Final = "Sealed"
 _WITH_FOIL: Final = (NORMAL, "Foil")
 _POKEMON: Final = (
@@ -26,7 +26,7 @@ _POKEMON: Final = (
     "Unlimited",
     "Unlimited Holofoil",
 )
-# The commonest printing of a game is first; a form that leaves the printing out means it.
+# The first printing of a game is its commonest; a form without a printing means it.
 OF_GAMES: Final = {
     "magic": _WITH_FOIL,
     "pokemon": _POKEMON,
@@ -56,7 +56,7 @@ OF_GAMES: Final = {
     "riftbound": _WITH_FOIL,
 }
 PRINTINGS: Final = tuple(dict.fromkeys(name for names in OF_GAMES.values() for name in names))
-# A longer text after a condition is no printing.
+# A longer text after a condition is not a printing.
 LONGEST: Final = 60
 _SAID: Final = {
     "first": "1st",
@@ -68,19 +68,19 @@ _SAID: Final = {
     "nonholo": "normal",
     "regular": "normal",
 }
-# These say nothing that their absence does not say.
+# These words mean the same as no printing.
 _SILENT: Final = frozenset({"edition", "normal", "printing"})
 _EDITIONS: Final = frozenset({"1st", "unlimited", "limited"})
 _FOILS: Final = frozenset({"foil", "holofoil"})
-# An edition that a person would name; in Yu-Gi-Oh both are common, so neither is the base.
+# An edition that a person would name. In Yu-Gi-Oh both are common, so neither is the base.
 _EARLY: Final = frozenset({"1st", "limited"})
 _EDITIONS_ARE_COMMON: Final = ("yugioh",)
 _RANKS: Final = ("early", "foil", "parallel", "unnamed")
 
 
 def printings_of(game: str, finish: str | None = None) -> tuple[str, ...]:
-    """Return the printings of a game, or all printings where no table has the game, with the
-    product's own first.
+    """Return the printings of a game with the product's own first; all printings if no table has
+    the game.
     """
     own = (finish,) if finish not in (None, SEALED_FINISH) else ()
     return tuple(dict.fromkeys((*own, *OF_GAMES.get(game, PRINTINGS))))
@@ -91,13 +91,13 @@ def is_foil(printing: str) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words that tell printings apart: "Holo 1st Edition" is "1st Edition Holofoil"."""
+    """Return the words that distinguish printings: "Holo 1st Edition" is "1st Edition Holofoil"."""
     plain = text.lower().replace("-", " ").replace("non ", "non").replace("holo foil", "holofoil")
     said = " ".join(_SAID.get(word, word) for word in plain.split())
     return frozenset(said.split()) - _SILENT
 
 
-# Where two names have the same words, the first counts.
+# If two names have the same words, the first counts.
 _BY_WORDS: Final = {
     game: {_words(name): name for name in reversed(names)}
     for game, names in (*OF_GAMES.items(), (None, PRINTINGS))
@@ -106,9 +106,7 @@ _BY_NAME: Final = {name.lower(): name for name in PRINTINGS}
 
 
 def printing_named(text: str, game: str | None = None) -> str | None:
-    """Return the game's printing with this spelling, else another game's; None where no table has
-    it.
-    """
+    """Return the game's printing with this spelling, else another game's. None if no table has it."""
     plain = " ".join(text.split())
     words = _words(plain)
     own = _BY_WORDS[game].get(words) if game in OF_GAMES else None
@@ -116,13 +114,13 @@ def printing_named(text: str, game: str | None = None) -> str | None:
 
 
 def read_printing(text: str, game: str | None = None) -> str:
-    """Return the printing that is written so; a text that no table has is a printing of its own."""
+    """Return the printing with this spelling; a text that no table has is its own printing."""
     return printing_named(text, game) or " ".join(text.split())
 
 
 class MeantPrintings(NamedTuple):
-    """The printings, in lower case, of which a person's word is the name, and those that it may
-    mean as well: "foil" is Foil and Holofoil, and may be the foil of any edition.
+    """The printings, in lower case, that a person's word names, and those that it may also mean:
+    "foil" is Foil and Holofoil, and may be the foil of any edition.
     """
 
     named: tuple[str, ...]
@@ -144,7 +142,7 @@ _PARTS: Final = {name.lower(): _parts(name) for name in PRINTINGS}
 
 
 def printings_meant(text: str) -> MeantPrintings:
-    """Return the printing that a person's word means; a text that no table has means itself."""
+    """Return the printings that a person's word means; a text that no table has means itself."""
     said = _parts(text)
     if said.edition and said[1:] == (False, frozenset()):
         named = possible = [name for name, own in _PARTS.items() if own.edition == said.edition]
@@ -167,9 +165,9 @@ def printings_meant(text: str) -> MeantPrintings:
 
 
 def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataFrame:
-    """Return the pairs with the base finish of each `card`: the sole one that it has, or else the
-    one that nobody needs to say, which is no first edition, no foil and no parallel. Where that
-    leaves several, the pairs of all of them remain.
+    """Return the pairs with the base finish of each `card`: its only finish, or else the one that
+    goes without a word, which is not a first edition, a foil or a parallel. If several remain,
+    their pairs all stay.
     """
     import polars as pl
 
@@ -187,7 +185,7 @@ def base_finishes(pairs: pl.DataFrame, card: list[str], finish: str) -> pl.DataF
 
 
 def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
-    """Return the marks that keep a finish from being the base one, the heaviest first."""
+    """Return the marks that keep a finish from being the base one, the most important first."""
     own = _parts(finish or "")
     early = bool(own.edition & _EARLY) and game not in _EDITIONS_ARE_COMMON
     parallel = "reverse" in own.kind if own.foil else bool(own.kind)
@@ -195,8 +193,8 @@ def _rank(game: str, finish: str | None) -> tuple[int, int, int, int]:
 
 
 def checked_printing(field: str, given: str, game: str, own: str | None = None) -> str:
-    """Return the printing that a person gives a card: that of its product, one of the tables, or
-    its text. Raises InvalidPayload.
+    """Return the printing that a person gives a card: the product's, one from the tables, or its
+    text. Raises InvalidPayload.
     """
     plain = " ".join(given.split())
     if own and plain.lower() == own.lower():
@@ -207,8 +205,8 @@ def checked_printing(field: str, given: str, game: str, own: str | None = None) 
 
 
 def own_printings(rows: pl.DataFrame, column: str) -> pl.Series:
-    """Return the printings of `column` as the tables of `game` name them, row for row; null where
-    the tables have none.
+    """Return the printings of `column` as the tables of `game` name them, row for row; null if the
+    tables lack one.
     """
     import polars as pl
 

@@ -32,7 +32,7 @@ LINES = (
 NAMES = tuple(line.name for line in LINES)
 CATEGORY_IDS = {line.name: line.category_id for line in LINES}
 LABEL_BY_NAME = {line.name: line.label for line in LINES}
-# Labels that the marketplace or its sellers' tools have written as well.
+# Labels that the marketplace or sellers' tools also have written.
 _ALSO = {
     "magic: the gathering": "magic",
     "yu-gi-oh!": "yugioh",

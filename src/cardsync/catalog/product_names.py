@@ -1,8 +1,8 @@
 """Splits product names into comparable parts: the front face, the back face and the variant. Pure.
 
 `Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master
-ball pattern". The work is done on distinct strings: an export of 300,000 rows holds some ten
-thousand names.
+ball pattern". The work is done on distinct strings: an export of 300,000 rows has some ten thousand
+names.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from cardsync.platform.texts import apart, is_ascii, spaced, together, words_tab
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"
 _PLAIN_NUMBER = r"#?([A-Za-z]*[0-9][A-Za-z0-9]*[*★+]?)"
-# A number follows a dash; without its total it counts only where the dash has spaces around it
+# A number follows a dash. Without its total it counts only if the dash has spaces around it
 # ("Porygon-2" is a name).
 _SUFFIX = rf"(?:\s*-\s*{_NUMBER}|\s+-\s+{_PLAIN_NUMBER})\s*($|{_OPENS}|\[)"
 _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 
 _APOSTROPHES = r"['’‘ʼ`´.]"
 _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
-# Letters, digits, marks (kana voicing among them) and pictures such as ★ stay; everything else
+# Letters, digits, marks (such as kana voicing) and symbols such as ★ stay; any other character
 # separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
-# Normalisation leaves these signs apart, although sources use both.
+# Unicode normalization keeps these signs distinct, although sources use both.
 SAME: Final = {
     "æ": "ae",
     "œ": "oe",
@@ -44,7 +44,7 @@ SAME: Final = {
     "◇": " prism star ",
     "♢": " prism star ",
 }
-# In a name of ASCII these begin everything but the front face.
+# In an ASCII name, everything but the front face begins with one of these.
 _PARTED = r"[(/]|\s-\s|\[Version "
 _WORDS: Final = words_table("&")
 
@@ -54,16 +54,15 @@ def folded(text: pl.Expr) -> pl.Expr:
     punctuation. Kana keep their voicing.
     """
     plain = text.str.replace_all(_APOSTROPHES, "").str.normalize("NFKD").str.to_lowercase()
-    # The text is composed again, because a voiced kana is a letter of its own and not an
-    # accented one.
+    # Compose the text again, because a voiced kana is its own letter and not an accented one.
     plain = plain.str.replace_all(_LATIN_MARKS, "").str.normalize("NFC")
     plain = plain.str.replace_many(list(SAME), list(SAME.values()))
     return plain.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
 
 
 def key(text: pl.Expr) -> pl.Expr:
-    """Return the folded text; a name of nothing but punctuation keeps it, so that two such names
-    do not become one.
+    """Return the folded text. A name of only punctuation stays unchanged, so that two such names do
+    not become one.
     """
     plain = folded(text)
     return pl.when(plain == "").then(text.str.strip_chars()).otherwise(plain)
@@ -79,8 +78,8 @@ def name_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _title(rows: pl.DataFrame) -> pl.Series:
-    """Return the name without the numbers in it that are the row's own; a number that differs is
-    part of the name.
+    """Return the name without the numbers in it that are the row's own; a different number is part
+    of the name.
     """
     name = rows.get_column("product_name").cast(pl.String).fill_null("").alias("title")
     numbered = _numbered(name.unique())
@@ -105,7 +104,7 @@ def _title(rows: pl.DataFrame) -> pl.Series:
 
 
 def _numbered(names: pl.Series) -> pl.DataFrame:
-    """Return the names that hold a number, with the number in its comparable form and the name
+    """Return the names that contain a number, with the number in its comparable form and the name
     without it.
     """
     title = pl.col("title")
@@ -147,7 +146,7 @@ def _numbered(names: pl.Series) -> pl.DataFrame:
 
 
 def _parts(titles: pl.DataFrame) -> pl.DataFrame:
-    """Return a distinct title's parts. The variant is everything from the first parenthesis
+    """Return the parts of each distinct title. The variant is everything from the first parenthesis
     on.
     """
     title = titles["title"]
@@ -168,18 +167,18 @@ def _parts(titles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ascii_keys(texts: pl.Series) -> pl.Series:
-    """Return `key` of texts that are ASCII alone."""
+    """Return `key` of ASCII texts."""
     words = together(texts).translate(_WORDS, b"'`.").replace(b"&", b" and ")
     folded_ones = apart(spaced(words)).head(texts.len())
     return folded_ones.zip_with(folded_ones != "", texts.str.strip_chars())
 
 
 def _parted(titles: pl.DataFrame) -> pl.DataFrame:
-    # The order of a variant counts: a catalog lists "(Staff) (National Championships)" and the
+    # A variant's word order matters: a catalog lists "(Staff) (National Championships)" and the
     # reverse as two products. Marketplace names spell out the delta that other sources print:
     # "Kingdra δ" is "Kingdra (Delta Species)".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")
-    # "Forest (274) - Full Art" and "Carapace [Version 2]" write a variant in another way.
+    # "Forest (274) - Full Art" and "Carapace [Version 2]" write a variant in other ways.
     spelled = spelled.str.replace(r"\s+-\s+(Full Art)$", " (${1})")
     spelled = spelled.str.replace(r"\s*\[(Version [0-9]+)\]$", " (${1})")
     faces = pl.col("base").str.splitn(" // ", 2)
@@ -192,8 +191,8 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
         key(faces.struct.field("field_0")).alias("name_key"),
         key(faces.struct.field("field_1")).alias("back_key"),
         folded(pl.col("variant")).fill_null("").alias("variant_key"),
-        # "Endwalker - Brainstorm" is the name on the card, then the card that the rules mean; of
-        # "Fire/Ice" the first is the front.
+        # "Endwalker - Brainstorm" is the printed name, then the card of the rules; in "Fire/Ice"
+        # the first is the front.
         key(
             pl.coalesce(
                 faces.struct.field("field_0").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1),

@@ -1,8 +1,8 @@
-"""Finds the product of each inventory row, and makes a provisional product of a card that the
+"""Finds the product of each inventory row, and makes a provisional product for a card that the
 catalog lacks.
 
-Two sellers with the same card that the catalog lacks share its provisional product; a custom
-listing's title never enters it.
+Two sellers share the provisional product of the same card; a custom listing's title is never part
+of it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from cardsync.platform import errors
 from cardsync.platform.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.platform.database.session import Database, run
 
-# `resolve` needs these columns of each row, as well as `row` and `title`; a null printing is
-# unknown.
+# `resolve` needs these columns of each row, besides `row` and `title`; a null printing is unknown.
 ROW_COLUMNS = (
     "product_line",
     "set_name",
@@ -61,25 +60,26 @@ OFFERED_SQL = f"""
 
 
 class Printings(NamedTuple):
-    """Rows grouped by the catalog's identity: a seller lists a printing in several conditions.
+    """Rows grouped by the catalog's identity, because a seller lists a printing in several
+    conditions.
 
-    `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as the
-    rows have it, and ROW_KEYS. `of_rows` has `row` and its `printing`, by row.
+    `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as in the
+    rows, and ROW_KEYS. `of_rows` has `row` and its `printing`, by row.
     """
 
     keyed: pl.DataFrame
     of_rows: pl.DataFrame
 
     def spread(self, found: pl.DataFrame) -> pl.DataFrame:
-        """Return the findings of each row's printing beside `row`; `found` is in the printings'
-        order.
+        """Return each row's result, which is its printing's, beside `row`. `found` is in the
+        printings' order.
         """
         return self.of_rows.select("row").hstack(found[self.of_rows["printing"]])
 
 
 def printings(rows: pl.DataFrame) -> Printings:
     """Group `rows`, which have `row`, ROW_COLUMNS and `title`, into printings."""
-    # The catalog needs only one thing of a card's condition: whether the card is sealed.
+    # The catalog only needs to know whether a card's condition is sealed.
     condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
     grouped = (
         rows.with_columns(condition)
@@ -103,10 +103,11 @@ def printings(rows: pl.DataFrame) -> Printings:
 
 
 async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `row`, `product_id` and `match` (matched, ambiguous or provisional) of every given
-    row, sorted by row.
+    """Return `row`, `product_id` and `match` (matched, ambiguous or provisional) of every row,
+    sorted by row.
     """
-    # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
+    # PostgreSQL reads the catalog on one core while this process computes the rows' keys on
+    # another.
     reading = asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
     try:
         printed = await asyncio.to_thread(printings, rows)
@@ -119,8 +120,8 @@ async def lines_meant(
     database: Database, own: Sequence[str], rows: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
     """Return the product line of each row, which has ROW_COLUMNS and is named by its place in
-    errors (`entries[3].`): the one that it gives, or of the seller's `own` the one that alone has
-    the card in the catalog. Raises InvalidPayload.
+    errors (`entries[3].`): the given one, or the only one of the seller's `own` lines whose catalog
+    has the card. Raises InvalidPayload.
     """
     meant = {}
     for at, row in rows.items():
@@ -155,7 +156,7 @@ async def _in_lines(
     database: Database, rows: Sequence[Mapping[str, Any]], lines: Sequence[str]
 ) -> list[dict[str, int | None]]:
     """Return for each row the lines whose catalog has its card, each with the product, or with None
-    where several are meant.
+    if several match.
     """
     places = list(itertools.product(range(len(rows)), lines))
     known: list[dict[str, int | None]] = [{} for _ in rows]
@@ -181,8 +182,8 @@ async def _in_lines(
 
 
 async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:
-    """Return `product_id` and `match` of every printing, in their order; `catalog` is what is
-    `offered` to these printings, or to more of them.
+    """Return `product_id` and `match` of every printing, in order. `catalog` is the result of
+    `offered` for these printings, or for more of them.
     """
     hits = await asyncio.to_thread(match, printed.keyed, catalog)
     known = hits.filter(pl.col("product_id").is_not_null()).select(
@@ -234,14 +235,14 @@ def _products(data: bytes) -> pl.DataFrame:
 
 
 def identity() -> pl.Expr:
-    """Return one text per distinct product; loading or uploading the same card again finds its
-    product by it. It is stored as its MD5, which fits any index.
+    """Return one text per distinct product, by which later loads and uploads of the same card find
+    it. It is stored as its MD5, which fits any index.
     """
     return pl.concat_str([pl.col(name).fill_null("") for name in _IDENTITY], separator="\x1f")
 
 
 async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make a product from each row itself, or find the one made earlier. Adds `product_id` and
+    """Create a provisional product from each row, or find the existing one. Adds `product_id` and
     `match`.
     """
     # A copy in another language is the same product, and the marketplace's texts are English.
@@ -260,7 +261,7 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     )
     keys = [name for name in CATALOG_KEYS if name != "set_code_key"]
     columns = ("identity", *_TEXTS, *keys)
-    # The rows are sorted, so two sellers that make the same products at once wait for each other
+    # The rows are sorted, so that two sellers who create the same products wait for each other
     # instead of deadlocking.
     distinct = (
         rows.unique("identity", keep="first", maintain_order=True).select(columns).sort("identity")
@@ -304,7 +305,7 @@ async def _provisional_chunk(
             await name_index.add_provisional(session, rows)
         data = await copy_chunks(
             session,
-            # Each is looked up by itself: without statistics on the temp table a join would read
+            # Each is looked up separately: without statistics on the temp table, a join would read
             # the whole catalog.
             "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p"
             " WHERE p.identity = md5(i.identity)) FROM incoming i",
@@ -314,8 +315,8 @@ async def _provisional_chunk(
 
 
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
-    """Return product_id_old and adopted_id of the provisional products, among those that cards
-    point to, that another product has taken over: a catalog's, or the one of all languages.
+    """Return product_id_old and adopted_id of the provisional products that cards point to and
+    another product has adopted: a catalog's, or the one for all languages.
     """
     async with database.shared() as session:
         rows = await session.execute(

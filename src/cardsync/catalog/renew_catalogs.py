@@ -1,5 +1,5 @@
-"""The worker's part of catalogs: it installs those that were asked for, takes others back to their
-last version, loads the files that were added, and renews the installed ones when they are old.
+"""The worker's tasks for catalogs: it installs the requested ones, takes others back to their
+previous version, loads added files, and renews installed catalogs when they are old.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.platform.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
 
-# A turn that waits is enough for all that is due.
+# One waiting turn is enough for everything that is due.
 _TURN: Final = "catalogs"
 
 
@@ -34,7 +34,7 @@ async def renew_catalogs(context: procrastinate.JobContext) -> None:
 
 
 async def nudge(work: Work) -> bool:
-    """Queue a turn where a catalog is due; return whether one is."""
+    """Queue a turn if a catalog is due; return whether one is."""
     if not await _due(work):
         return False
     with suppress(AlreadyEnqueued):

@@ -17,7 +17,7 @@ _SHOWN = 20
 
 
 def skipped_lines(broken: Sequence[Broken]) -> Iterator[str]:
-    """Yield one line for each of the first skipped records."""
+    """Yield a line for each of the first skipped records."""
     for one in broken[:_SHOWN]:
         yield f"skipped {one.where}: {one.reason}"
     if len(broken) > _SHOWN:
@@ -25,7 +25,7 @@ def skipped_lines(broken: Sequence[Broken]) -> Iterator[str]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
-    """Write a CSV file. Raises CommandError where the disk refuses it."""
+    """Write a CSV file. Raises CommandError if the disk refuses it."""
     try:
         with path.open("wb") as file:
             file.write(encoded([header]))

@@ -1,9 +1,10 @@
-"""Makes one comparable `set_key` of the names that the marketplace and catalogs give a set. Pure.
+"""Computes one comparable `set_key` from the names that the marketplace and catalogs give a set.
+Pure.
 
 The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
 Commander"), without the series code in front of them ("ME05: Pitch Black"). Names that differ by
-more than that have a rule here or an alias in `set_aliases.py`, which also says where the cards
-of a set are that a catalog splits or joins.
+more than that have a rule here or an alias in `set_aliases.py`, which also lists where the cards of
+a set are if a catalog splits or joins it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from cardsync.catalog import one_name
 from cardsync.catalog.product_names import folded
 from cardsync.catalog.set_aliases import BY_GAME
 
-# The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets carry one.
+# The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets have one.
 _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"
 _SERIES_GAMES = ("pokemon", "pokemon_japan")
-# A promo's series stays in the name: without it all are "Promotional Cards".
+# A promo's series stays in the name: without it all would be "Promotional Cards".
 _PROMO_SERIES = r"^([A-Z]{1,4}-P) \S"
 _CORE_SET_CODE = r"\s*\((?:M[0-9]{2}|[0-9]?[A-Z]{2,3})\)$"
 _YEARS = re.compile(r"([0-9]{4})\.\.([0-9]{4})")
@@ -37,7 +38,8 @@ _RULES = {
         (r"^core (?=2[0-9]{3}$)", "core set "),
         (r"^magic (?=game night)", ""),
         (r"^(?!starter )(.+) commander decks$", r"\1 commander"),
-        # An app calls a set's tokens its extras; a marketplace does so with its showcase cards.
+        # An app calls a set's tokens its extras; a marketplace uses that word for its showcase
+        # cards.
         (r"^extras (.+ art series)$", r"\1"),
         (r"^extras (.+)$", r"\1 tokens"),
         (r"^(?!arena )(.+) (?:extras|variants)$", r"\1"),
@@ -48,13 +50,13 @@ _RULES = {
     ),
     "lorcana": ((r"^disney lorcana (?!promo cards)", ""),),
 }
-# A catalog that was loaded by other names has other keys.
+# Changes with the rules: a catalog that was loaded with other names has other keys.
 EDITION: Final = hashlib.sha256(repr((BY_GAME, _RULES)).encode()).hexdigest()[:12]
 
 
 class Part(NamedTuple):
-    """A set that holds cards of another. `number` is the sign in braces of set_aliases.py, as a
-    number's key has it.
+    """A set that holds cards of another. `number` is the sign in braces of set_aliases.py, as it is
+    in a number's key.
     """
 
     set_key: str
@@ -62,8 +64,8 @@ class Part(NamedTuple):
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `set_key` and `set_series` (the code in front of the name, if it has one) for `game`
-    and `set_name`, row for row.
+    """Return `set_key` and `set_series` (the code before the name, if there is one) for `game` and
+    `set_name`, row for row.
     """
     names = rows.select(pl.col("game").cast(pl.String), pl.col("set_name").cast(pl.String))
     in_series = pl.col("game").is_in(_SERIES_GAMES)
@@ -114,7 +116,7 @@ def _ruled(game: str | None, words: str) -> str:
 
 @cache
 def _aliases() -> dict[tuple[str | None, str], str]:
-    """Return the key that stands for each key of a name in set_aliases.py."""
+    """Return the replacement of each name's key in set_aliases.py."""
     same: dict[tuple[str | None, str], str] = {}
     for game, line in _lines():
         if " > " not in line:
@@ -138,7 +140,7 @@ def _parts() -> dict[tuple[str, str], tuple[Part, ...]]:
 
 
 def parts(game: str, key: str) -> tuple[Part, ...]:
-    """Return the sets in which a catalog that lacks this set may have its cards."""
+    """Return the sets in which a catalog without this set may have its cards."""
     words = key.split()
     if game == "magic" and {"promo", "pack"} < set(words):
         left = [word for word in words if word not in ("promo", "pack")]
@@ -147,7 +149,7 @@ def parts(game: str, key: str) -> tuple[Part, ...]:
 
 
 def part_columns(sets: pl.DataFrame) -> pl.DataFrame:
-    """Return `game`, `set_key`, `part_key` and `part_number` of the given sets that have parts."""
+    """Return `game`, `set_key`, `part_key` and `part_number` of those of the sets that have parts."""
     rows = [
         (game, key, *part)
         for game, key in sets.select("game", "set_key").unique().drop_nulls().iter_rows()
@@ -164,7 +166,7 @@ def _lines() -> Iterator[tuple[str, str]]:
 
 
 def _named(name: str) -> Iterator[str]:
-    """Yield the names that a name with years stands for."""
+    """Yield the names that a name with years covers."""
     years = _YEARS.search(name)
     if years is None:
         yield name
@@ -186,9 +188,9 @@ def _key(game: str, name: str) -> str:
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
-    """Return a set code if it may be used for the set.
+    """Return a set code if it identifies the set.
 
-    A code without a digit may not: "SV" is a series and Supreme Victors. "SV-P" is one set.
+    A code without a digit does not: "SV" is a series and Supreme Victors. "SV-P" is one set.
     """
     lower = code.cast(pl.String).str.strip_chars().str.to_lowercase()
     return pl.when(lower.str.contains(r"[0-9]|-p$")).then(lower)

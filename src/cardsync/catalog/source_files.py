@@ -1,9 +1,9 @@
-"""Downloads the files of a source into a folder of their own, politely: a file that was fetched or
-confirmed within the day is not asked for again, and an older one only if it has changed.
+"""Downloads the files of a source into their own folder, politely: a file that was fetched or
+confirmed within the day is not requested again, and an older one only if it has changed.
 
-A file is written beside its place, and put there once it is whole. An interrupted download
-continues where it ended, if the server supports ranges and the file is unchanged. Nothing is held
-in memory but a part of a file and the list of files.
+A file is written beside its final place, and moved there once it is complete. An interrupted
+download continues where it stopped, if the server supports ranges and the file is unchanged. Memory
+holds only a part of a file and the list of files.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ FILE_SECONDS: Final = 3 * 3600.0
 BYTES_MOST: Final = 4_000_000_000
 _INDEX_BYTES: Final = 1_000_000
 FILES_MOST: Final = 20_000
-# Free space of the disk that downloads leave to everything else, in bytes.
+# Free disk space in bytes that downloads leave to everything else.
 _ROOM: Final = 500_000_000
 _PART: Final = 1 << 16
-# Time after which an interrupted download continues.
+# An interrupted download continues after this time.
 _AGAIN_SECONDS: Final = (1.0, 5.0, 20.0)
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
-# (what is counted, done, total); a total of 0 is not known yet.
+# (what is counted, done, total); a total of 0 is unknown.
 Tell = Callable[[str, int, int], None]
 
 
 class SourceAway(CatalogError):
-    """The source does not answer or is busy, or this machine has no place for its files."""
+    """The source does not answer or is busy, or this machine has no room for its files."""
 
 
 class RememberedFile(msgspec.Struct):
-    """A file as it is remembered: its address, the server's marks of this edition, and when the
-    server was asked last. While it is not whole, its bytes are beside its place.
+    """The stored state of a file: its address, the server's validators of this edition, and the
+    time of the last request. Until it is complete, its bytes are beside its final place.
     """
 
     address: str
@@ -72,7 +72,7 @@ class RememberedFile(msgspec.Struct):
 
 
 class Fetched(NamedTuple):
-    """The path of a whole catalog, and its contents; `digest` is the digest of all its bytes."""
+    """The path and contents of a complete catalog. `digest` is the digest of all its bytes."""
 
     path: Path
     files: int
@@ -82,7 +82,7 @@ class Fetched(NamedTuple):
 
 @dataclass
 class _Folder:
-    """The files of one catalog on this machine, with the remembered state of each."""
+    """The files of one catalog on this machine, with the stored state of each."""
 
     path: Path
     known: dict[str, RememberedFile] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class _Folder:
             )
 
     def keep(self) -> None:
-        """Write the remembered state, whole or not at all."""
+        """Write the state atomically."""
         new = self._notes.with_suffix(".new")
         new.write_bytes(msgspec.json.encode(self.known))
         new.replace(self._notes)
@@ -132,10 +132,10 @@ def forget(settings: Settings, source: Source, game: str) -> None:
 
 
 async def download(settings: Settings, source: Source, game: str, tell: Tell) -> Fetched:
-    """Bring the files of a game up to date. Raises CatalogError, and SourceAway for a source that
-    may answer later.
+    """Update the downloaded files of a game. Raises CatalogError, and SourceAway if the source may
+    answer later.
     """
-    # A command reads the setting here: only servers and workers read it when they start.
+    # A command reads the setting here: servers and workers read it at their start.
     if not settings.outward_requests:
         raise CatalogError("this installation asks no other host (OUTWARD_REQUESTS)")
     folder = _Folder(folder_of(settings, source, game))
@@ -190,7 +190,7 @@ def _digest(folder: _Folder, names: list[str]) -> tuple[int, str]:
 
 
 class _Visit:
-    """One visit at a source."""
+    """One visit to a source."""
 
     def __init__(self, settings: Settings, source: Source, folder: _Folder, tell: Tell) -> None:
         self._settings = settings
@@ -199,11 +199,11 @@ class _Visit:
         self._tell = tell
 
     async def bring(self, wanted: Download, words: Mapping[str, str]) -> list[str]:
-        """Bring the file that is declared, and those that it lists; return their names."""
+        """Fetch the declared file and those that it lists; return their names."""
         address = _filled(wanted.address, words, quoted=True)
         if wanted.at:
             address = await self._named(address, wanted.at)
-        # One large file may come packed; readers of several look for their own names.
+        # One large file may be compressed; readers of several files look for their own names.
         is_one = wanted.each is None and len(self._source.downloads) == 1
         may_pack = is_one and wanted.file.endswith(".json")
         name = await self._file(address, _filled(wanted.file, words), may_pack=may_pack)
@@ -228,7 +228,7 @@ class _Visit:
         return CatalogError(f"{self._source.label} has changed its form: {how}")
 
     async def _named(self, index: str, field: str) -> str:
-        """Return the address that an index names."""
+        """Return the address that an index contains."""
         async with self._opened(index, {"Accept": "application/json"}) as answer:
             if answer.status_code != 200:
                 raise NotFetched(f"{index} was answered with status {answer.status_code}")
@@ -247,7 +247,7 @@ class _Visit:
         return address
 
     def _opened(self, address: str, headers: dict[str, str]) -> Any:
-        """Open the answer of an address, or of the mirror that stands for all sources."""
+        """Open the response of an address, or of the mirror that replaces all sources."""
         settings = self._settings
         mirror = settings.catalog_mirror
         place = None
@@ -266,7 +266,7 @@ class _Visit:
         )
 
     async def _file(self, address: str, name: str, *, may_pack: bool = False) -> str:
-        """Bring one file up to date; return its name, which says whether it is packed."""
+        """Update one file; return its name, which shows whether it is compressed."""
         known = self._folder.known
         for kept in (name, f"{name}.gz"):
             one = known.get(kept)
@@ -304,7 +304,7 @@ class _Visit:
                 folder.keep()
                 return old_name
             if status in (200, 416):
-                # The file has changed since, or its server takes no ranges.
+                # The file has changed since, or its server does not support ranges.
                 have = 0
             if status == 416:
                 part.unlink(missing_ok=True)
@@ -338,7 +338,7 @@ class _Visit:
     async def _receive(
         self, answer: Any, name: str, address: str, have: int, total: int | None, *, packed: bool
     ) -> None:
-        """Append the body to the stored part. Raises HostAway where it ends early."""
+        """Append the body to the stored part. Raises HostAway if it ends early."""
         folder = self._folder
         if total is not None and total > BYTES_MOST:
             raise NotFetched(f"it is larger than {BYTES_MOST / 1e9:.0f} GB")
@@ -365,7 +365,9 @@ class _Visit:
 
 
 def _mark(known: RememberedFile) -> str:
-    """Return the mark that a server compares before it sends the rest: a strong ETag, or a date."""
+    """Return the validator that a server compares before it sends the rest: a strong ETag, or a
+    date.
+    """
     return known.modified if known.etag.startswith("W/") or not known.etag else known.etag
 
 
@@ -375,7 +377,7 @@ def _conditions(known: RememberedFile) -> dict[str, str]:
 
 
 def _total(answer: Any, have: int) -> int | None:
-    """Return how many bytes the file has; None where the server does not say."""
+    """Return the size of the file in bytes. None if the server does not send it."""
     if answer.status_code == 206:
         found = _CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
         if found is None or int(found[1]) != have:
@@ -392,8 +394,8 @@ def _filled(template: str, words: Mapping[str, str], *, quoted: bool = False) ->
 
 
 def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
-    """Return the fields of a listed record that an address needs; None where one is missing, or is
-    no name of a file.
+    """Return the fields of a listed record that an address needs. None if one is missing or is not
+    a valid file name.
     """
     fields = {*_FIELD.findall(wanted.address), *_FIELD.findall(wanted.file)} - {"game"}
     found = {}
@@ -407,7 +409,7 @@ def _words_of(record: object, wanted: Download) -> dict[str, str] | None:
 
 
 def _listed(path: Path) -> list[Any]:
-    """Return the entries of a list, one more than are taken at most. Raises CatalogError."""
+    """Return the entries of a list, at most one more than the allowed number. Raises CatalogError."""
     is_csv = path.suffix == ".csv"
     found = csv_file.rows(path) if is_csv else json_file.items(path, "item", "data.item")
     return [*islice(found, FILES_MOST + 1)]

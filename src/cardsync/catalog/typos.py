@@ -1,9 +1,8 @@
-"""Finds words that differ in a letter or two, because they share a form with those letters taken
-away. Pure.
+"""Finds words that differ in a letter or two: they share a form with those letters removed. Pure.
 
-Every known word is stored under such shortened forms, its deletes; a mistyped word is looked up by
-its own. Short words may differ in one letter, words from six letters in two. Only the beginning of
-a long word counts, which limits the deletes of a word to about thirty.
+Every word is stored under such shortened forms, its deletes; a mistyped word is looked up by its
+own. Short words may differ in one letter, words from six letters in two. Only the beginning of a
+long word counts, which limits a word's deletes to about thirty.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 
 from rapidfuzz.distance import OSA
 
-# Words under three letters have too many neighbours to mean one of them.
+# Words under three letters have too many neighbors for a guess.
 SHORTEST = 3
 LONG = 6
 BEGINNING = 7
@@ -24,7 +23,7 @@ def distance_of(word: str) -> int:
 
 
 def deletes(word: str) -> set[str]:
-    """Return the beginning of the word with none, one or two letters taken away."""
+    """Return the beginning of the word with none, one or two letters removed."""
     found = left = {word[:BEGINNING]}
     for _ in range(distance_of(word)):
         left = {shorter for one in left for shorter in _one_less(one)}
@@ -38,7 +37,7 @@ def _one_less(word: str) -> Iterator[str]:
 
 
 def near(typed: str, word: str) -> bool:
-    """Return whether `word` may be meant: the letters that differ are few for its length.
+    """Return whether `word` may be meant: few letters differ for its length.
 
     A word that is still being typed may be the beginning of a longer one.
     """

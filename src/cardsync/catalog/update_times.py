@@ -1,5 +1,5 @@
-"""Says when installed catalogs are updated: every night, if who decides about them chose so, else
-as the installation's setting says.
+"""Decides when installed catalogs are updated: every night if the person who decides about them
+chose so, otherwise by the installation's setting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.platform.database.session import run
 from cardsync.platform.settings import Settings
 
-# Few shops work then, and the sources of the day are out.
+# Few shops work then, and the day's sources have been published.
 NIGHT: Final = time(4)
 _CHOSEN: Final = "SELECT night_zone, tells FROM catalog_updates"
 _CHOOSE: Final = """
@@ -24,8 +24,8 @@ _CHOOSE: Final = """
 
 
 class Updates(NamedTuple):
-    """`days` is how often a catalog is renewed, 0 for never; each night where `zone` is there.
-    `tells` says whether an old one is a notice.
+    """`days` is how often a catalog is renewed, 0 for never; with `zone` it is every night. `tells`
+    is whether an old one causes a notice.
     """
 
     days: int
@@ -33,7 +33,7 @@ class Updates(NamedTuple):
     tells: bool = True
 
     def due_before(self, now: datetime) -> datetime | None:
-        """Return the moment before which a catalog was last checked that is due now."""
+        """Return the moment before which the last check of a catalog must be for it to be due."""
         if self.zone is not None:
             return last_night(now, self.zone)
         return now - timedelta(days=self.days) if self.days else None

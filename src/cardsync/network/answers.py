@@ -86,7 +86,7 @@ class Offer(NamedTuple):
 
 
 class Availability(NamedTuple):
-    """Offers of one product; `least` is None where no exposed seller offers it."""
+    """Offers of one product. `least` is None if no exposed seller offers it."""
 
     least: Decimal | None
     copies: int
@@ -112,7 +112,7 @@ async def look_up(
     mistyped: Iterable[str],
     now: datetime,
 ) -> Answers:
-    """Ask for everything that resolved references and mistyped words still need."""
+    """Read everything that resolved references and mistyped words still need."""
     values: dict[str, Any] = {"ids": list(ids), "now": now, "caller": caller_id}
     parts = [_OFFERS, _NEARBY] if ids else []
     pairs = [(word, left) for word in sorted(set(mistyped)) for left in sorted(_deletes(word))]

@@ -1,8 +1,8 @@
-"""Answers `POST /api/discovery/availability`: for each reference the printing that is meant with
-the network's offers, or an honest list of candidates.
+"""Answers `POST /api/discovery/availability`: for each reference the printing that it means with
+the network's offers, or a list of candidates.
 
-One statement finds the printings, one their offers. Only a name that nothing matches costs a third:
-it is looked up by words that differ in a letter or two, and then gives candidates, never an answer.
+One statement finds the printings, one their offers. Only a name without a match costs a third: it
+is looked up by words that differ in a letter or two, and then gives candidates, never an answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.network.resolve import Printing, Resolved, resolve
 
 
 class Answer(NamedTuple):
-    """One reference's answer; `available` is set where the printing is certain."""
+    """The answer to one reference. `available` is set if the printing is certain."""
 
     asked: CardReference
     resolved: Resolved
@@ -59,7 +59,7 @@ async def find(
 
 
 def missed(answers: Iterable[Answer]) -> list[int]:
-    """Return the printings that are meant and that no exposed seller offers."""
+    """Return the certain printings that no exposed seller offers."""
     return [
         answer.resolved.meant
         for answer in answers
@@ -83,7 +83,7 @@ async def _mistyped(
     answers: Answers,
     now: datetime,
 ) -> dict[int, Resolved]:
-    """Look names up once more, with the known words near theirs; nothing is meant for certain."""
+    """Look names up once more with the known words near theirs; no result of this is certain."""
     near: dict[int, CardReference] = {}
     for at, one in unknown.items():
         meant = tuple(tuple(answers.words.get(word, ())) for word in one.words)

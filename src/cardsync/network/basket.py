@@ -1,5 +1,5 @@
-"""Answers `POST /api/discovery/basket`: which copies to buy of which seller, so that cards and
-postage cost least, and which cannot be had and why.
+"""Answers `POST /api/discovery/basket`: which copies to buy from which seller so that cards and
+postage cost least, and which are unavailable and why.
 
 One statement finds the printings and one their offers. The solver has its own process and time
 limit, and the database connection is returned before it begins.
@@ -48,7 +48,7 @@ async def split_basket(
     settings: Settings,
     now: datetime,
 ) -> tuple[SplitBasket, list[int]]:
-    """Return the split, and the products that no exposed seller offers. Where a seller has set no
+    """Return the split, and the products that no exposed seller offers. For a seller without a
     postage, the operator's estimate counts.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable.
@@ -97,8 +97,8 @@ async def _offered(
 
 
 def _meant(cards: Sequence[WishLine], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
-    """Return line and product of the certain references. Where any printing will do, one with the
-    very name is taken for all of them.
+    """Return line and product of the certain references. If any printing is acceptable, a printing
+    with the exact name represents all of them.
     """
     found = []
     for line, (card, one) in enumerate(zip(cards, resolved, strict=True)):
@@ -176,7 +176,7 @@ def _basket(
 def _parcels(
     basket: Basket, offers: Sequence[Offered], copies: Sequence[int], settings: Settings
 ) -> list[BasketParcel]:
-    """Return each seller's parcel, the most valuable one first."""
+    """Return each seller's parcel, the most valuable first."""
     chosen: dict[int, list[tuple[Offered, int]]] = defaultdict(list)
     values: dict[int, int] = defaultdict(int)
     for offer, weighed, count in zip(offers, basket.offers, copies, strict=True):

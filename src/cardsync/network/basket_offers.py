@@ -16,7 +16,7 @@ from cardsync.network.limits import BASKET_OFFERS
 from cardsync.network.resolve import EXPOSED
 from cardsync.network.wishes import WishLine
 
-# A line needs only a seller's cheapest offers, until they hold the copies of all lines that may
+# A line needs only a seller's cheapest offers, until they have enough copies for all lines that may
 # share them.
 _OFFERS = f"""
 WITH asked AS (
@@ -58,7 +58,7 @@ SELECT r.line, r.product_id, r.seller_id, r.condition, r.price, r.quantity, r.st
 
 
 class Offered(NamedTuple):
-    """`line` is the place of the reference in the basket."""
+    """`line` is the position of the reference in the basket."""
 
     line: int
     product_id: int

@@ -1,7 +1,7 @@
 """Makes a buyer's link to a listing from the templates of the seller, the marketplace and the
 operator. Pure.
 
-A seller's own link is wrapped by the operator's affiliate template, and is never changed again.
+A seller's own link is wrapped by the operator's affiliate template, and is not changed otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def buy_url(
     of_seller: str | None,
     settings: Settings,
 ) -> str | None:
-    """Return the link, or None for a product that the marketplace has no number for."""
+    """Return the link, or None for a product without a marketplace id."""
     if product_id is None:
         return None
     link = (of_seller or settings.marketplace_product_url).replace(PRODUCT, str(product_id))

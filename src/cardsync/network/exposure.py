@@ -1,5 +1,5 @@
-"""Keeps a seller's row in `network_seller` in step with the account, in the transaction that
-changes the account, so that the next answer obeys it.
+"""Updates a seller's row in `network_seller` in the transaction that changes the account, so that
+the next answer reflects it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 
 
 def date_switches(account: Account, now: datetime) -> None:
-    """Note since when each switch is on."""
+    """Record since when each switch is on."""
     if account.network_consent != (account.network_consented_at is not None):
         account.network_consented_at = now if account.network_consent else None
     if account.network_published != (account.network_published_at is not None):
@@ -41,7 +41,7 @@ def date_switches(account: Account, now: datetime) -> None:
 
 
 async def hide(session: AsyncSession, seller_id: int) -> None:
-    """Take a seller out of the network's answers, until the account is followed again."""
+    """Remove a seller from the network's answers, until the next `follow`."""
     await session.execute(
         text("UPDATE network_seller SET suspended = true WHERE seller_id = :seller"),
         {"seller": seller_id},

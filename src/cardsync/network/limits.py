@@ -1,4 +1,4 @@
-"""The numbers that bound what this district takes and shows."""
+"""The limits of this district."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ REFERENCE_NAME = 2
 CANDIDATES = 10
 OFFERS_SHOWN = 25
 NEARBY = 5
-# A basket: its references, the copies of one, and the offers that are weighed for all of them.
+# A basket: its references, the copies of one, and the offers that are considered for all of them.
 BASKET_REFERENCES = 200
 BASKET_COPIES = 1_000
 BASKET_SELLERS = 1_000

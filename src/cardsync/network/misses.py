@@ -1,9 +1,9 @@
-"""Counts unmet demand: the products that callers asked for and that no exposed seller offered. Once
-a few callers asked for a product lately, sellers see it with their number.
+"""Counts unmet demand: the products that callers asked for and no exposed seller offered. Once a
+few callers recently asked for a product, sellers see it with their number.
 
-A miss is noted in memory, and one set-wise statement after another writes them. A caller is kept as
-a keyed hash of the product and the seller, which can be counted, but neither read nor followed from
-one product to another. The table is limited in size and in time.
+Misses are noted in memory, and a set-wise statement writes them from time to time. A caller is
+stored as a keyed hash of the product and the seller, which can be counted, but neither read nor
+followed from one product to another. The table is limited in size and in time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Misses:
         return hmac.digest(self._key(), message, "sha256")[:16]
 
     async def flush(self) -> None:
-        """Write the noted misses. A failure loses them: a guess at demand is worth no retry."""
+        """Write the noted misses. A failure loses them: an estimate of demand is not worth a retry."""
         noted, self._noted = self._noted, {}
         if not noted:
             return
@@ -92,14 +92,14 @@ class Misses:
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
-    """Return the products that no exposed seller offers and enough callers requested lately."""
+    """Return the products that no exposed seller offers and enough callers requested recently."""
     since = (now - timedelta(days=MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
     return [UnmetBody(*row) for row in rows]
 
 
 async def drop_old(database: Database, now: datetime) -> int:
-    """Delete the misses that are past their time; return how many."""
+    """Delete expired misses; return how many."""
     since = (now - timedelta(days=MISS_DAYS)).date()
     async with database.shared() as session:
         return await run(

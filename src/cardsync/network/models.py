@@ -1,6 +1,6 @@
-"""Tables of the network, shared by all sellers: `network_seller` has the part of each that buyers
-may see, `network_offer` every seller's cheapest price and quantity by product and condition,
-`network_miss` the requested products that nobody had.
+"""Tables of the network, shared by all sellers. `network_seller` has the part of each seller that
+buyers may see, `network_offer` every seller's cheapest price and quantity by product and condition,
+`network_miss` the requested products that nobody offered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.platform.database.columns import FALSE, Base, Moment, Money
 
 
 class NetworkSeller(Base):
-    """`exposed` says that both switches are on. Each answer also checks `suspended` and
+    """`exposed` is whether both switches are on. Each answer also checks `suspended` and
     `paid_until`, so that a change affects the next answer.
     """
 
@@ -23,7 +23,7 @@ class NetworkSeller(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     exposed: Mapped[bool] = mapped_column(server_default=FALSE)
     suspended: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Null means a plan without an end; a plan that is not paid ended when it was set.
+    # Null means a plan without an end; an unpaid plan has the time at which that was recorded.
     paid_until: Mapped[datetime | None] = mapped_column(Moment)
     store_name: Mapped[str | None] = mapped_column(Text)
     listing_url_template: Mapped[str | None] = mapped_column(Text)
@@ -41,7 +41,7 @@ class NetworkOffer(Base):
     __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The code of the condition, or an empty text where the label could not be read.
+    # The code of the condition, empty if the label could not be read.
     condition: Mapped[str] = mapped_column(Text, primary_key=True)
     price: Mapped[Decimal | None] = mapped_column(Money)
     quantity: Mapped[int] = mapped_column(Integer)
@@ -49,7 +49,7 @@ class NetworkOffer(Base):
 
 class NetworkMiss(Base):
     """A caller asked for a product that no exposed seller offered. `caller` is a keyed hash that
-    differs for each product, so that it names no one and joins nothing.
+    differs for each product, so that it identifies no one and links nothing.
     """
 
     __tablename__ = "network_miss"

@@ -1,4 +1,4 @@
-"""Renews a seller's offers by product after a sync, and writes only the rows of `network_offer`
+"""Updates a seller's offers by product after a sync, and writes only the rows of `network_offer`
 that differ.
 
 Every seller's stock is stored, exposed or not: an answer may report that some unnamed seller has a
@@ -21,8 +21,8 @@ IN_LANGUAGE: Final = """
     language = 'English' OR EXISTS (
         SELECT FROM product p WHERE p.id = card.product_id AND p.language_key <> 'en')
 """
-# An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
-# without any price it says only that the seller holds the card.
+# An entry has the cheapest of a condition's SKUs and the copies of all those with a price. Without
+# any price it only records that the seller has the card.
 _HELD: Final = f"""
     SELECT product_id, coalesce(condition, '') AS condition,
            min(price) FILTER (WHERE price > 0) AS price,

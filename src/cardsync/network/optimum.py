@@ -1,9 +1,9 @@
 """Finds the cheapest split of a basket in a given time, how far from the best it may be, and the
 prices of fewer parcels. Pure.
 
-It is a small integer program for HiGHS. `solver.py` runs it in a process of its own, because HiGHS
+It is a small integer program for HiGHS. `solver.py` runs it in its own process, because HiGHS
 neither yields nor can be stopped inside ours: it reads a wish from standard input and writes
-answers to the output.
+answers to standard output.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def optimal(
     most_sellers: int | None = None,
     start: Sequence[int] | None = None,
 ) -> Split | None:
-    """Return the cheapest split found in the time, or None where no split has few enough sellers.
+    """Return the cheapest split found in the time, or None if no split has few enough sellers.
 
-    `start` is a split to begin from. A split that is proven best has `bound` equal to its total.
+    `start` is the initial split. A split that is proven best has `bound` equal to its total.
     """
     until = clock.monotonic() + seconds
     if len(basket.offers) > _SMALL:
@@ -74,8 +74,8 @@ def _begun(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Sequence[int] | None:
-    """Return a better split to begin from: solve with the offers that the program without whole
-    numbers uses, and then with all offers of their sellers.
+    """Return a better initial split: solve with the offers that the relaxed program uses, and then
+    with all offers of their sellers.
     """
     used = _relaxed(basket, _left(until) * 0.5, most_sellers)
     if not used:
@@ -96,7 +96,7 @@ def _bought(copies: Sequence[int] | None) -> list[int]:
 
 
 def _relaxed(basket: Basket, seconds: float, most_sellers: int | None) -> list[int]:
-    """Return the offers that are bought if parts of copies and of parcels may be."""
+    """Return the offers that are bought if fractions of copies and parcels are allowed."""
     program, buys, _ = _program(basket, most_sellers)
     highs = _model(program, seconds)
     highs.run()
@@ -144,7 +144,7 @@ def _exact(
         return None
     copies = [round(solution[column]) for column in buys]
     total, sellers = cost_of(basket, copies)
-    # In a short time there may be no bound but the trivial one.
+    # In a short time there may be only the trivial bound.
     sought = info.mip_dual_bound
     known = int(np.ceil(sought - 1e-3)) if np.isfinite(sought) else 0
     bound = min(total, max(floor_of(basket), known))
@@ -189,7 +189,7 @@ def _started(
 def _program(
     basket: Basket, most_sellers: int | None
 ) -> tuple[_Program, list[int], dict[int, tuple[int, int]]]:
-    """Build the program: copies of each offer, and for each seller the step that its parcel is in.
+    """Build the program: copies of each offer, and for each seller the postage step of its parcel.
 
     Return it with the offers' columns, and the columns of the steps with seller and step.
     """
@@ -257,7 +257,7 @@ def _parcel(
         program.row(
             0, highspy.kHighsInf, [*cells, *columns], [*prices, *(-begin for begin in begins)]
         )
-    # A copy is bought only of an open parcel: this bounds the program far better than the value.
+    # A copy requires an open parcel: this bounds the program far better than the value does.
     for at in offers:
         copies = min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
         program.row(
@@ -326,7 +326,7 @@ def _left(until: float) -> float:
 
 
 def _fewest(basket: Basket, seconds: float, known: Split) -> Split:
-    """Return a split with as few parcels as are found in the time: each parcel costs one, and
+    """Return a split with as few parcels as can be found in the time: each parcel costs one, and
     cards nothing.
     """
     free = [msgspec.structs.replace(offer, price=0) for offer in basket.offers]

@@ -1,4 +1,4 @@
-"""Reads references to cards, as buyers and assistants write them, into comparable parts. Pure."""
+"""Parses references to cards, as buyers and assistants write them, into comparable parts. Pure."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _FACES = re.compile(
 class CardReference(NamedTuple):
     """One reference in comparable form; missing parts are empty or None.
 
-    `words` are the words of the name; `full` is the name as one text; `sets`, `code` and `finish`
-    are folded; `finishes` are the marketplace's words for the given finish, and their possible
+    `words` are the words of the name. `full` is the name as one text. `sets`, `code` and `finish`
+    are folded. `finishes` are the marketplace's words for the given finish, and their possible
     meanings.
     """
 
@@ -56,12 +56,12 @@ class CardReference(NamedTuple):
     front: CardReference | None = None
 
     def query_text(self) -> str:
-        """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
-        # A name of punctuation alone has no words: no name has this one.
+        """Return the name as PostgreSQL's tsquery; each word matches as a prefix."""
+        # A name of only punctuation has no words, so the query uses a word that no name has.
         return " & ".join(self._groups()) or _quoted("\\")
 
     def probe_text(self) -> str:
-        """Return the words to look up in the index: short words are prefixes of thousands of names,
+        """Return the words to look up in the index. Short words are prefixes of thousands of names,
         so they only filter the names that the long words find.
         """
         groups = self._groups()
@@ -78,7 +78,7 @@ class CardReference(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Return whether the name alone was given."""
+        """Return whether only the name was given."""
         return not (self.sets or self.number or self.finish)
 
 
@@ -148,7 +148,7 @@ def references(
 
 
 def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[CardReference]:
-    """Return the references in comparable form, in their order."""
+    """Return the references in comparable form, in order."""
     return [_comparable(sent, card) for sent, card in cards]
 
 

@@ -1,9 +1,9 @@
 """Finds the printings that references may mean, best first, their number, and the one that is
 certain.
 
-All references are looked up in one statement. A name is found by the beginnings of its words; names
-are few beside printings, so they are searched first. A provisional product is only found while an
-exposed seller offers it: no other seller's stock may change an answer.
+One statement looks up all references. A name is found by the prefixes of its words; there are far
+fewer names than printings, so names are searched first. A provisional product is found only while
+an exposed seller offers it: no other seller's stock may change an answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PRODUCT_WORDS = (
     "array_to_tsvector(array_remove(string_to_array("
     "concat_ws(' ', p.name_key, p.back_key, p.variant_key), ' '), ''))"
 )
-# A card with two faces is also known by the first face's name, and by the other's unless a card has
+# A card with two faces is also found by the first face's name, and by the other's unless a card has
 # that name.
 _SAME_NAME = """
     (concat_ws(' ', p.name_key, p.back_key, nullif(p.variant_key, '')) = a.full_name
@@ -47,7 +47,7 @@ _SAME_PATTERN = """
 _SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
 _LISTED = CANDIDATES + 1
 
-# The index finds names by the probe; the expression keeps the rest of the query out of it.
+# The index finds names by the probe; the expression keeps the rest of the query out of the index.
 _NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
 
 _FIND = f"""
@@ -137,9 +137,7 @@ UNION ALL SELECT * FROM counted
 
 
 class Printing(NamedTuple):
-    """A product as a candidate shows it; `exact` says that the name and every given part agree to
-    the letter.
-    """
+    """A product as a candidate. `exact` means that the name and every given part agree exactly."""
 
     id: int
     product_name: str
@@ -152,7 +150,7 @@ class Printing(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """The printings that a reference may mean, best first; `meant` is the one that it means."""
+    """The printings that a reference may mean, best first. `meant` is the certain one."""
 
     printings: list[Printing]
     total: int
@@ -166,7 +164,7 @@ async def resolve(
     now: datetime,
 ) -> list[Resolved]:
     """Look all references up in one round trip; the answers have their order. A name of two faces
-    that no printing has as a whole is that of its front.
+    that matches no printing as a whole is looked up by its front.
     """
     fronts = [one.front for one in asked if one.front is not None]
     found = await _resolve(session, game, [*asked, *fronts], now)
@@ -225,7 +223,7 @@ def _values(game: str, asked: Sequence[CardReference], now: datetime) -> dict[st
 
 
 def _judged(asked: CardReference, found: list[Printing], total: int) -> Resolved:
-    """Decide whether one printing is meant. Pure."""
+    """Decide which printing is certain, if any. Pure."""
     if asked.is_free:
         found = sorted(
             found,

@@ -24,7 +24,7 @@ from cardsync.platform.money import dollars, to_units
 from cardsync.platform.postage import read_steps
 from cardsync.platform.settings import Settings
 
-# A thousand offers are looked at, so that the page stays quick for the largest shop.
+# Only a thousand offers are read, so that the page stays fast for the largest shop.
 _SHOWN = f"""
     SELECT p.id, p.product_name, p.set_name, p.number, p.finish, p.game, o.condition, o.price,
            o.quantity, p.marketplace_product_id
@@ -51,7 +51,7 @@ async def read_network(
     settings: Settings,
     now: datetime,
 ) -> NetworkBody:
-    """Raises OwnerRequired."""
+    """Return the seller's place in the network. Raises OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
     seller = {"seller": caller.seller_id}

@@ -1,8 +1,7 @@
-"""Runs `optimum.py` in a process of its own, and returns the last answer that it writes in its
-time.
+"""Runs `optimum.py` in its own process, and returns the last answer that it writes in its time.
 
-The solver neither yields nor can be stopped inside ours. It writes a simple answer at once: on a
-busy machine that answer is used, with the gap that it has.
+The solver neither yields nor can be stopped inside ours. It writes a simple answer first: on a busy
+machine that answer is used, with its gap.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from cardsync.network.split import Answer, Wish
 from cardsync.platform import errors
 from cardsync.web.fair_turns import FairTurns
 
-# The solver keeps its time within about this much.
+# The solver may exceed its time by about this much.
 _LATER = 0.3
-# Without any answer yet it is still waited for: it starts Python before it works.
+# If there is no answer yet, wait this much longer, because the process starts Python first.
 _STARTING = 10.0
-# Each takes a whole core: the others wait.
+# Each solver uses a whole core, so at most two run.
 _solving = FairTurns(2)
 _LONGEST_LINE = 10_000_000
 
 
 async def solved(wish: Wish) -> Answer:
-    """Solve in a process of its own. Raises ServiceUnavailable when nothing comes."""
+    """Solve in a separate process. Raises ServiceUnavailable if there is no answer."""
     async with _solving.turn():
         process = await asyncio.create_subprocess_exec(
             sys.executable,

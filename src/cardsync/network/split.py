@@ -1,8 +1,8 @@
 """Computes the cost of a split of a basket over sellers, and finds a simple one. Amounts are
 integer ten-thousandths. Pure.
 
-A parcel's postage depends on its value by steps, so the cheapest card is not always the cheapest
-buy. `optimum.py` finds the best split.
+A parcel's postage depends on its value in steps, so the cheapest card is not always the cheapest
+purchase. `optimum.py` finds the best split.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Steps = list[tuple[int, int]]
 
 
 class Offer(msgspec.Struct):
-    """`line` is the wish that it serves; `stock` names the stock that several wishes share."""
+    """`line` is the line of the basket that the offer serves. `stock` identifies the stock that
+    several lines share.
+    """
 
     line: int
     seller: int
@@ -26,8 +28,8 @@ class Offer(msgspec.Struct):
 
 
 class Basket(msgspec.Struct):
-    """`wanted` has the copies of each line, `postage` each seller's steps; a seller without steps,
-    or under the first of them, sends for nothing.
+    """`wanted` has the copies of each line, `postage` each seller's steps. A seller without steps,
+    or a parcel below the first step, has no postage.
     """
 
     wanted: list[int]
@@ -46,7 +48,9 @@ def _whole(steps: Steps) -> Steps:
 
 
 class Split(msgspec.Struct):
-    """`copies` has the number to buy of each offer; `bound` is a cost that no split goes below."""
+    """`copies` has the number to buy of each offer. `bound` is a lower bound of the cost of every
+    split.
+    """
 
     copies: list[int]
     total: int
@@ -55,7 +59,7 @@ class Split(msgspec.Struct):
 
 
 class Wish(msgspec.Struct):
-    """The solver's task: a basket, the time it may take, and the buyer's wishes."""
+    """The solver's task: a basket, the time it may take, and the buyer's limits."""
 
     basket: Basket
     seconds: float
@@ -65,7 +69,7 @@ class Wish(msgspec.Struct):
 
 class Answer(msgspec.Struct):
     """`steps` are the cheapest totals found by number of sellers, from the fewest that can serve
-    the basket; `best` is None where no split obeys the wish.
+    the basket. `best` is None if no split meets the wish.
     """
 
     best: Split | None
@@ -91,9 +95,9 @@ def cost_of(basket: Basket, copies: Sequence[int]) -> tuple[int, int]:
 
 
 def greedy(basket: Basket) -> Split | None:
-    """Buy each copy where it is cheapest, then close parcels as long as that saves something.
+    """Buy each copy where it is cheapest, then drop parcels while that saves money.
 
-    None where the stock is not enough.
+    None if the stock does not suffice.
     """
     best, short = filled(basket, set(basket.postage))
     if short:
@@ -106,9 +110,9 @@ def greedy(basket: Basket) -> Split | None:
 
 
 def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int] | None:
-    """Go through the parcels once and close each that saves something; None if none does."""
+    """Go through the parcels once and drop each whose removal saves money. None if no removal does."""
     used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
-    # A parcel is only closed, never opened: offers of others play no part any more.
+    # No parcel is added again, so offers of other sellers are ignored.
     places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
     fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
     left, kept = set(used), None
@@ -125,10 +129,10 @@ def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int]
 
 
 def covering(basket: Basket) -> Split | None:
-    """Return a split with few parcels: the next seller is the one who serves most of the remaining
-    copies.
+    """Return a split with few parcels: the next seller is always the one who can supply most of the
+    remaining copies.
 
-    None where that serves not everything.
+    None if all sellers together cannot supply everything.
     """
     held: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for offer in basket.offers:
@@ -164,10 +168,10 @@ def floor_of(basket: Basket) -> int:
 
 
 def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]]:
-    """Buy each copy of these sellers where it is cheapest; return the copies of each offer, and
-    for each line that the stock cannot serve the copies that it lacks.
+    """Buy each copy where it is cheapest among these sellers. Return the copies of each offer, and
+    the missing copies of each line that the stock cannot serve.
 
-    Lines that share stock give way to each other, so a line is short only if it must be.
+    Lines that share stock exchange copies, so a line is short only if it must be.
     """
     filling = _Filling(basket, sellers)
     for at in sorted(filling.usable, key=lambda at: (basket.offers[at].price, at)):
@@ -186,7 +190,7 @@ def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]
 
 
 class _Filling:
-    """Copies during their distribution: each line's missing copies, and the rest of each stock."""
+    """The state of a distribution: each line's missing copies, and the rest of each stock."""
 
     def __init__(self, basket: Basket, sellers: set[int]) -> None:
         self.offers = basket.offers
@@ -203,8 +207,8 @@ class _Filling:
             self.of_stock[offer.stock].append(at)
 
     def give_way(self, line: int) -> bool:
-        """Let another line take its copies elsewhere, so that this one gets some; say whether
-        that was possible. This is a step of a maximal flow.
+        """Let another line take copies from elsewhere, so that this one gets some; return whether
+        that was possible. This is an augmenting step of a maximal flow.
         """
         reached: dict[int, list[tuple[int, int]]] = {line: []}
         waiting = [line]

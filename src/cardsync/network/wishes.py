@@ -1,4 +1,4 @@
-"""Reads a buyer's basket into references with the copies, conditions and printings that will do.
+"""Converts a buyer's basket into references with the acceptable copies, conditions and printings.
 Pure.
 """
 
@@ -46,7 +46,7 @@ class BasketAsked(Parcels, kw_only=True):
 
 
 class WishLine(NamedTuple):
-    """One line; without `conditions` every condition will do."""
+    """One line; without `conditions` every condition is acceptable."""
 
     asked: CardReference
     quantity: int
@@ -62,7 +62,7 @@ class Wishes(NamedTuple):
 
 
 def read_wishes(body: object) -> Wishes:
-    """Raises InvalidPayload, NameTooShort, TooManyReferences."""
+    """Return the basket of a request. Raises InvalidPayload, NameTooShort, TooManyReferences."""
     if read(body, dict[str, Any]).get("cards") is None:
         raise errors.InvalidPayload("cards is missing: a basket is a list of references")
     game, cards = references(body, Wish, BASKET_REFERENCES)

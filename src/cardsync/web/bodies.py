@@ -39,8 +39,8 @@ class BadGzip(Exception):
 
 
 def decoded(body: bytes) -> Any:
-    """Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and msgspec's errors
-    if it is not JSON.
+    """Decode JSON. Raises BadRequest if it nests deeper than any body of the API, and msgspec's
+    errors if it is not JSON.
     """
     try:
         value = msgspec.json.decode(body)

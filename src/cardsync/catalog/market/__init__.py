@@ -1,1 +1,1 @@
-"""Market evidence: observed sales, listings and prices, and the verdicts that they support."""
+"""Market evidence: observed sales, listings and prices, and the verdicts based on them."""

@@ -1,5 +1,5 @@
-"""Counts how many units of each of the caller's cards the market was seen to clear in
-thirty days.
+"""Counts how many units of each of the caller's cards the market sold in thirty days, as far as
+observed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cardsync.catalog.market.stored_evidence import latest_sales
 from cardsync.catalog.market.verdicts import SALES_FETCHED, Cell, age_of, clearing
 from cardsync.platform import errors, limits
 
-# A provisional product that a catalog's product took over is that product's.
+# A provisional product that a catalog's product adopted counts as that product.
 _CARDS: Final = """
     SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
            coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id
@@ -54,7 +54,7 @@ async def clearing_coverage(
     card_ids: Collection[int],
     now: datetime,
 ) -> ClearingCoverage:
-    """Return the coverage of the asked cards that are the caller's. Raises InvalidPayload."""
+    """Return the coverage of the requested cards that are the caller's. Raises InvalidPayload."""
     if len(marketplace_ids) + len(card_ids) > limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(
             f"marketplace_id and card_id name more than {limits.CARDS_PER_PAGE_MOST} cards"

@@ -1,5 +1,5 @@
 """Reads the daily prices of public sources, MTGJSON's AllPrices and tcgcsv's files, in slices by
-product and printing, with the records that cannot be used.
+product and printing, with the unusable records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def form_of(path: Path) -> str:
     if last == ".json":
         return "tcgcsv" if b'"results"' in _head(path)[:4096] else "mtgjson"
     if path.name == "prices":
-        # The archive of tcgcsv names its files so.
+        # tcgcsv's archive names its files like this.
         return "tcgcsv"
     try:
         refuse_other_kinds(_head(path))
@@ -64,7 +64,7 @@ def slices(
     observed_at: datetime | None,
     printings: Path | None,
 ) -> Frames:
-    """Yield frames of prices and the records that were skipped. Raises MarketFileError."""
+    """Yield frames of prices and the skipped records. Raises MarketFileError."""
     try:
         if form == "mtgjson":
             found = _mtgjson(path, printings)
@@ -105,7 +105,7 @@ def _head(path: Path) -> bytes:
 
 
 def _day_in(path: Path) -> datetime:
-    """Return the day that a file's name or its folders name."""
+    """Return the day in a file's name or its folders' names."""
     for name in reversed(path.absolute().parts):
         found = _DAY.search(name)
         if found and (day := clock.read_moment(found[1])) is not None:
@@ -196,7 +196,7 @@ def _mtgjson_ids(path: Path) -> dict[str, dict[str, int]]:
 
 
 def units_of(value: object) -> int | None:
-    """Return a price as ten-thousandths; blank, zero, negative and endless ones are no price."""
+    """Return a price as ten-thousandths; a blank, zero, negative or infinite price is null."""
     try:
         return max(to_units(read_amount(value)), 0) or None
     except ValueError:

@@ -1,7 +1,7 @@
-"""Imports files of market observations, writes those that are new, and reports the result.
+"""Imports files of market observations, writes the new ones, and reports the result.
 
 A file is one transaction. Loading the same file again writes nothing: a repeated sale counts once,
-and a repeated snapshot is replaced where it differs.
+and a repeated snapshot is replaced if it differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PRICE: Final = ("product_id", "printing", "source", "observed_at", "market", "l
 
 @dataclass
 class Report:
-    """The result of one file; `broken` lists the records that were skipped."""
+    """The result of one file. `broken` lists the skipped records."""
 
     name: str
     rows: int = 0
@@ -49,7 +49,7 @@ class Report:
         return self.sales + self.listings + self.prices
 
     def sentence(self) -> str:
-        """Say it all in one line."""
+        """Return the result in one line."""
         said = (
             f"{self.rows:,} rows in {self.name}: {self.sales:,} sales,"
             f" {self.listings:,} listings and {self.prices:,} prices are new"
@@ -74,7 +74,7 @@ async def load(
     form = daily_prices.form_of(path) if form == "auto" else form
     report = Report(path.name)
     async with database.shared() as session:
-        # Two imports of one file at once would both wait for each other's rows.
+        # Two simultaneous imports of one file would wait for each other's rows.
         await locked(session, Lock.MARKET, seconds=LOAD_SECONDS)
         if form in ("csv", "parquet"):
             await _observations(session, observation_files.slices(path, form, kind), report, say)
@@ -122,7 +122,7 @@ async def _observations(
     now = {"now": clock.now()}
     await run(session, _NEW_LOOKS, now)
     await run(session, _NEW_SALES_LOOKS, now)
-    # Without new rows only a moved look changes the newest evidence.
+    # Without new rows, the newest evidence changes only if the time of a look moved.
     looked = "seen_look" if report.sales or report.listings else "moved_look"
     await keep_newest(session, f"SELECT product_id FROM {looked}")
 
@@ -136,7 +136,7 @@ _INCOMING: Final = (
     """CREATE TEMP TABLE seen_look (product_id bigint, sales_at timestamptz,
                                     listings_at timestamptz) ON COMMIT DROP""",
     "CREATE TEMP TABLE moved_look (product_id bigint) ON COMMIT DROP",
-    # The sorts of millions of rows would go over the disk in small pieces otherwise.
+    # Otherwise the sorts of millions of rows would use the disk in small chunks.
     "SELECT set_config('work_mem', '128MB', true)",
 )
 _NEW_SALES: Final = """
@@ -156,7 +156,7 @@ _NEW_LISTINGS: Final = """
      WHERE (m.listings, m.copies, m.low)
            IS DISTINCT FROM (excluded.listings, excluded.copies, excluded.low)
 """
-# A clock in the future is unknown. It ends with the next import that brings a better one.
+# A time in the future counts as unknown. The next import with a time replaces it.
 _LATER: Final = """
     CASE WHEN k.{0} > CAST(:now AS timestamptz) THEN coalesce(excluded.{0}, k.{0})
          ELSE greatest(k.{0}, excluded.{0}) END
@@ -175,7 +175,7 @@ _NEW_LOOKS: Final = f"""
         RETURNING product_id)
     INSERT INTO moved_look SELECT product_id FROM written
 """
-# A look with a time in the future never was.
+# A look with a time in the future is ignored.
 _NEW_SALES_LOOKS: Final = """
     INSERT INTO market_sales_look (product_id, looked_at)
     SELECT DISTINCT product_id, sales_at FROM seen_look WHERE sales_at <= :now
@@ -207,7 +207,7 @@ async def _copy(session: AsyncSession, table: str, rows: pl.DataFrame) -> None:
 
 
 class _CellIds:
-    """The ids of cells, as far as this import needed them."""
+    """The ids of the cells that this import has needed so far."""
 
     def __init__(self) -> None:
         self._known = pl.DataFrame(
@@ -277,7 +277,7 @@ _NEW_PRICES: Final = """
 
 
 async def drop_old(database: Database, before: datetime) -> int:
-    """Delete the observations that are older than `before`; return how many they were."""
+    """Delete the observations that are older than `before`; return how many."""
     deleted = 0
     async with database.shared() as session:
         for table, column in _CLOCKS:

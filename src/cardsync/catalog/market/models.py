@@ -1,10 +1,11 @@
-"""Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
-`market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, `market_sales_look` the earlier looks at sales, `market_newest` the evidence of the
-newest looks, and `market_cell` the conditions, printings and languages that occur. `network_cell`
-has the offers and sales of each exposed seller of the network, `network_look` the time of reading.
+"""Tables of market evidence, shared by all sellers and keyed by the marketplace's product id.
+`market_sale`, `market_listing` and `market_price` hold observations, `market_look` the newest times
+of looks at a product, `market_sales_look` the earlier looks at sales, `market_newest` the evidence
+of the newest looks, and `market_cell` the combinations of condition, printing and language that
+occur. `network_cell` has the offers and sales of each exposed seller of the network, `network_look`
+the times at which they were read.
 
-Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
+Prices are ten-thousandths of a dollar. Observations that are too old are deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from cardsync.platform.database.columns import Base, Moment
 
 
 class MarketCell(Base):
-    """A condition, printing and language together, because observations are many and these few."""
+    """A combination of condition, printing and language, stored once because observations are many
+    and combinations few.
+    """
 
     __tablename__ = "market_cell"
     __table_args__ = (Index("uq_market_cell", "condition", "printing", "language", unique=True),)
@@ -29,8 +32,8 @@ class MarketCell(Base):
 
 
 class MarketLook(Base):
-    """The newest time at which a product's sales and listings were looked at. `fell` says whether
-    the supply of some cell had fallen lately; it is null where the observations are deleted.
+    """The newest times at which a product's sales and listings were looked at. `fell` is whether
+    the supply of some cell had recently fallen; it is null if the observations are deleted.
     """
 
     __tablename__ = "market_look"
@@ -41,8 +44,9 @@ class MarketLook(Base):
 
 
 class MarketSalesLook(Base):
-    """A time at which a product's sales were looked at, the last one of its hour. A backtest takes
-    sales as they were known at the newest look up to a day. The looks at listings are their rows.
+    """A time at which a product's sales were looked at, the last one of its hour. A backtest uses
+    the sales that were known at the newest look up to a day. Looks at listings need no table: their
+    rows have the time.
     """
 
     __tablename__ = "market_sales_look"
@@ -51,7 +55,7 @@ class MarketSalesLook(Base):
 
 
 class MarketSale(Base):
-    """One sale; the whole row is its key, so a sale that is observed again counts once."""
+    """One sale. The whole row is its key, so a sale that is observed again counts once."""
 
     __tablename__ = "market_sale"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -62,11 +66,11 @@ class MarketSale(Base):
 
 
 class MarketNewest(Base):
-    """One cell's market at its product's newest look: the listings and their lowest price, and of
-    the sales of thirty days how many, their median and the newest.
+    """One cell's market at its product's newest look: the number of listings and their lowest
+    price, and the number, median and newest of the sales of thirty days.
 
-    An import writes it beside the observations (`catalog/market/newest.py`), so that a run over all
-    cards sums nothing.
+    An import writes it with the observations (`catalog/market/newest.py`), so that a run over all
+    cards computes no sums.
     """
 
     __tablename__ = "market_newest"
@@ -82,7 +86,7 @@ class MarketNewest(Base):
 
 class MarketListing(Base):
     """The listings of one cell at one moment. A product's rows of one moment are its snapshot: a
-    cell that has no row in it was not on offer.
+    cell without a row was not listed.
     """
 
     __tablename__ = "market_listing"
@@ -107,8 +111,8 @@ class MarketPrice(Base):
 
 
 class NetworkCell(Base):
-    """One exposed seller's listings and sales of thirty days in one cell; `low` and `median` are
-    its lowest price and the median of its sales.
+    """One exposed seller's listings and sales of thirty days in one cell. `low` and `median` are
+    the lowest price and the median of the sales.
     """
 
     __tablename__ = "network_cell"
@@ -125,7 +129,7 @@ class NetworkCell(Base):
 
 
 class NetworkLook(Base):
-    """When an exposed seller's stock and sales were read the last time."""
+    """When an exposed seller's stock and sales were last read."""
 
     __tablename__ = "network_look"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

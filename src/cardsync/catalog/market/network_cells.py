@@ -1,8 +1,8 @@
-"""Renews a seller's part of the network's evidence after a sync, and writes only the rows of
+"""Updates a seller's part of the network's evidence after a sync, and writes only the rows of
 `network_cell` that differ.
 
-Only a seller with both switches of the network on has rows. A figure that is made from them has at
-least three other sellers behind it (`catalog/market/of_cards.py`), and each seller counts once.
+Only a seller with both switches of the network on has rows. A figure from these rows needs at least
+three other sellers (`catalog/market/of_cards.py`), and each seller counts once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.platform.database.session import run
 from cardsync.platform.derived.kept_figures import PRICING_ENDS, Figure, KeptFigure, Refresh
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
-# Numbers of new cells are few: a conflict must not use them up, nor a shop that invents printings.
+# The range of cell ids is small: neither conflicts nor a shop that invents printings may use it up.
 _CELLS: Final = """
     INSERT INTO market_cell (condition, printing, language)
     SELECT DISTINCT condition, printing, language FROM card
@@ -123,7 +123,7 @@ CELLS = KeptFigure[None](
 
 
 def _summed(sales: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Return the sums of the seller's own sales, as a look at this moment would show them."""
+    """Return the sums of the seller's own sales, as a look at this moment would compute them."""
     looks = sales.select(sums.PRODUCT, sales_fetched_at=pl.lit(microseconds(now))).unique()
     named = {kept: held for held, kept in HELD.items() if kept in sums.SUMMED}
     return sums.summed(sales, looks).rename(named)

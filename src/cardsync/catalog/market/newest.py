@@ -1,9 +1,9 @@
 """Keeps the newest market of each product in `market_newest`, in the transaction of the import that
 observed it.
 
-The sums (`catalog/market/sums.py`) cover the thirty days before the look and not before the
-reading. So they stay right until the next look, and a look that is older than a day is no evidence
-anyway.
+The sums (`catalog/market/sums.py`) cover the thirty days before the look, not before the time of
+reading. So they stay correct until the next look, and a look older than a day is not used as
+evidence anyway.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cardsync.platform.database.copy import copy_in, encode, with_values
 from cardsync.platform.database.packed_integers import integer_columns
 from cardsync.platform.database.session import run
 
-# This number of products is summed at once. It bounds the memory of an import.
+# This number of products is summed at a time. It bounds the memory of an import.
 _AT_ONCE: Final = 20_000
 
 
 def microseconds(column: str) -> str:
-    # `extract` would count in numeric, which costs several times as much.
+    # `extract` would compute in numeric, which costs several times as much.
     return f"(date_part('epoch', {column}) * 1000000)::bigint"
 
 
@@ -42,7 +42,7 @@ _CLOCKS: Final = {
     "sales_fetched_at": f"coalesce({microseconds('sales_at')}, 0)",
     "listings_observed_at": f"coalesce({microseconds('listings_at')}, 0)",
 }
-# The products of a part lie side by side: the range lets the planner read theirs alone.
+# The products of a part have adjacent ids: the range lets the planner read only theirs.
 _SALES: Final = """
     (SELECT s.product_id, s.sold_at AS at, s.cell, s.price
        FROM looked k
@@ -60,7 +60,7 @@ _LISTINGS: Final = """
 
 
 class NewestEvidence(NamedTuple):
-    """`looks` has the products' clocks, and `fell` of each; the others are of
+    """`looks` has the products' times and `fell` of each; the others are results of
     `catalog/market/sums.py`.
     """
 
@@ -74,7 +74,7 @@ async def shown(
     looks: str,
     values: Mapping[str, Any],
 ) -> AsyncIterator[NewestEvidence]:
-    """Yield the evidence of looks at products, some products at a time; `looks` is a query of
+    """Yield the evidence of looks at products, some products at a time. `looks` is a query of
     (product_id, sales_at, listings_at).
     """
     await session.execute(text(_LOOKED.format(looks=looks)), dict(values))
@@ -111,13 +111,13 @@ async def observed(
     values: Mapping[str, Any],
     columns: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the columns of observations, none of which is null; `at` is their time."""
+    """Return the columns of observations, none of which is null. `at` is their time."""
     asked = {name: f"{name}::bigint" for name in columns} | {"at": microseconds("at")}
     bound = await with_values(session, source, values)
     return pl.DataFrame(await integer_columns(session, asked, bound, sums.PRODUCT))
 
 
-# The columns of `market_newest`, and those of `catalog/market/sums.py` that they hold.
+# The columns of `market_newest`, with the columns of `catalog/market/sums.py` that they hold.
 HELD: Final = {
     "product_id": "product_id",
     "cell": "cell",
@@ -165,8 +165,8 @@ _FELL: Final = """
 
 
 async def keep_newest(session: AsyncSession, products: str) -> int:
-    """Bring the rows of some products up to date, and return how many were written; `products` is a
-    query of their ids without values.
+    """Update the rows of some products, and return how many were written. `products` is a query of
+    their ids without values.
     """
     for statement in _INCOMING:
         await session.execute(text(statement))

@@ -1,5 +1,5 @@
-"""Reads sales and listings from CSV or Parquet as typed frames, slice by slice, with the rows that
-cannot be used and the reason for each.
+"""Reads sales and listings from CSV or Parquet as typed frames, slice by slice, with the unusable
+rows and the reason for each.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ _REQUIRED: Final = ("product_id", *_CELL, "price", "quantity")
 _CSV: Final = CsvColumns({name: column_name(name) for name in _REQUIRED}, _REQUIRED)
 _TIMES: Final = ("sold_at", "fetched_at", "observed_at")
 _TIME: Final = pl.Datetime("us", "UTC")
-# A line that a spreadsheet may have taken for one cell, a bare CR, a mark in the middle, ="7".
+# Lines that a spreadsheet may have read as one cell: a bare CR, a byte-order mark in the middle,
+# ="7".
 _ODD: Final = re.compile(
     rb'^"(?:[^",\r\n]*,|""[^"\r\n]*"",)[^\r\n]*"\r?$|\r[^\n]|\xef\xbb\xbf|="', re.MULTILINE
 )
 _MOST_COPIES: Final = 1_000_000
-# An older stamp is a unit that was misread, and PostgreSQL's calendar is not the limit to find.
+# An older time comes from a misread unit; PostgreSQL's calendar should not be what rejects it.
 _OLDEST: Final = pl.datetime(1990, 1, 1, time_zone="UTC")
 _NEWEST: Final = pl.datetime(2200, 1, 1, time_zone="UTC")
 
 
 class MarketFileError(CommandError):
-    """The file holds no market observations; the message is one sentence."""
+    """The file has no market observations; the message is one sentence."""
 
 
 class Slice(NamedTuple):
-    """A slice holds some rows of a file; its cells have the normal forms of the catalog."""
+    """Some rows of a file; the cells are in the catalog's normal forms."""
 
     rows: int
     sales: pl.DataFrame
@@ -59,7 +60,8 @@ class Slice(NamedTuple):
 
 
 def slices(path: Path, form: str, kind: str | None = None) -> Iterator[Slice]:
-    """Yield the file's rows, slice by slice; `kind` names what a file without the column holds.
+    """Yield the file's rows, slice by slice. `kind` is the kind of observation if the file has no
+    column for it.
 
     Raises MarketFileError.
     """
@@ -87,8 +89,8 @@ def _parquet(path: Path) -> Frames:
 
 
 def _csv(path: Path) -> tuple[Frames, str]:
-    """Return the rows of a CSV and its sign before decimals: the usual form is read piece by piece,
-    and any other one row by row. Raises NotATable.
+    """Return the rows of a CSV and its decimal sign. A file in the usual format is read in chunks,
+    any other row by row. Raises NotATable.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -103,14 +105,14 @@ def _csv(path: Path) -> tuple[Frames, str]:
 def _of_table(table: Table) -> Frames:
     names = [*map(_named, table.header)]
     rows = enumerate(table.rows, 1)
-    # Also of a table without a row the columns are known.
+    # The columns are known even if the table has no row.
     yield frame_of_rows(names, [*islice(rows, _ROWS_AT_ONCE)])
     while some := [*islice(rows, _ROWS_AT_ONCE)]:
         yield frame_of_rows(names, some)
 
 
 def _named(name: str) -> str:
-    """Return a column's name as ours are written."""
+    """Return a column's name in our spelling."""
     return column_name(name).replace(" ", "_")
 
 
@@ -135,7 +137,7 @@ def _known(names: list[str], kind: str | None) -> list[pl.Expr]:
 
 
 class _Cells:
-    """The spellings of condition, printing and language that were met, with their normal forms."""
+    """The spellings of condition, printing and language that occurred, with their normal forms."""
 
     def __init__(self) -> None:
         self._conditions = {**{code.lower(): code for code in CODES.values()}, **CODES}
@@ -146,7 +148,7 @@ class _Cells:
         }
 
     def of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Replace the rows' texts by their normal forms; null where a text is unknown."""
+        """Replace the rows' texts by their normal forms; null if a text is unknown."""
         known = (self._conditions, self._printings, self._languages)
         return rows.with_columns(
             pl.col(name)
@@ -192,7 +194,7 @@ def _slice(raw: pl.DataFrame, cells: _Cells, decimal: str) -> Slice:
 
 
 def _nothing(raw: pl.DataFrame) -> pl.Series:
-    """Return which rows are blank, and which are the header once more."""
+    """Return which rows are blank, and which repeat the header."""
     cells = {
         name: pl.col(name).cast(pl.String).str.strip_chars(" \t\0\x1a\u00a0") for name in _REQUIRED
     }
@@ -203,7 +205,7 @@ def _nothing(raw: pl.DataFrame) -> pl.Series:
 
 
 def _whole(raw: pl.DataFrame, name: str, decimal: str) -> pl.Expr:
-    """Return a column of whole numbers, null where the cell is none."""
+    """Return a column of whole numbers, null for any other cell."""
     if raw.schema[name].is_integer():
         return pl.col(name).cast(pl.Int64, strict=False)
     if raw.schema[name].is_numeric():
@@ -216,7 +218,7 @@ def _whole(raw: pl.DataFrame, name: str, decimal: str) -> pl.Expr:
 def _as_plain(
     said: pl.Series, plain: str, read: Callable[[str, str], object], decimal: str
 ) -> pl.Series:
-    """Return texts of numbers as plain ones; those of another shape are read one by one."""
+    """Return numbers as plain texts; unusual formats are parsed one by one."""
     texts = said.str.strip_chars()
     read_ones: dict[str, str | None] = {}
     for text in texts.filter(~texts.str.contains(f"^{plain}$")).unique().drop_nulls():
@@ -230,9 +232,9 @@ def _as_plain(
 
 
 def _units(raw: pl.DataFrame, decimal: str) -> pl.Expr:
-    """Return prices as ten-thousandths; a fifth decimal is rounded half-up."""
+    """Return prices as ten-thousandths; a fifth decimal rounds half-up."""
     if raw.schema["price"].is_float():
-        # A float holds fifteen digits, and a price with its decimals at most twelve.
+        # A float holds fifteen digits, and a price with its decimals has at most twelve.
         usable = pl.col("price").is_finite() & (pl.col("price") < 10**9)
         return (
             pl.when(usable)
@@ -252,7 +254,7 @@ def _units(raw: pl.DataFrame, decimal: str) -> pl.Expr:
 
 
 def _moments(said: pl.Series) -> pl.Series:
-    """Return moments in UTC; a stamp that names no zone is UTC, and a day is its midnight."""
+    """Return moments in UTC. A time without a zone is UTC, and a day is its midnight."""
     if isinstance(said.dtype, pl.Datetime):
         plain = said.cast(pl.Datetime("us", said.dtype.time_zone))
         if said.dtype.time_zone is None:
@@ -262,7 +264,7 @@ def _moments(said: pl.Series) -> pl.Series:
         return said.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     if said.dtype != pl.String:
         return pl.Series(said.name, [None] * len(said), dtype=_TIME)
-    # The usual form costs a quarter of the general one.
+    # The usual format costs a quarter of the general one.
     usual = said.str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_unit="us", strict=False)
     if usual.null_count() == said.null_count():
         return usual.dt.replace_time_zone("UTC")
@@ -280,7 +282,7 @@ def _moments(said: pl.Series) -> pl.Series:
 
 
 def _reason(said: pl.DataFrame) -> pl.Expr:
-    """Return why a row cannot be used, null where it can."""
+    """Return why a row cannot be used, null if it can."""
     sale = pl.col("kind") == "sale"
     checks: list[tuple[pl.Expr, pl.Expr]] = [
         (~(pl.col("product_id") > 0).fill_null(False), pl.lit("product_id is not a number")),

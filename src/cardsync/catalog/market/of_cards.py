@@ -1,9 +1,9 @@
-"""Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
+"""Reads the market of a seller's cards: sales, listings and buy-outs with their times, as one
 frame.
 
-An import kept a product's market (`catalog/market/newest.py`), and the few cells are read as
-numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
-observation was imported, the network's evidence is used; it never shows a buy-out, because a change
+An import stores a product's market (`catalog/market/newest.py`), and the few cells are read as
+numbers. The market's tables are read by product ids and never joined with cards. If no fresh
+observation was imported, the network's evidence is used. It never shows a buy-out, because a change
 of the source would look like one. Observations with a time in the future count as unknown.
 """
 
@@ -35,12 +35,12 @@ from cardsync.platform.database.packed_integers import integer_columns
 TIME: Final = pl.Datetime("us", "UTC")
 # Each figure of the network needs this number of sellers besides the reader.
 SELLERS: Final = 3
-# A shop with so large a part of all products reads the whole table: to name them costs more.
+# A shop that has this share of all products reads the whole table: naming its products costs more.
 _MANY: Final = 5_000
 _PART: Final = 4
 _SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
-# Each seller counts once: the lowest price of all, and the median of the sellers' medians. A seller
-# that was not read for a day counts no more, and neither does a hidden one.
+# Each seller counts once: the figures are the lowest price of all, and the median of the sellers'
+# medians. A seller that was not read for a day does not count, nor does a hidden one.
 _NETWORK: Final = f"""
     SELECT n.product_id, n.cell,
            CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
@@ -88,7 +88,7 @@ COLUMNS: Final[dict[str, Any]] = {
     "listings_count": pl.Int64(),
     "listings_observed_at": TIME,
     "buy_out_detected_at": TIME,
-    # These two say that the figure is the network's.
+    # Whether the figure is the network's.
     "sales_of_network": pl.Boolean(),
     "listings_of_network": pl.Boolean(),
 }
@@ -122,13 +122,13 @@ _FIGURES: Final = (
     "market_newest WHERE true",
 )
 
-# The columns of a card's product and cell, where the market is read; 0 where the card has none.
+# The columns of a card's product and cell in the market, 0 if the card has none.
 KEYS: Final = ("market_product", "market_cell")
 
 
 @dataclass(frozen=True)
 class Market:
-    """Two flags, for imported and for network evidence, and the cells that occur."""
+    """Whether there is imported evidence and network evidence, and the cells that occur."""
 
     imported: bool
     network: bool
@@ -140,7 +140,7 @@ class Market:
 
     @property
     def columns(self) -> str:
-        """Return the expressions of KEYS over the joins."""
+        """Return the SQL expressions of KEYS, which use `joins`."""
         return (
             "coalesce(market_p.marketplace_product_id, market_q.marketplace_product_id, 0)"
             " AS market_product, coalesce(market_k.id, 0)::integer AS market_cell"
@@ -148,8 +148,8 @@ class Market:
 
     @property
     def joins(self) -> str:
-        """Return the joins that bring KEYS to `card c`. The few cells come as values, so that a
-        seller's cards are joined with no table of the market.
+        """Return the joins that add KEYS to `card c`. The few cells are bound as values, so that a
+        seller's cards are not joined with the market's tables.
         """
         return """
             LEFT JOIN product market_p ON market_p.id = c.product_id
@@ -189,8 +189,8 @@ async def market_of(
     now: datetime,
     only: str,
 ) -> pl.DataFrame:
-    """Return `id` and COLUMNS of the cards of whose products anything was observed; `only` is a
-    condition over `card c` without values.
+    """Return `id` and COLUMNS of the cards whose products have observations. `only` is a condition
+    on `card c` without values.
     """
     market = await the_market(session)
     if market.is_empty:
@@ -217,8 +217,8 @@ async def evidence_of(
     seller_id: int,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return COLUMNS of each row of KEYS, in their order; all are null where nothing was observed
-    of the product.
+    """Return COLUMNS of each row of KEYS, in order; all are null for a product without
+    observations.
     """
     cards = keys.select(product_id="market_product", cell="market_cell")
     products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
@@ -256,7 +256,7 @@ async def _newest(
 def _known(
     looks: Mapping[str, Any], figures: Mapping[str, Any], now: datetime
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Zero means none; a look that carries a time in the future is unknown."""
+    """Turn zeros and times in the future into nulls."""
     past = pl.lit(now, TIME).cast(pl.Int64)
     known = [pl.when(pl.col(name).is_between(1, past)).then(name).alias(name) for name in _CLOCKS]
     given = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in _ABSENT_AS_ZERO]
@@ -286,7 +286,7 @@ async def _of_network(
 
 
 def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:
-    """Return the products of which not both sales and listings were imported lately."""
+    """Return the products of which sales, listings or both were not imported recently."""
     fresh = looks.filter(
         (pl.col("sales_fetched_at") >= pl.lit(now - SALES_FETCHED, TIME).cast(pl.Int64))
         & (pl.col("listings_observed_at") >= pl.lit(now - LISTINGS_FRESH, TIME).cast(pl.Int64))
@@ -300,8 +300,8 @@ async def buy_outs_of(
     looks: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return (product_id, cell, buy_out_detected_at) among the products whose supply fell. A sale
-    counts that was there at the product's look.
+    """Return (product_id, cell, buy_out_detected_at) of the products whose supply fell. A sale
+    counts if it had been observed at the product's look.
     """
     recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
     fallen = looks.filter("fell", recent)
@@ -330,13 +330,13 @@ def joined(
     others: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    """Return COLUMNS of each of the cards' (product_id, cell). `looks` has the clocks of products,
-    `figures` those of cells, and `others` the network's.
+    """Return COLUMNS of each of the cards' (product_id, cell). `looks` has the times of products,
+    `figures` the figures of cells, and `others` the network's.
     """
     known = cards.join(looks, on="product_id", how="left", maintain_order="left")
     for frame in (figures, bought):
         known = known.join(frame, on=sums.CELL, how="left", maintain_order="left")
-    # An observation without any row of this cell means an empty cell.
+    # An observation of the product without a row of this cell means that the cell was empty.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
     evidence = known.with_columns(
@@ -360,7 +360,7 @@ def joined(
     return evidence.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
 
 
-# The figures that the network's take the place of, by the flag that says so.
+# The figures that the network's replace, by the flag that marks them.
 _BY_NETWORK: Final = {
     "listings_of_network": {
         "listings_low": "network_low",
@@ -393,6 +393,6 @@ def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -
 
 
 def _network_is_taken(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
-    """Return whether the network's figure is taken: it is known, and no fresh one was imported."""
+    """Return whether the network's figure is used: it exists, and no fresh one was imported."""
     old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
     return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

@@ -1,10 +1,10 @@
 """Reads the market as it was known at earlier moments, one after the other, for a backtest: the
-evidence that a run of each moment would have read.
+evidence that a run at each moment would have read.
 
-A product's newest look up to the moment counts: its newest snapshot of listings, and the sales that
-were there when its sales were last looked at. Each moment after the first reads the observations
-since the previous one, and sums the products that were looked at (`catalog/market/sums.py`). The
-past of the network is not kept, so it has no part.
+The newest look at a product up to the moment counts: its newest snapshot of listings, and the sales
+that were known when its sales were last looked at. Each moment after the first reads only the
+observations since the previous one, and recomputes the products that were looked at
+(`catalog/market/sums.py`). The network's past is not stored, so it is not used.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _LOOKS: Final = queries_of(__package__)["looks_of_past"]
 
 @dataclass(frozen=True)
 class _Source:
-    """Observations of one kind: their table, clock and other columns, and how long they are needed
-    behind the moment.
+    """Observations of one kind: their table, time and other columns, and how long before the moment
+    they are needed.
     """
 
     table: str
@@ -54,7 +54,9 @@ class _Source:
 
     @property
     def gathered(self) -> str:
-        """Return a statement: the span's observations of the seller's products, by their time."""
+        """Return a statement that selects the span's observations of the seller's products, by
+        their time.
+        """
         others = (f"m.{name}" for name in self.others)
         columns = ", ".join(("m.product_id", f"m.{self.clock} AS at", *others))
         return f"""
@@ -100,8 +102,8 @@ class PastMarket:
         self._sales = pl.DataFrame()
 
     async def evidence(self, keys: pl.DataFrame, at: datetime) -> pl.DataFrame:
-        """Return `of_cards.COLUMNS` of each row of `of_cards.KEYS`, in their order. Each call is of
-        a later moment than the one before it, and none is later than the last.
+        """Return `of_cards.COLUMNS` of each row of `of_cards.KEYS`, in order. Each call needs a
+        later moment than the one before, and none after the last.
         """
         if self._at is None:
             await self._begin(at)
@@ -153,7 +155,7 @@ class PastMarket:
         self._sales = self._sales.filter(_SALES.is_needed(at))
 
     def _look(self, listings: pl.DataFrame, looks: pl.DataFrame) -> None:
-        """Take over the observations of the products that were looked at."""
+        """Apply the observations of the products that were looked at."""
         of = sums.PRODUCT
         sales = looks.group_by(of).agg(sales_fetched_at=pl.col("at").max())
         supplies = listings.group_by(of).agg(listings_observed_at=pl.col("at").max())
@@ -187,6 +189,6 @@ async def past_market(
     seller_id: int,
     last: datetime,
 ) -> PastMarket | None:
-    """Return the market up to a last moment, or None where nothing was ever imported."""
+    """Return the market up to a last moment, or None if nothing was ever imported."""
     market = await the_market(session)
     return PastMarket(session, seller_id, market, last) if market.imported else None

@@ -1,4 +1,4 @@
-"""Reads ids of cards from an address."""
+"""Parses ids of cards from a query."""
 
 from __future__ import annotations
 

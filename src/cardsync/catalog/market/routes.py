@@ -30,7 +30,7 @@ async def clearing_coverage_of(
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
-    """Return the route at one of its two addresses: one is in /api, one beside it."""
+    """Return the route at one of its two addresses: one is in /api, the other is not."""
     route = get(
         path,
         operation_id=name,

@@ -1,6 +1,6 @@
 """Reads the stored market evidence of some products, ready for `catalog/market/verdicts.py`.
 
-These tables belong to no seller, so they are read by product ids and joined with no card.
+These tables belong to no seller, so they are read by product ids and never joined with cards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
 
-# The first row of a product has its clocks, and an empty sale where no sale is known.
+# A product's first row has its times, and an empty sale if no sale is known.
 _LATEST: Final = """
     SELECT k.product_id, k.sales_at, s.sold_at, s.price, s.quantity,
            c.condition, c.printing, c.language
@@ -31,7 +31,7 @@ _LATEST: Final = """
 
 @dataclass
 class Sold:
-    """The latest sales of a product in all conditions, and the time of the look."""
+    """A product's latest sales in all conditions, and the time of the look."""
 
     fetched_at: datetime | None = None
     sales: list[Sale] = field(default_factory=list)
@@ -78,14 +78,14 @@ _SALES_SINCE: Final = """
 
 @dataclass
 class Supplied:
-    """The supply of one product lately, snapshot by snapshot, and the sales of that time."""
+    """A product's recent supply, snapshot by snapshot, and the sales of that time."""
 
     cells: dict[Cell, dict[datetime, Supply]] = field(default_factory=dict)
     moments: set[datetime] = field(default_factory=set)
     sales: list[Sale] = field(default_factory=list)
 
     def of(self, cell: Cell) -> list[Supply]:
-        """Return a cell's supply; a snapshot that does not name it says that nothing was there."""
+        """Return a cell's supply; a snapshot without the cell means that nothing was listed."""
         known = self.cells.get(cell, {})
         return [known.get(at) or Supply(at, 0, 0, None) for at in sorted(self.moments)]
 

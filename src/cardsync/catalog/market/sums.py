@@ -1,9 +1,9 @@
 """Computes the newest listings and the sums of sales of each cell from columns of observations, and
 finds the products whose supply fell. Pure.
 
-This is the one form of these rules. An import stores the sums of the newest looks (`newest.py`),
-and a backtest computes those of earlier ones (`of_past.py`). Times are microseconds,
-prices ten-thousandths.
+These rules exist only here. An import stores the sums of the newest looks (`newest.py`), and a
+backtest computes those of earlier ones (`of_past.py`). Times are microseconds, prices
+ten-thousandths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cardsync.catalog.market.verdicts import FALL_LEAVES_BP, SALES_WEEK, SALES_W
 
 PRODUCT: Final = "product_id"
 CELL: Final = (PRODUCT, "cell")
-# A look at products: when their sales and their listings were seen, null where they never were.
+# Looks at products: when their sales and their listings were seen, null if never.
 LOOKS: Final = (PRODUCT, "sales_fetched_at", "listings_observed_at")
 SALES: Final = (PRODUCT, "at", "cell", "price")
 LISTINGS: Final = (PRODUCT, "at", "cell", "listings", "copies", "low")
@@ -32,9 +32,7 @@ def _span(span: timedelta) -> int:
 
 
 def listed(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells of each product's snapshot at its look; a cell without a row was not on
-    offer.
-    """
+    """Return the cells of each product's snapshot at its look; a cell without a row was not listed."""
     seen = looks.select(PRODUCT, at="listings_observed_at")
     return listings.join(seen, on=(PRODUCT, "at"), how="semi").select(
         *CELL, listings_low="low", listings_count="listings"
@@ -42,7 +40,7 @@ def listed(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
 
 
 def fallen(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.Series:
-    """Return the products of which some cell holds much less at the look than it held lately;
+    """Return the products in which some cell has much less supply at the look than it had recently.
     `evidence.buy_out` judges them.
     """
     seen = pl.col("listings_observed_at")
@@ -55,8 +53,8 @@ def fallen(listings: pl.DataFrame, looks: pl.DataFrame) -> pl.Series:
 
 
 def summed(sales: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
-    """Return the sums of the thirty days before each look; the middle of two prices is rounded
-    half-up, as `evidence.median` does.
+    """Return the sums of the thirty days before each look; the mean of two middle prices rounds
+    half-up, as in `evidence.median`.
     """
     seen = pl.col("sales_fetched_at")
     counted = sales.join(looks.select(PRODUCT, seen), on=PRODUCT).filter(
@@ -74,6 +72,6 @@ def summed(sales: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(listed: pl.DataFrame, summed: pl.DataFrame) -> pl.DataFrame:
-    """Return both beside each other; a cell that lacks one of them has a count of zero there."""
+    """Return both figures in one frame; a cell that lacks one has a count of zero there."""
     both = listed.join(summed, on=CELL, how="full", coalesce=True)
     return both.with_columns(pl.col(_COUNTS).fill_null(0))

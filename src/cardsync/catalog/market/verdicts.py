@@ -1,8 +1,9 @@
-"""Judges market evidence: which verdict the observations support at a moment, and why. Pure.
+"""Judges market evidence: the verdict that the observations support at a moment, and its reason.
+Pure.
 
-A verdict without usable evidence is null and never zero. An observation with a time in the future
-is unknown. Every limit includes its edge: evidence that is exactly as old as allowed is fresh.
-Prices are ten-thousandths of a dollar.
+A verdict without usable evidence is null, never zero. An observation with a time in the future is
+unknown. Every limit includes its edge: evidence that is exactly as old as allowed is fresh. Prices
+are ten-thousandths of a dollar.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ LISTINGS_FRESH: Final = timedelta(hours=24)
 SALES_SAMPLE: Final = 25
 ANCHOR_SALES: Final = 3
 
-# The own condition's supply falls by at least four fifths, from at least ten copies, in a day.
+# The card's own condition must lose at least four fifths of its supply, from at least ten copies,
+# within a day.
 FALL_WITHIN: Final = timedelta(hours=24)
 FALL_FROM_COPIES: Final = 10
 FALL_LEAVES_BP: Final = 2_000
 
-# A buy-out that still counts was seen after its supply, which was at most a day before.
+# A buy-out that still counts was detected after its supply had been seen, at most a day before.
 SUPPLY_SINCE: Final = BUY_OUT_WINDOW + 2 * FALL_WITHIN
 
 # A spike is above the median of sixty days; the last days are compared with those before.
@@ -41,7 +43,7 @@ Age = Literal["fresh", "unknown", "future", "expired"]
 
 
 class Cell(NamedTuple):
-    """The part of a product's market that one card belongs to."""
+    """The part of a product's market to which a card belongs."""
 
     condition: str
     printing: str
@@ -71,7 +73,7 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """`holds` is None where the evidence does not suffice; `reason` is a sentence."""
+    """`holds` is None if the evidence does not suffice. `reason` is a sentence."""
 
     holds: bool | None
     code: str
@@ -95,7 +97,7 @@ class Clearing(Verdict):
 
 
 def age_of(observed_at: datetime | None, now: datetime, within: timedelta) -> Age:
-    """Judge whether an observation may still be used."""
+    """Return whether an observation may still be used."""
     if observed_at is None:
         return "unknown"
     if observed_at > now:
@@ -117,7 +119,7 @@ def freshness(
     now: datetime,
     within: timedelta,
 ) -> Verdict:
-    """Judge one clock."""
+    """Return whether evidence with this time is fresh."""
     age = age_of(observed_at, now, within)
     hours = int(within / timedelta(hours=1))
     holds = None if age in ("unknown", "future") else age == "fresh"
@@ -125,10 +127,10 @@ def freshness(
 
 
 def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> BuyOut:
-    """Find a fall of the supply within a day, with sales, that did not return.
+    """Find a fall of the supply within a day, with sales, after which the supply did not return.
 
-    `detected_at` is the first observation that showed it. `in_buy_out_window` decides whether it
-    was recent.
+    `detected_at` is the first observation that showed it. `in_buy_out_window` decides whether it is
+    recent.
     """
     seen = sorted(one for one in supply if one.observed_at <= now)
     if len(seen) < 2:
@@ -164,7 +166,7 @@ def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> B
 
 
 def in_buy_out_window(detected_at: datetime | None, now: datetime) -> bool:
-    """Return whether a buy-out was seen in the last four hours."""
+    """Return whether a buy-out was detected in the last four hours."""
     return age_of(detected_at, now, BUY_OUT_WINDOW) == "fresh"
 
 
@@ -177,10 +179,10 @@ def _any(sorted_times: Sequence[datetime], first: datetime, last: datetime) -> b
 
 
 def spike(prices: Iterable[Price], now: datetime) -> Spike:
-    """Judge whether the last days' prices are above the median of sixty days.
+    """Return whether the last days' prices are above the median of sixty days.
 
-    The base must be stable: half of its days are within a tenth of its median. A rise of one day
-    is no spike yet.
+    The base must be stable: half of its days are within a tenth of its median. A rise of one day is
+    not a spike yet.
     """
     days = _daily(one for one in prices if now - SPIKE_BASE <= one.observed_at <= now)
     since = (now - timedelta(days=SPIKE_LASTS_DAYS)).date()
@@ -203,7 +205,7 @@ def spike(prices: Iterable[Price], now: datetime) -> Spike:
 
 
 def _daily(prices: Iterable[Price]) -> dict[date, int]:
-    """Return each day's median price; a price that is not positive is no price."""
+    """Return each day's median price; prices that are not positive are ignored."""
     by_day: dict[date, list[int]] = {}
     for one in prices:
         if one.price > 0:
@@ -234,7 +236,7 @@ def clearing(
 
 
 def median(values: Sequence[int]) -> int:
-    """Return the middle value; between two it is their mean, rounded half-up."""
+    """Return the median; the mean of two middle values rounds half-up."""
     ordered = sorted(values)
     half = len(ordered) // 2
     if len(ordered) % 2:
@@ -243,5 +245,5 @@ def median(values: Sequence[int]) -> int:
 
 
 def spread(values: Sequence[int], middle: int) -> int:
-    """Return the median distance from the middle (MAD)."""
+    """Return the median absolute deviation (MAD)."""
     return median([abs(value - middle) for value in values])

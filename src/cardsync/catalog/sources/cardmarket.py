@@ -1,5 +1,5 @@
-"""Reads Cardmarket's product list. It has no numbers and no names of sets, so it creates no
-products: it adds Cardmarket's ids to products of a catalog, if a list of expansions is next to it.
+"""Reads Cardmarket's product list. It has no numbers and no set names, so it creates no products:
+it adds Cardmarket's ids to products of a catalog, if a list of expansions is next to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads CardTrader's blueprints: a list of the expansions, and for each a file of its products."""
+"""Reads CardTrader's blueprints: a list of the expansions, and a file of products for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cardsync.catalog.sources.source_record import (
     text_or_none,
 )
 
-# The marketplace's games that we know.
+# CardTrader's ids of the marketplace's games that we support.
 GAMES = {
     1: "magic",
     4: "yugioh",

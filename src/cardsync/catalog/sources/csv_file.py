@@ -1,8 +1,8 @@
-"""Reads CSV files of any size, piece by piece, each value as its text. Compressed files (.gz, .xz)
-are read as they are.
+"""Reads CSV files of any size in chunks, each value as its text. Compressed files (.gz, .xz) are
+supported.
 
-Polars reads a piece whose rows are one line each; any other piece is read row by row, like people's
-files, so that a broken quote spoils only its own row. A file that is no table ends early.
+Polars reads a chunk whose rows are one line each. Any other chunk is read row by row, like people's
+files, so that a broken quote spoils only its own row. A file that is not a table ends early.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PIECE: Final = 1 << 23
 _ROWS_AT_ONCE: Final = 20_000
 _MARK: Final = b"\xef\xbb\xbf"
 _QUOTE, _BREAK = ord('"'), ord("\n")
-# The column that numbers the rows of the file.
+# The column with the rows' numbers in the file.
 ROW: Final = "(row)"
 Frames = Iterator[tuple[pl.DataFrame, list[Broken]]]
 
@@ -44,9 +44,7 @@ def columns(path: Path) -> list[str]:
 
 
 def frames(path: Path) -> Frames:
-    """Yield the rows, some at a time, numbered by `ROW`, and those that are broken. Raises
-    CatalogError.
-    """
+    """Yield the rows, some at a time, numbered by `ROW`, and the broken ones. Raises CatalogError."""
     with json_file.opened(path) as file:
         text = file.read(_HEADER_BYTES)
         header = _header(path, text)
@@ -66,12 +64,12 @@ def rows(path: Path) -> Iterator[dict[str, Any] | Broken]:
 
 
 def _pieces(path: Path, file: Any, text: bytes) -> Iterator[bytes]:
-    """Yield the text in pieces of whole rows."""
+    """Yield the text in chunks of whole rows."""
     while piece := file.read(_PIECE):
         text += piece
         end = _end_of_rows(text)
         if len(text) - end > ROW_BYTES:
-            # A quote is never closed, which is its own row's fault.
+            # A quote is never closed: the error belongs to its own row.
             end = text.rfind(b"\n") + 1
         if end:
             yield text[:end]
@@ -84,7 +82,7 @@ def _pieces(path: Path, file: Any, text: bytes) -> Iterator[bytes]:
 
 
 def _header(path: Path, head: bytes) -> bytes:
-    """Return the first line, without the mark of the encoding."""
+    """Return the first line without the byte-order mark."""
     try:
         refuse_other_kinds(head)
     except NotATable as e:
@@ -96,14 +94,14 @@ def _header(path: Path, head: bytes) -> bytes:
 
 
 def _places(text: bytes) -> tuple[Any, Any]:
-    """Return the places of the line breaks, and how many quotes are before each."""
+    """Return the positions of the line breaks, and the number of quotes before each."""
     found = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(found == _BREAK)
     return breaks, np.searchsorted(np.flatnonzero(found == _QUOTE), breaks)
 
 
 def _end_of_rows(text: bytes) -> int:
-    """Return where the last row ends of which all quotes are closed."""
+    """Return the end of the last row in which all quotes are closed."""
     breaks, quotes = _places(text)
     closed = breaks[quotes % 2 == 0]
     return int(closed[-1]) + 1 if closed.size else 0
@@ -124,9 +122,9 @@ def _parsed(header: bytes, piece: bytes, names: list[str], first: int) -> Frames
 def frame_of_rows(
     names: Sequence[str], found: Sequence[tuple[int, Row]]
 ) -> tuple[pl.DataFrame, list[Broken]]:
-    """Return the rows, with their numbers, that can be read, and the others."""
+    """Return the readable rows with their numbers, and the others."""
     good = [(at, row.cells) for at, row in found if not row.fault]
-    # A header may hold a name twice; the first one counts.
+    # If a header has a name twice, the first column counts.
     own = [name if names.index(name) == at else f"{name} {at}" for at, name in enumerate(names)]
     told = pl.DataFrame([cells for _, cells in good], dict.fromkeys(own, pl.String), orient="row")
     numbers = pl.Series(ROW, [at for at, _ in good], pl.UInt32)

@@ -1,6 +1,6 @@
-"""Declares the sources of catalogs: their publisher, licence, games, addresses and readers.
+"""Declares the sources of catalogs: their publisher, license, games, addresses and readers.
 
-The order counts: the first source of a game is the one that is installed where none is named.
+The order counts: the first source of a game is installed if none is named.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cardsync.catalog.sources.source_record import Found
 
 
 class Download(NamedTuple):
-    """A file of a source. `{game}` in its address and its name is what the source calls the game
+    """A file of a source. `{game}` in its address and its name is the source's name of the game
     (`Source.games`).
 
-    Where `at` is set, the address answers a JSON object, and the file's own address is its field of
-    that name. Where `each` is set, the file is a list (CSV or JSON) whose items have files of their
-    own: `{name}` in the address of `each` is the field of that name.
+    If `at` is set, the address returns a JSON object whose field of that name is the file's own
+    address. If `each` is set, the file is a list (CSV or JSON) whose items have their own files.
+    `{name}` in the address of `each` is the field of that name.
     """
 
     address: str
@@ -42,14 +42,13 @@ class Download(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A project that publishes a catalog. `name` is that of its form, and of the catalogs that are
-    loaded from it.
+    """A project that publishes a catalog. `name` is that of its format, and of the catalogs that
+    are loaded from it.
 
-    `games` are our names of its games, with the source's own. `lacks` describes for people the data
-    that its catalogs do not have. `signs` are words that only this source writes, in the first
-    bytes of a file. Where `downloads` is missing, a person downloads the file as `by_hand`
-    explains. With `ids_alone` its files add ids to products that other sources describe, and create
-    no products.
+    `games` maps our names of its games to the source's own. `lacks` describes for people the data
+    that its catalogs lack. `signs` are words that only this source has, in the first bytes of a
+    file. Without `downloads`, a person downloads the file as `by_hand` explains. With `ids_alone`
+    its files add ids to products that other sources describe, and create no products.
     """
 
     name: str
@@ -239,5 +238,5 @@ BY_NAME: Final = {source.name: source for source in SOURCES}
 
 
 def of_game(game: str) -> list[Source]:
-    """Return the sources of a game, the one to install first."""
+    """Return the sources of a game, the default one first."""
     return [source for source in SOURCES if game in source.games]

@@ -1,7 +1,7 @@
-"""Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are read as they are.
+"""Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are supported.
 
-A file that is no catalog ends early: nothing of it is read on once a record is larger than any
-record of a catalog.
+Reading stops early in a file that is not a catalog, at a record that is larger than any record of a
+catalog.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import ijson
 
 from cardsync.catalog.sources.source_record import CatalogError
 
-# One record, or everything between two: a whole set of MTGJSON is one record. Decoded into Python
-# objects it may be twenty times as large.
+# One record, or everything between two: a whole set of MTGJSON is one record. As Python objects it
+# may be twenty times as large.
 RECORD_BYTES: Final = 40_000_000
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, whatever it is compressed with. Raises CatalogError for one that is broken."""
+    """Open a file, compressed or not. Raises CatalogError for a broken one."""
     try:
         with _unpacked(path) as file:
             yield file
     except (ijson.JSONError, UnicodeDecodeError) as e:
-        # The parser draws the place below its reason.
+        # The parser prints the position under its reason.
         reason = str(e).splitlines()[0]
         raise CatalogError(f"{path.name} is no whole JSON file: {reason}") from e
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as e:
@@ -47,7 +47,7 @@ def _unpacked(path: Path) -> BinaryIO:
 
 
 class _Bounded:
-    """A file with a limit on the bytes up to the next record."""
+    """A file that limits the bytes up to the next record."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name = file, name
@@ -68,7 +68,7 @@ class _Bounded:
 
 
 def items(path: Path, *prefixes: str) -> Iterator[Any]:
-    """Yield the values at the prefix that the file begins with: `item` is each element of a list,
+    """Yield the values at the prefix with which the file begins. `item` is each element of a list,
     `data.item` each element of the list under `data`.
     """
     with opened(path) as file:
@@ -79,7 +79,9 @@ def items(path: Path, *prefixes: str) -> Iterator[Any]:
 
 
 def few(path: Path, *prefixes: str) -> list[Any]:
-    """Return the values at the prefix of a file that is as small as a record: its sets."""
+    """Return the values at the prefix of a file that is as small as a record, such as a list of
+    sets.
+    """
     with opened(path) as file:
         bounded = _Bounded(file, path.name)
         return [*ijson.items(bounded, _prefix(path, prefixes), use_float=True)]
@@ -95,12 +97,12 @@ def pairs(path: Path, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def whole(path: Path) -> Any:
-    """Return a small file's one value."""
+    """Return the one value of a small file."""
     return next(iter(few(path, "")))
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
-    """Return the first bytes of a file, unpacked."""
+    """Return the first bytes of a file, decompressed."""
     with opened(path) as file:
         return file.read(size)
 

@@ -66,15 +66,13 @@ def _card(sets: dict[str, Record], language: str, card: Record) -> Iterator[Prin
 
 
 def _number(card: Record) -> str:
-    """Return the number as it is printed: "41/204", of which the identifier has more ("1 TFC • EN •
-    1/P1").
-    """
+    """Return the printed number: "41/204", a part of the identifier ("1 TFC • EN • 1/P1")."""
     printed = [one.strip() for one in text_in(card, "fullIdentifier").split("•")]
     return next((one for one in printed if "/" in one), None) or str(card["number"])
 
 
 def _finishes(card: Record) -> list[str | None]:
-    """Return the finishes; a card that there is in one foil alone has no word for it."""
+    """Return the finishes; a card that exists in only one foil has no word for it."""
     foils = card.get("foilTypes")
     if not isinstance(foils, list) or len(foils) < 2:
         only = foils[0] if isinstance(foils, list) and foils else None

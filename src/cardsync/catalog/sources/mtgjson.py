@@ -1,7 +1,7 @@
 """Reads MTGJSON's AllPrintings: one object of sets, each with its cards, tokens and sealed
 products.
 
-A card has one product id for its finishes; only an etched foil is a product of its own.
+A card has one product id for its finishes; only an etched foil is a separate product.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _list(record: Record, field: str) -> list[object]:
 
 
 def _card(of: Record, card: Record) -> Iterator[Printing]:
-    # The file lists the faces of one card one by one; the first one is used for the card.
+    # The file lists the faces of one card separately; the first one is used for the card.
     if card.get("side") not in (None, "a") or card.get("isOnlineOnly") is True:
         return
     ids = part(card, "identifiers")

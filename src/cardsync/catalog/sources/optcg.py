@@ -22,7 +22,7 @@ from cardsync.catalog.sources.source_record import (
 )
 
 GAME = "one_piece"
-# The number is in the name where several cards of a set have one name.
+# The name contains the number if several cards of a set have one name.
 _NUMBER = re.compile(r" \(([0-9]{3})\)")
 _RARITIES = {
     "C": "Common",

@@ -1,6 +1,4 @@
-"""Reads a catalog with our own columns, as CSV or Parquet, slice by slice, with the rows that
-cannot be used.
-"""
+"""Reads a catalog with our own columns, as CSV or Parquet, slice by slice, with the unusable rows."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def _complete(rows: pl.DataFrame, path: Path, game: str | None) -> pl.DataFrame:
             f"{path.name} lacks the columns {', '.join(missing)};"
             f" a catalog has {', '.join(COLUMNS)}"
         )
-    # Each text is read as it is: a number like 006 is no integer.
+    # Every column is read as text: a number like 006 is not an integer.
     return rows.select(
         csv_file.ROW,
         *(

@@ -1,5 +1,5 @@
-"""Reads pokemon-tcg-data: lists of cards, one file a set, beside one file of the sets; or the same
-cards as that project's API answers them, with their set inside.
+"""Reads pokemon-tcg-data: lists of cards, one file per set, beside one file of the sets; or the
+same cards as the project's API returns them, with their set inside.
 
 A folder is read whole: `sets/en.json` and every file below `cards/`.
 """
@@ -66,7 +66,7 @@ def _card(of_file: Record, card: Record) -> Iterator[Printing]:
     if not of:
         raise Unfit("its set is unknown; import the folder that holds `sets` and `cards`")
     number, total = text_in(card, "number"), of.get("printedTotal")
-    # The number on the card names the total where both are plain numbers.
+    # A card's printed number has the total if both are plain numbers.
     printed = f"{number}/{total}" if number.isdigit() and isinstance(total, int) else number
     prices = part(part(card, "tcgplayer"), "prices")
     finishes: list[str | None] = [_FINISHES[name] for name in prices if name in _FINISHES]

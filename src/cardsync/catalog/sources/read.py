@@ -1,4 +1,4 @@
-"""Reads a catalog's file or folder of any known project, as frames of printings and the broken
+"""Reads a catalog's file or folder of any supported project, as frames of printings and the broken
 records, slice by slice.
 """
 
@@ -21,8 +21,8 @@ _AT_ONCE = 20_000
 
 
 def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
-    """Yield frames with the columns of `Printing` and the records that were skipped; only `game`'s
-    if it is given. Raises CatalogError.
+    """Yield frames with the columns of `Printing` and the skipped records; with `game`, only that
+    game's. Raises CatalogError.
     """
     if game is not None and game not in NAMES:
         raise CatalogError(f"{game!r} is not a known product line; known are {', '.join(NAMES)}")

@@ -56,7 +56,7 @@ def _card(card: Record) -> Iterator[Printing]:
 
 
 def _pictures(card: Record) -> Record:
-    """Return the addresses of the front's pictures; a card with two sides has them on its faces."""
+    """Return the addresses of the front's pictures; a card with two sides has them in its faces."""
     faces = card.get("card_faces")
     front = faces[0] if isinstance(faces, list) and faces and isinstance(faces[0], dict) else {}
     return part(card, "image_uris") or part(front, "image_uris")

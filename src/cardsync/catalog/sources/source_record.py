@@ -1,6 +1,6 @@
-"""Describes one printing as every source of a catalog gives it, and a record that cannot be used.
+"""Describes one printing as every source of a catalog has it, and a record that cannot be used.
 
-Adapters yield these two, record by record; `catalog/load_catalog.py` writes the printings and lists
+Adapters yield these two, record by record. `catalog/load_catalog.py` writes the printings and lists
 the broken records.
 """
 
@@ -13,7 +13,7 @@ from cardsync.platform.errors import CommandError
 
 
 class CatalogError(CommandError):
-    """The file is no catalog; the message is one sentence."""
+    """The file is not a catalog; the message is one sentence."""
 
 
 class Unfit(ValueError):
@@ -21,9 +21,9 @@ class Unfit(ValueError):
 
 
 class Printing(NamedTuple):
-    """The columns of a catalog, in their order; `product_id` is the marketplace's, and
-    `picture_url` the address of a picture of the card. The ids behind it are those of other
-    projects and markets (`IDS`).
+    """The columns of a catalog, in order. `product_id` is the marketplace's, and `picture_url` the
+    address of a picture of the card. The ids after it are those of other projects and markets
+    (`IDS`).
     """
 
     game: str
@@ -43,7 +43,7 @@ class Printing(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A record that was skipped: its place in the file, in a person's words, and the reason."""
+    """A skipped record: its place in the file, in a person's words, and the reason."""
 
     where: str
     reason: str
@@ -59,7 +59,7 @@ _LONGEST_ID = 64
 
 
 def text_in(record: Record, field: str) -> str:
-    """Return a text that must be there. Raises Unfit."""
+    """Return a required text. Raises Unfit."""
     value = record.get(field)
     if not isinstance(value, str) or not value.strip():
         raise Unfit(f"{field} is missing")
@@ -69,7 +69,7 @@ def text_in(record: Record, field: str) -> str:
 
 
 def text_or_none(record: Record, field: str) -> str | None:
-    """Return a text or a number as text; None where it is missing. Raises Unfit."""
+    """Return a text or a number as text. None if it is missing. Raises Unfit."""
     value = record.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -81,7 +81,7 @@ def text_or_none(record: Record, field: str) -> str | None:
 
 
 def part(record: Record, field: str) -> Record:
-    """Return an object inside the record; empty where it is missing."""
+    """Return an object inside the record; empty if it is missing."""
     value = record.get(field)
     return value if isinstance(value, dict) else {}
 
@@ -93,7 +93,7 @@ def id_or_none(value: object) -> int | None:
 
 
 def id_text(value: object) -> str | None:
-    """Return an id of another project as a text; None where it is missing."""
+    """Return an id of another project as a text. None if it is missing."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     fits = isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_ID
@@ -111,7 +111,7 @@ def each(
     printings: Callable[[Record], Iterable[Printing]],
     named: Callable[[Record], str],
 ) -> Found:
-    """Yield the printings of each record, or the reason why the record has none."""
+    """Yield the printings of each record, or the reason why it has none."""
     for at, record in enumerate(records, 1):
         if isinstance(record, Broken):
             yield record
@@ -124,7 +124,7 @@ def each(
         except Unfit as e:
             yield Broken(f"record {at} ({named(record) or 'without an id'})", str(e))
         except (TypeError, AttributeError, KeyError, ValueError) as e:
-            # A field holds another shape than its source documents.
+            # A field has another type than its source documents.
             yield Broken(f"record {at} ({named(record) or 'without an id'})", f"its form: {e}")
 
 

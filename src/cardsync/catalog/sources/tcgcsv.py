@@ -1,5 +1,5 @@
-"""Reads tcgcsv's files: `Groups.csv` names the sets of a category, and a file of products and
-prices a group has one row for each product and printing.
+"""Reads tcgcsv's files. `Groups.csv` names the sets of a category, and each group's file of
+products and prices has one row for each product and printing.
 
 The file of groups is in the products' folder, or in a folder above it.
 """
@@ -30,7 +30,7 @@ _GROUPS = {"groupId", "name"}
 
 
 def read(path: Path, game: str | None) -> Found:
-    # The list of sources is read without their files, and needs no frames.
+    # Imported late: the list of sources is read without their files, and needs no frames.
     from cardsync.catalog.sources import csv_file
 
     files = sorted(path.glob("**/*.csv")) if path.is_dir() else [path]

@@ -43,7 +43,7 @@ def read(path: Path, game: str | None) -> Found:
 
 def _records(file: Path) -> Iterator[object]:
     if json_file.head(file).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
-        # The file has a list of sets next to the sets.
+        # The file of the list of sets is beside the sets.
         yield from (one for one in json_file.items(file, "item") if not _is_set(one))
         return
     one = json_file.whole(file)

@@ -27,7 +27,7 @@ def read(path: Path, _: str | None) -> Found:
 
 def _card(card: Record) -> Iterator[Printing]:
     name, printings = text_in(card, "name"), card.get("card_sets")
-    # A card that is announced is in no set yet.
+    # An announced card is not in a set yet.
     found = (
         [one for one in printings if isinstance(one, dict)] if isinstance(printings, list) else []
     )
