@@ -1,4 +1,4 @@
-"""The refusals of this district."""
+"""The errors of this district."""
 
 from __future__ import annotations
 

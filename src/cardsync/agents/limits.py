@@ -1,4 +1,4 @@
-"""The numbers that bound what this district takes and shows."""
+"""The limits of this district."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ STEP_NAME_CHARACTERS = 200
 AGENT_CHARACTERS = 200
 SELECTOR_CHARACTERS = 1_000
 # Failures after which a correction is disabled, and the number of sellers whose equal verdicts on
-# it hold for all.
+# it apply to all.
 CORRECTION_FAILURES = 3
 SELLERS_TO_SHARE = 3
-# The newest corrections of one step that are read; the rest are too old to matter.
+# The most corrections of one step that are read, newest first; older ones do not matter.
 CORRECTIONS_READ = 500
 
 TASKS_CLAIMED = 10

@@ -1,8 +1,8 @@
-"""Hands waiting tasks to an agent as claims, and ends the claims.
+"""Gives waiting tasks to an agent as claims, and ends the claims.
 
-A claim or its end takes the seller's state row first, so the order of locks is the same for all
-changes of tasks. A claim hands out a token of which only the hash is kept. The next request that
-meets an expired claim takes it back (`_TAKE_BACK`).
+A claim or its end locks the seller's state row first, so all changes of tasks lock in the same
+order. The agent gets a token for each claim; only its hash is stored. The next request that finds
+an expired claim takes it back (`_TAKE_BACK`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from cardsync.platform.database.session import Database, in_one_message
 from cardsync.platform.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
-# A claim that ran out counts as an attempt. After the last one the task has failed at the moment
-# when it ran out; readers saw it as failed meanwhile.
+# An expired claim counts as an attempt. After the last attempt, the task failed when the claim
+# expired; readers already showed it as failed.
 _TAKE_BACK = f"""
     UPDATE agent_task
        SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
@@ -48,7 +48,8 @@ _TAKE_BACK = f"""
      WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
     RETURNING kind, status
 """
-# A routine task that came back where a newer one of its kind waits: the newer one does for both.
+# Cancel a routine task that was taken back if a newer one of its kind waits: the newer one does the
+# work of both.
 _GIVE_UP_DOUBLES = f"""
     UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
      WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
@@ -56,8 +57,9 @@ _GIVE_UP_DOUBLES = f"""
          AND n.id > t.id
                       AND n.status = 'pending' AND n.priority = {ROUTINE})
 """
-# A task that came back once ranks as a retry, whatever it was. An agent that says nothing is held
-# to its last word, read behind the lock: another claim may have changed it meanwhile.
+# A task that was taken back ranks as a retry, whatever its priority. For an agent that reports no
+# capabilities the last stored ones count; they are read after the lock, because another claim may
+# have changed them.
 _CLAIM = f"""
     WITH free AS MATERIALIZED (
         SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
@@ -95,7 +97,8 @@ _END = f"""
        AND claim_expires_at > :now
     RETURNING id
 """
-# It runs before the end of the task, since it looks for a claimed one; the seller's row is locked.
+# This runs before the end of the task, since it looks for a claimed one; the seller's row is
+# locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
     SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
@@ -106,7 +109,7 @@ _NOTE = """
                AND claim_expires_at > :now) t
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
-# A task that ended while an agent had it in hand: its reported import completed the task.
+# The task ended while an agent had claimed it, because the agent's reported import completed it.
 _ENDED_BEFORE = """
     UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)),
       ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
@@ -115,7 +118,7 @@ _ENDED_BEFORE = """
 
 
 class ClaimedTask(msgspec.Struct):
-    """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
+    """`claim_token` is shown only here; with it the agent ends the claim before `claim_expires_at`."""
 
     id: int
     kind: Kind
@@ -134,7 +137,7 @@ class ClaimedTasks(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Outcome:
-    """An agent's report of a task that it had claimed."""
+    """An agent's report of a claimed task."""
 
     status: Literal["completed", "failed"]
     claim_token: str
@@ -158,8 +161,8 @@ async def claim(
 ) -> ClaimedTasks:
     """Claim at most `most` tasks, the highest priority first.
 
-    `kinds` are the claim's kinds of tasks, `can` the agent's capabilities; where both are missing,
-    the last reported ones count.
+    `kinds` are the requested kinds of tasks, `can` the agent's capabilities; without both, the last
+    reported ones count.
     """
     said = list(can) if can is not None else list(kinds) if kinds else None
     if not _may_wait(caller, said, now):
@@ -181,9 +184,7 @@ async def claim(
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
-    """Return whether a claim may find anything; it always may after the agent's capabilities
-    changed.
-    """
+    """Return whether a claim may find a task; it may always after the agent's capabilities changed."""
     return (
         (said is not None and said != caller.state.agent_kinds)
         or tasks.waits(caller.state.tasks_due_at, now)
@@ -202,8 +203,8 @@ async def _hand_out(
 ) -> list[ClaimedTask]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    # The agent's capabilities are written even if the caller's state has them: another claim may
-    # have reported others since that state was read.
+    # The agent's capabilities are written even if they equal those of the caller's state: another
+    # claim may have reported others since that state was read.
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {
@@ -244,7 +245,8 @@ async def end_claim(
     outcome: Outcome,
     now: datetime,
 ) -> AgentTask:
-    """The task as it is now. The same outcome reported again changes nothing.
+    """End a claim and return the task as it is now. A repeated report of the same outcome changes
+    nothing.
 
     Raises NotFound, ClaimExpired.
     """
@@ -280,7 +282,8 @@ async def _ended_before(
     hashed: bytes,
     now: datetime,
 ) -> AgentTask:
-    """The task of a claim that is over: reported again, or ended by another report of the agent.
+    """Return the task of a claim that has ended: it was reported already, or another report of the
+    agent ended it.
 
     Raises ClaimExpired.
     """

@@ -34,10 +34,10 @@ class AgentTask(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     status: Mapped[Status] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
-    # Lower priorities are handed out first; agentwork/task_kinds.py names them.
+    # Lower priorities are claimed first; agentwork/task_kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
-    # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
-    # status that its agent reported: a repeated report gets the same answer.
+    # SHA-256 of the token of the current claim, and of the claim that ended last, with the status
+    # that its agent reported: a repeated report gets the same answer.
     token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_as: Mapped[str | None] = mapped_column(Text)
@@ -45,8 +45,8 @@ class AgentTask(Base):
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    # A price push keeps the SHA-256 of the files served for it, and the cycles whose prices it
-    # brings.
+    # A price push stores the SHA-256 of the files served for it, and the cycles that import its
+    # prices.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -1,5 +1,5 @@
-"""The tasks by which prices reach the marketplace: which an import of prices ends, which are
-cancelled, and whether one waits or is in an agent's hand.
+"""The tasks by which prices reach the marketplace: which of them an import of prices completes,
+which are cancelled, and whether one waits or is claimed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.agents.agentwork.task_kinds import PRICE_TASKS, PUSHES
 from cardsync.agents.agentwork.tasks import note_due
 from cardsync.agents.seller_state.state import locked
 
-# The number of newest files and cycles that a task remembers.
+# The number of newest files and cycles that a task stores.
 _MOST_NAMED = 50
 
 
@@ -30,8 +30,8 @@ async def end_pushes(
     """Complete the price pushes that an import of prices ends: those of its cycle or its file.
     Return when the newest of these was queued.
 
-    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file,
-    as when the seller saved the file anew: then what was queued before it is done.
+    An agent's clock may be wrong, so `imported_at` counts only if no push has the cycle or file,
+    for example when the seller saved the file again: then every push queued before it is completed.
     """
     await locked(session, seller_id)
     values = {
@@ -70,8 +70,8 @@ async def note_push(
     what: Literal["files", "cycles"],
     name: str,
 ) -> None:
-    """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
-    # The coordinator of a spread database dies of a bare slice here (Citus 13.2.2).
+    """Add a file that was served for the open price pushes, or a cycle of theirs, to these tasks."""
+    # Here a bare slice crashes the coordinator of a spread database (Citus 13.2.2).
     await session.execute(
         text(f"""
             UPDATE agent_task
@@ -85,7 +85,7 @@ async def note_push(
 
 
 async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Cancel the waiting price tasks; a claim that has not run out survives. Returns how many."""
+    """Cancel the waiting price tasks; a claim that has not expired stays. Return how many."""
     await locked(session, seller_id)
     cancelled = await session.execute(
         text("""
@@ -102,9 +102,7 @@ async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetim
 
 
 async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Cancel the waiting price tasks of an account that is held read-only, as it is once we have
-    its rows.
-    """
+    """Cancel the waiting price tasks if the account, read under its lock, is read-only."""
     await locked(session, seller_id)
     statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
     account = (
@@ -116,7 +114,7 @@ async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> i
 
 
 async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
-    """`pushing` while an agent has a price push in hand, `push_queued` while one waits, else
+    """Return `pushing` while an agent has claimed a price push, `push_queued` while one waits, else
     None.
     """
     claimed = await session.scalar(

@@ -1,4 +1,4 @@
-"""HTTP routes of work for the agent: ask for it, list it, claim it and end it."""
+"""HTTP routes of work for the agent: request it, list it, claim it and end it."""
 
 from __future__ import annotations
 

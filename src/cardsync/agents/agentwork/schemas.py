@@ -46,7 +46,7 @@ class Tasks(msgspec.Struct):
 
 
 def task_body(task: AgentTask, now: datetime) -> Task:
-    """A claim that has run out shows as what it comes to."""
+    """Return the task's struct; an expired claim is shown as its outcome."""
     over: dict[str, Any] = {}
     if has_run_out(task, now):
         over = {"attempt": task.attempt + 1, "claimed_at": None, "claim_expires_at": None}

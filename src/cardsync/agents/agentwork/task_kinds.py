@@ -1,7 +1,7 @@
 """The kinds of task, their priorities, and the kinds that an agent can do. Pure.
 
-An agent reports what it can do as `capabilities` (`kind@version`, beside the steps of its registry)
-or as `kinds`; unknown kinds are left out.
+An agent reports what it can do as `capabilities` (`kind@version`, with the steps of its registry)
+or as `kinds`; unknown kinds are ignored.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal, get_args
 
 from cardsync.agents.limits import CAPABILITIES_BYTES
 
-# Pushing targets: a pause holds these tasks back, and a read-only account loses them. Rollbacks and
-# listings are the seller's own doing and stay.
+# Tasks that send targets: a pause holds these back, and a read-only account loses them. Rollbacks
+# and listings are the seller's own requests and stay.
 PRICE_TASKS = ("apply_price_updates",)
 Kind = Literal[
     "refresh_orders",
@@ -24,31 +24,32 @@ Kind = Literal[
     "refresh_account",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
-# The kinds that write prices to the marketplace: phases push_queued and pushing show them.
+# The kinds that write prices to the marketplace; the phases push_queued and pushing show them.
 PUSHES = ("apply_price_updates", "apply_rollback")
-# While a rollback waits, its file is served in place of the files that these tasks are for.
+# While a rollback waits, its file is served instead of the files of these tasks.
 BEHIND_A_ROLLBACK = ("apply_price_updates", "quick_add_listing")
-# An unpaid account is served no listings; they wait for it.
+# An unpaid account gets no listings; they wait until it is paid.
 FOR_PAID_ACCOUNTS = ("quick_add_listing",)
 
 NEW_STOCK, REQUESTED, RETRY, ROUTINE = range(4)
 _PRIORITY = {"quick_add_listing": NEW_STOCK, "apply_rollback": REQUESTED}
 
 ATTEMPTS = 5
-# The registry of steps knows this name, too.
+# The registry of steps has this name, too.
 ALSO_A_STEP = "refresh_account"
 
 
 def priority_of(kind: str) -> int:
-    """The priority of a task of that kind, unless another is given."""
+    """Return the priority of a task: the given one, or that of its kind."""
     return _PRIORITY.get(kind, ROUTINE)
 
 
 def named_kinds(texts: Iterable[str] | None) -> list[str] | None:
-    """The kinds among `kind@version, step, …`, in our order; None if they name no kind at all.
+    """Return the kinds in `kind@version, step, …`, in our order. None if the text names no kind at
+    all.
 
-    A name without a version means 1. More than 2 KB of texts count as no list, and a list of steps
-    alone does not restrict tasks.
+    A name without a version means version 1. A text of more than 2 KB counts as missing, and a list
+    of only steps does not restrict tasks.
     """
     given = list(texts or ())
     if sum(len(text.encode()) for text in given) > CAPABILITIES_BYTES:
@@ -69,8 +70,8 @@ def handed_out(
     rollback_waits: bool,
     paid: bool,
 ) -> list[str]:
-    """The kinds that a claim may hand out: the requested ones that the agent can do (None means
-    all), without those that the account holds back.
+    """Return the kinds that a claim may include: the requested ones that the agent can do (None
+    means all), without those that the account holds back.
     """
     held = {
         *(PRICE_TASKS if prices_held else ()),

@@ -1,6 +1,6 @@
 """Lists a seller's tasks for pages and support, newest first.
 
-An expired claim shows as its outcome, even before a request takes it back.
+An expired claim is shown as its outcome, even before a request takes it back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def page_of_tasks(
     paging: Paging,
     now: datetime,
 ) -> Tasks:
-    """Raises OwnerRequired."""
+    """Return a page of tasks. Raises OwnerRequired."""
     caller.must_be_owner()
     conditions: list[Any] = [AgentTask.seller_id == caller.seller_id]
     if status is not None:

@@ -1,8 +1,8 @@
-"""Queues and cancels work for a seller's agent, and decides what the heartbeat announces.
+"""Queues and cancels work for a seller's agent, and decides whether the heartbeat announces it.
 
-A task waits while it is pending, and again once its claim has run out. The seller's state row,
-which every heartbeat reads anyway, holds since when some task waits: each change of tasks locks
-that row first and ends with `note_due`.
+A task waits while it is pending, and again after its claim has expired. The seller's state row,
+which every heartbeat reads anyway, stores since when a task waits: each change of tasks locks that
+row first and ends with `note_due`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from cardsync.platform.work.jobs import mark_due_by
 # The stream of work that prepares rollbacks and ends those that are over.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
-# Time until a listings task that failed for good is offered again.
+# Time until a listings task that failed finally is offered again.
 LISTINGS_REST = timedelta(minutes=30)
 
-# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that
-# ends. Tasks held back by a rollback are due when it is over. Price pushes are not, because they
-# may be cancelled meanwhile.
+# When tasks that the agent can do start to wait: a pending one immediately, a claimed one when its
+# claim ends. Tasks that a rollback holds back are due when it ends. Price pushes are not, because
+# they may be cancelled before that.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
 _NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
@@ -59,7 +59,7 @@ _NOTE_DUE = f"""
      WHERE seller_id = :seller
 """
 NOTE_DUE = _NOTE_DUE.format(kinds="s.agent_kinds", also="")
-# This one also keeps the kinds that the agent reports now (`:said`).
+# This statement also stores the kinds that the agent reports now (`:said`).
 NOTE_DUE_AND_KINDS = _NOTE_DUE.format(
     kinds="CAST(:said AS text[])", also=", agent_kinds = CAST(:said AS text[])"
 )
@@ -73,10 +73,11 @@ def advertised(
     rollback_until: datetime | None,
     now: datetime,
 ) -> bool:
-    """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
+    """Return `has_pending_tasks`: whether a task waits that this account may have and the agent can
+    do. Pure.
 
-    `tasks_due_at` counts only kinds that the agent can do, and knows which tasks a rollback holds
-    back.
+    `tasks_due_at` counts only kinds that the agent can do, and includes which tasks a rollback
+    holds back.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
     held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
@@ -84,12 +85,12 @@ def advertised(
 
 
 def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
-    """Return whether a rollback's file is served in place of other tasks' files. Pure."""
+    """Return whether a rollback's file is served instead of other tasks' files. Pure."""
     return rollback_until is not None and rollback_until > now
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
-    """Do price tasks wait that this account may not keep? Pure."""
+    """Return whether price tasks wait that this account may not keep. Pure."""
     return price_tasks == "cancelled" and waits(price_tasks_due_at, now)
 
 
@@ -98,7 +99,7 @@ def waits(due_at: datetime | None, now: datetime) -> bool:
 
 
 def has_run_out(task: AgentTask, now: datetime) -> bool:
-    """Return whether the task's claim is over, even if no request has taken it back yet. Pure."""
+    """Return whether the task's claim has expired, even if no request has taken it back yet. Pure."""
     return (
         task.status == "claimed"
         and task.claim_expires_at is not None
@@ -116,8 +117,8 @@ _FOR_THE_UNPAID = """
 
 
 async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
-    """Return whether a task waits that an unpaid account may have: its published listings wait
-    for the entitlement, and `tasks_due_at` cannot show which tasks wait.
+    """Return whether a task waits that an unpaid account may have. Its published listings must wait
+    until it is paid, and `tasks_due_at` does not show which tasks wait.
     """
     state = caller.state
     kinds = handed_out(
@@ -140,9 +141,9 @@ async def enqueue_task(
     *,
     priority: int | None = None,
 ) -> int:
-    """In the transaction that makes the work; returns the task's id.
+    """Add a task, in the transaction that creates its work; return the task's ID.
 
-    Without a priority it is the kind's own.
+    Without `priority` it has its kind's.
     """
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of agent task")
@@ -166,8 +167,8 @@ async def waiting_task(
     kind: str,
     now: datetime,
 ) -> AgentTask | None:
-    """The oldest task of a kind that waits, also with an expired claim; the last attempt
-    does not come back.
+    """Return the oldest waiting task of a kind. An expired claim counts as waiting, except of the
+    last attempt.
     """
     back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)
     found: AgentTask | None = await session.scalar(
@@ -190,9 +191,7 @@ async def enqueue_routine(
     payload: dict[str, Any],
     now: datetime,
 ) -> int:
-    """The same for automatic work: at most one such task of a kind waits, and an existing one is
-    reused.
-    """
+    """Add a task for automatic work; if a task of the kind waits already, return that one's ID."""
     await locked(session, seller_id)
     waiting = await waiting_task(session, seller_id, kind, now)
     if waiting is not None:
@@ -211,8 +210,8 @@ _LISTED = """
 
 
 async def offer_listings_again(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A listings task failed for good. While entries are published and no other such task is open,
-    one waits that is due after a rest. The state row is locked.
+    """Handle a listings task that failed finally. If entries are published and no other such task
+    is open, add one that is due after a pause. The state row is locked.
     """
     values = {
         "seller": seller_id,
@@ -231,7 +230,7 @@ async def offer_listings_again(session: AsyncSession, seller_id: int, now: datet
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A rollback whose task failed for good is ended by its own stream of work."""
+    """Let the stream of rollbacks end a rollback whose task failed finally."""
     await mark_due_by(session, seller_id, ROLLBACKS, now)
 
 
@@ -241,7 +240,8 @@ async def request_task(
     kind: str,
     now: datetime,
 ) -> tuple[AgentTask, bool]:
-    """The task that the seller asked for, and whether it is new: a waiting one is returned again.
+    """Return the task that the seller requested, and whether it is new; a waiting task of the kind
+    is reused.
 
     Raises OwnerRequired.
     """
@@ -249,7 +249,7 @@ async def request_task(
     await locked(session, caller.seller_id)
     waiting = await waiting_task(session, caller.seller_id, kind, now)
     if waiting is not None:
-        # A person requests work that would have been done later anyway.
+        # The waiting task may be routine work: a person's request raises its priority.
         waiting.priority = min(waiting.priority, REQUESTED)
         await session.flush()
         return waiting, False
@@ -262,7 +262,9 @@ async def request_task(
 
 
 async def remember_kinds(session: AsyncSession, caller: Caller, kinds: list[str] | None) -> None:
-    """Store the agent's capabilities if they changed; the waiting tasks are counted by them."""
+    """Store the agent's capabilities if they changed, because they decide which waiting tasks
+    count.
+    """
     if kinds is None or kinds == caller.state.agent_kinds:
         return
     state = await locked(session, caller.seller_id)
@@ -281,7 +283,7 @@ async def end_tasks(
     rollback_id: int | None = None,
     error: dict[str, Any] | None = None,
 ) -> int:
-    """End the open tasks of a kind, or only those of the named rollback. Returns how many.
+    """End the open tasks of a kind, or only those of the given rollback. Return how many.
 
     A task that an agent has claimed is not cancelled: the agent may have finished it.
     """
@@ -315,8 +317,8 @@ async def end_tasks(
 
 
 async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
-    """Complete the waiting tasks of a kind, whose work was done otherwise; an agent may finish a
-    task that it has claimed. The caller has locked the state row.
+    """Complete the waiting tasks of a kind after their work was done otherwise; a claimed task
+    stays for its agent. The caller has locked the state row.
     """
     await session.execute(
         text("""
@@ -334,8 +336,8 @@ async def end_unclaimed_rollbacks(
     seller_id: int,
     now: datetime,
 ) -> datetime | None:
-    """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the
-    next claim on such a one runs out.
+    """Cancel the unclaimed tasks of rollbacks that are over; return when the next claim on such a
+    task expires.
     """
     await locked(session, seller_id)
     over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed')
@@ -358,5 +360,5 @@ async def end_unclaimed_rollbacks(
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:
-    """Write that on the state row, which the caller has locked."""
+    """Update the due times on the state row, which the caller has locked."""
     await session.execute(text(NOTE_DUE), {"seller": seller_id, "price_tasks": list(PRICE_TASKS)})

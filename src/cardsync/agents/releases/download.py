@@ -1,7 +1,7 @@
 """Answers a download request with status, byte range and headers.
 
-A request gets one range (RFC 9110, section 14); several ranges, or one that cannot be read, get the
-whole file.
+A request may have one range (RFC 9110, section 14); for several ranges, or an unreadable one, the
+whole file is sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 @dataclass(frozen=True)
 class Part:
-    """A part goes from `start` up to `end`, which is excluded."""
+    """A part from `start` up to `end`, which is excluded."""
 
     status: int
     start: int
@@ -84,7 +84,7 @@ def _range(header: str, size: int) -> tuple[int, int] | None:
 
 
 async def check_stored(store: Store, release: Published) -> None:
-    """Check that the bytes are there, before the status is sent. Raises NotFound."""
+    """Check that the bytes exist before the status is sent. Raises NotFound."""
     try:
         await store.size(release.storage_key)
     except ObjectMissing:

@@ -1,8 +1,8 @@
-"""Keeps the releases and kills that this process has read, so that offers need no statement. The
-process reads them once, and again on a notice and at a slow pace.
+"""Caches the releases and kills in this process, so that offers need no statement. They are read
+once, and again on a notice and at long intervals.
 
-`offer.choose` decides on `shelf(product)`. While the database is away the last state that was read
-is used.
+`offer.choose` decides on `shelf(product)`. While the database is unavailable, the last state is
+used.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from cardsync.platform.database.session import Database
 TOPIC = "releases"
 READ_SECONDS = 5.0
 RETRY_SECONDS = 2.0
-# A download that this process does not find may be newer than its last reading, but strangers'
-# guesses are no reason to read again.
+# A download that is not in the cache may be newer than the last read, but guesses by strangers must
+# not cause further reads.
 MISS_SECONDS = 1.0
 
 
@@ -71,7 +71,7 @@ class KnownReleases:
         self._shelves = {product: Shelf() for product in PRODUCTS}
         self._changed = asyncio.Event()
         self._read_at = -MISS_SECONDS
-        # One reading runs after the other: a slow older one must not replace the result of a newer
+        # Reads run one after the other: a slow older one must not replace the result of a newer
         # one.
         self._reading = asyncio.Lock()
 
@@ -79,7 +79,7 @@ class KnownReleases:
         return self._shelves[product]
 
     def invalidate(self, _payload: str = "") -> None:
-        """Read again soon, because a notice came. Many notices at once cause one reading."""
+        """Read again soon, because a notice arrived. Many notices in a row cause one read."""
         self._changed.set()
 
     async def read(self) -> None:
@@ -95,9 +95,7 @@ class KnownReleases:
         platform: str,
         file_name: str,
     ) -> Published | None:
-        """Return the artifact that a download address names; a killed release is no longer
-        served.
-        """
+        """Return the artifact at a download address; a killed release is no longer served."""
         found = self._find(product, version, platform, file_name)
         if found is None and clock.monotonic() - self._read_at >= MISS_SECONDS:
             await self.read()
@@ -105,8 +103,8 @@ class KnownReleases:
         return found
 
     async def published(self, product: str, version: str, path: str) -> Published:
-        """Return the artifact of an address whose `path` is the platform, which may hold slashes,
-        and the file's name. Raises NotFound.
+        """Return the artifact whose `path` is the platform, which may contain slashes, and the
+        file's name. Raises NotFound.
         """
         platform, _, file_name = path.strip("/").rpartition("/")
         release = await self.artifact(product, version, platform, file_name)
@@ -123,9 +121,9 @@ class KnownReleases:
         return None
 
     def kept_fresh(self, seconds: float) -> AbstractAsyncContextManager[None]:
-        """Read before the first request, if the database answers; from then on read again in the
+        """Read before the first request, if the database answers; then read again in the
         background. A kill may be among the rows that could not be read, so the next try comes
-        sooner than the slow pace.
+        sooner than the regular interval.
         """
         return every(
             seconds,

@@ -13,7 +13,7 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class Release(Base):
-    """A release is one artifact.
+    """One artifact of a release.
 
     `record` is the canonical JSON that `record_signature` signs; both signatures are base64
     Ed25519.
@@ -42,7 +42,7 @@ class Release(Base):
 
 
 class ReleaseKill(Base):
-    """A killed version must update before it goes on."""
+    """A killed version, which must update before it continues."""
 
     __tablename__ = "release_kill"
     product: Mapped[str] = mapped_column(Text, primary_key=True)

@@ -1,7 +1,7 @@
 """Chooses the release that an installation is offered, and whether it must update. Pure.
 
 Versions compare by PEP 440. A version that cannot be compared is left alone, unless the kill list
-names exactly that text.
+has exactly that text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STABLE = "stable"
 LONGEST_VERSION = 200
 NONE_INSTALLED = "0"
 
-# Python, Go, Docker, Windows and Apple have different names for one machine.
+# Python, Go, Docker, Windows and Apple name the same machine differently.
 _ALIASES = {
     "x86_64": "amd64",
     "x64": "amd64",
@@ -35,7 +35,7 @@ _ALIASES = {
 
 @dataclass(frozen=True)
 class Published:
-    """A published release is one artifact that the operator published."""
+    """One artifact that the operator published."""
 
     product: str
     version: Version
@@ -58,8 +58,8 @@ class Published:
 
 @dataclass(frozen=True)
 class Shelf:
-    """A shelf holds everything known of one product: releases newest first, and killed versions as
-    the operator named them.
+    """The state of one product: releases newest first, and killed versions as the operator wrote
+    them.
     """
 
     releases: tuple[Published, ...] = ()
@@ -72,7 +72,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Installation:
-    """An installation asks for an update.
+    """An installation that asks for an update.
 
     `seat` is stable for one installation and decides its place in a staged roll-out.
     """
@@ -85,8 +85,8 @@ class Installation:
 
 @dataclass(frozen=True)
 class Offer:
-    """An offer may have `must_update` without a release: the version was killed before there is
-    anything to update to.
+    """The answer: `must_update` without a release means that the version was killed and there is no
+    update yet.
     """
 
     must_update: bool
@@ -127,8 +127,8 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
     if installed is None and not must_update:
         return Offer(False, None)
     fitting = (r for r in _newer(shelf, installed) if _fits(r, asks, installed, now))
-    # A killed version leaves at once, whatever the stage of the roll-out, but never for a release
-    # that was pulled.
+    # A killed version updates immediately, whatever the stage of the roll-out, but never to a
+    # release that was pulled.
     offered = next(
         (
             r
@@ -141,7 +141,7 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
 
 
 def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
-    """Yield releases, newest first, never a killed one, never a downgrade."""
+    """Yield newer releases, newest first, without killed ones."""
     for release in shelf.releases:
         if installed is not None and release.version <= installed:
             return
@@ -159,13 +159,13 @@ def _fits(
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):
         return False
-    # An older installation first updates to a release in between; one that cannot be compared takes
+    # An older installation first updates to a release in between; one that cannot be compared gets
     # no release that requires a minimum.
     return release.min_from is None or (installed is not None and installed >= release.min_from)
 
 
 def takes_part(seat: str, version: Version, percentage: int) -> bool:
-    """Return whether a roll-out at `percentage` reaches this seat.
+    """Return whether a roll-out at `percentage` includes this seat.
 
     A higher percentage only adds seats; each version draws again.
     """

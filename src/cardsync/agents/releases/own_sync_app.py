@@ -1,5 +1,5 @@
-"""Packs the sync app of this installation as a wheel, which computers install from the server: on
-an index, anybody might publish another program under its name.
+"""Packs the sync app of this installation as a wheel that computers install from the server: on a
+package index, anybody might publish another program under its name.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any, Final, NamedTuple
 from cardsync.platform.version import __version__
 
 ADDRESS: Final = "/sync-app"
-# The folder of the app: in an installed server, or in a checkout.
+# The app's folder, in an installed server or in a checkout.
 _PACKAGED: Final = Path(__file__).parents[2] / "_sync_app"
 _SOURCE: Final = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[4] / "agent"
 _NAME: Final = f"cardsync_agent-{__version__}"
 _WHEEL: Final = (
     "Wheel-Version: 1.0\nGenerator: cardsync\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 )
-# A zip file holds no earlier moment; the same app has the same bytes.
+# The earliest time of a zip file, so that the same app has the same bytes.
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class SyncApp(NamedTuple):
-    """The wheel: `name` is its file name."""
+    """The wheel. `name` is its file name."""
 
     name: str
     content: bytes
 
 
 def address(origin: str) -> str:
-    """Return where pip fetches the app of the installation at `origin`."""
+    """Return the address from which pip installs the app of the installation at `origin`."""
     return f"{origin}{ADDRESS}/{_NAME}-py3-none-any.whl"
 
 

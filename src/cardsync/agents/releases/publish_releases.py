@@ -1,7 +1,7 @@
 """Publishes releases and kills versions, for the operator, and lists both.
 
-Every change notifies all processes in its own transaction. One product, version and platform have
-only ever one artifact's bytes, whatever the channel; publishing the same bytes again changes the
+Every change notifies all processes in its own transaction. A product, version and platform have the
+bytes of exactly one artifact, whatever the channel; publishing the same bytes again changes the
 stage of the roll-out, `min_from` and the expiry.
 """
 
@@ -37,7 +37,7 @@ _CHANNEL = re.compile(r"[A-Za-z0-9._-]{1,50}")
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft is a release as the operator names it; `read_draft` checks it."""
+    """A release as the operator describes it. `read_draft` checks it."""
 
     product: str
     version: Version
@@ -50,7 +50,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact is a file's bytes, hashed and signed."""
+    """A file's bytes, hashed and signed."""
 
     name: str
     content: bytes
@@ -59,7 +59,7 @@ class Artifact:
 
     @property
     def storage_key(self) -> str:
-        # The key is named by the content, so a second write makes the same object.
+        # The key contains the content's hash, so a second write makes the same object.
         return f"releases/{self.sha256}/{self.name}"
 
 
@@ -117,7 +117,7 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
 
 
 def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
-    """Return the record that `release_signature` covers: beside the bytes, every field that
+    """Return the record that `release_signature` covers: the bytes' hash, and every field that
     prevents an old build from being served as new.
     """
     return {
@@ -142,7 +142,7 @@ async def publish(
         await _refuse_other_bytes(session, draft, artifact.sha256)
     await _keep(store, artifact)
     async with database.shared() as session:
-        # One publisher runs at a time: the check and the row must see the same releases.
+        # One publisher runs at a time, so that the check and the row see the same releases.
         await session.execute(text("LOCK TABLE release IN SHARE ROW EXCLUSIVE MODE"))
         await _refuse_other_bytes(session, draft, artifact.sha256)
         release = await _write(session, draft, artifact, key)
@@ -227,10 +227,10 @@ async def _write(
 
 
 async def kill(session: AsyncSession, product: str, version: str) -> bool:
-    """Kill a version: from now on it must update before it goes on. Any text is allowed, because a
-    version that cannot be read can be killed too.
+    """Kill a version: from now on it must update before it continues. Any text is allowed, because
+    an unreadable version can be killed, too.
 
-    Returns whether the version was published here.
+    Return whether the version was published here.
     """
     named = version.strip()
     if not 0 < len(named) <= LONGEST_VERSION:
@@ -244,7 +244,7 @@ async def kill(session: AsyncSession, product: str, version: str) -> bool:
 
 
 async def revive(session: AsyncSession, product: str, version: str) -> bool:
-    """Take a kill back; return False if there was none of exactly that text."""
+    """Remove a kill; return False if there was none of exactly that text."""
     gone = delete(ReleaseKill).where(
         ReleaseKill.product == product, ReleaseKill.version == version.strip()
     )

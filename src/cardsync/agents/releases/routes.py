@@ -1,5 +1,5 @@
 """HTTP routes of releases: the desktop wrapper's update check, and the public downloads that update
-answers name.
+answers link to.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ async def download_release(
     """
     await state.rate_limits.admit_anonymous(request.scope)
     release = await state.releases.published(product, version, path)
-    # The store signs the method, too.
+    # The store's signature covers the method, too.
     if url := state.store.presign_read(release.storage_key, reads_by(request.scope)):
         return _redirect(url)
     part = download.part_of(release, request.headers)
@@ -132,7 +132,7 @@ def _redirect(url: str) -> Response[Any]:
 
 
 def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
-    # Empty bytes, because the framework renders None as JSON alone.
+    # Empty bytes, because the framework renders None only as JSON.
     return Response(b"", status_code=status, headers=headers, media_type=_BINARY)
 
 

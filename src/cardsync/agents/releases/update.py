@@ -1,6 +1,4 @@
-"""Fills the update fields that the heartbeat and GET /desktop/update have in common, without a
-statement.
-"""
+"""Fills the update fields that the heartbeat and GET /desktop/update share, without a statement."""
 
 from __future__ import annotations
 

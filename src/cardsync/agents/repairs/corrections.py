@@ -1,8 +1,8 @@
-"""Keeps a seller's corrections: the selectors that an agent verified are served, and those that
+"""Stores a seller's corrections: the selectors that an agent verified are served, and those that
 failed are not proposed again.
 
-One row is one selector in place of another; its state goes from proposed to verified, and from
-either to disabled, which is final.
+One row replaces one selector by another. Its state goes from proposed to verified, and from either
+to disabled, which is final.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.platform import errors
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a workflow and the selector that it lost its element with."""
+    """A step of a workflow, and the selector that no longer finds its element."""
 
     workflow: str
     step_name: str
@@ -40,8 +40,8 @@ class Step:
 
 @dataclass(frozen=True)
 class KnownOfElement:
-    """Everything known before a page is read: a correction to serve, or what the element looked
-    like and which selectors failed.
+    """The evidence that exists before a page is read: a correction to serve, or the element's
+    earlier appearance and the selectors that failed.
     """
 
     cached: WorkflowCorrection | None
@@ -50,7 +50,9 @@ class KnownOfElement:
 
 
 async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime) -> KnownOfElement:
-    """The seller's own newest verified correction goes before one that holds for all."""
+    """Return the evidence. The seller's own newest verified correction has precedence over a shared
+    one.
+    """
     rows = (
         await session.scalars(
             select(WorkflowCorrection)
@@ -75,7 +77,8 @@ async def known(session: AsyncSession, seller_id: int, step: Step, now: datetime
                     verified=True,
                 )  # fmt: skip
                 break
-    # The selector that is lost now was itself the repair of an earlier one.
+    # The lost selector may itself be the repair of an earlier one, whose row has the element's
+    # appearance.
     seen = next((row.seen for row in rows if row.selector == step.selector and row.seen), None)
     return KnownOfElement(served, seen, frozenset(refused))
 
@@ -91,7 +94,7 @@ async def keep(
     *,
     verified: bool,
 ) -> WorkflowCorrection | None:
-    """Insert a correction, or update the existing one; None if that one is disabled."""
+    """Insert a correction, or update the existing one. None if that one is disabled."""
     row = insert(WorkflowCorrection).values(
         seller_id=seller_id,
         lookup=step.lookup,
@@ -127,7 +130,7 @@ async def verify(
     selector: str,
     now: datetime,
 ) -> int:
-    """The agent found its element with `selector`; returns the correction's id.
+    """Record that the agent found its element with `selector`; return the correction's ID.
 
     Raises NotFound, InvalidPayload or CorrectionDisabled.
     """
@@ -158,8 +161,8 @@ async def _step_of(
     heal_id: int | None,
     correction_id: int | None,
 ) -> tuple[Step, float]:
-    """The confidence is the correction's own; a selector that a person or an agent found has full
-    confidence.
+    """Return the step. A proposed selector keeps its confidence; one that a person or an agent
+    found has full confidence.
     """
     if (heal_id is None) == (correction_id is None):
         raise errors.InvalidPayload("name either heal_id or correction_id")

@@ -1,8 +1,8 @@
 """Answers an agent whose selector finds nothing, from a snippet of the page: a correction that was
 verified before, a new proposal or "gone".
 
-The page is looked at outside any transaction. Meanwhile changes count: a proposal that was disabled
-is not made, and one that was verified is served as such.
+The page is analyzed outside any transaction. Changes in the meantime count: a proposal that was
+disabled is not made, and one that was verified is served as such.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def heal(
     request: HealRequest,
     now: datetime,
 ) -> Healed:
-    """Raises PayloadTooLarge or InvalidPayload."""
+    """Return the answer to a request. Raises PayloadTooLarge or InvalidPayload."""
     size = len(request.dom_snippet.encode())
     if size > SNIPPET_BYTES:
         raise errors.PayloadTooLarge(
@@ -148,7 +148,7 @@ async def _recorded(
     elif isinstance(found, Gone):
         row.reason = found.reason
     else:
-        # A failure may have disabled the correction meanwhile: then the answer says so.
+        # A failure may have disabled the correction in the meantime, so it is read again.
         correction = (await known(session, caller.seller_id, step, now)).cached
         row.reason = None if correction else "the correction has failed too often"
     cached = correction is not None and correction.state == "verified"
@@ -166,9 +166,9 @@ async def _recorded(
 
 @jobs.task(name="repairs.drop_heals", queue="housekeeping", pass_context=True)
 async def drop_heals(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's requests that are too old, and say when the next ones will be.
+    """Delete the seller's old requests, and return when the next ones will be old.
 
-    Their screenshots go by their own age; corrections stay.
+    Their screenshots expire by their own age; corrections stay.
     """
     work = work_of(context)
     kept = timedelta(days=work.settings.screenshot_retention_days)
@@ -183,7 +183,8 @@ async def drop_old_heals(
     kept: timedelta,
 ) -> None:
     values = {"id": seller_id, "stream": STREAM, "before": now - kept}
-    # A request that is recorded meanwhile waits for this row, so that its time is not forgotten.
+    # A request that is recorded in the meantime waits for this row, so that its time is not
+    # forgotten.
     await session.execute(
         text("SELECT FROM work_due WHERE seller_id = :id AND stream = :stream FOR UPDATE"), values
     )

@@ -1,7 +1,6 @@
-"""Splits labels, and the names that programs give, into words, weighs them, and compares them.
-Pure.
+"""Splits labels, and names in markup, into words, weighs them, and compares them. Pure.
 
-`exportBtn`, `export-btn`, "Export" and "Exportieren" share one word; btn says nothing.
+`exportBtn`, `export-btn`, "Export" and "Exportieren" share one word; "btn" is ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from cardsync.agents.repairs.meanings import is_act, meanings
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MOST_WORDS = 40
-# Two words that mean one thing.
+# Phrases that mean one word.
 _PHRASES = (
     (re.compile(r"\b(?:log|sign)[ _-]?in\b|\biniciar sesión\b|\bse connecter\b"), "login"),
     (re.compile(r"\b(?:log|sign)[ _-]?out\b|\bcerrar sesión\b|\bse déconnecter\b"), "logout"),
@@ -24,13 +23,13 @@ _PHRASES = (
     (re.compile(r"\bcheck[ _-]?out\b"), "checkout"),
     (re.compile(r"\b(?:select|toggle|mark|check)[ _-]?(?:all|every|everything)\b"), "selectall"),
     (re.compile(r"\bmot de passe\b"), "password"),
-    # The end of a span of days; in the middle of a label "to" is grammar.
+    # Words that end a range of days; in the middle of a label "to" is only grammar.
     (re.compile(r"\bto(?:[ -](?:day|date))?$|\bdate to\b"), "until"),
     (re.compile(r"\be-?mail[ -](?:address|adresse)\b|\badresse e-?mail\b|\be-mail\b"), "email"),
     (re.compile(r"\b(?:zip|postal)[ -]?code\b|\bcode postal\b|\bcódigo postal\b"), "postcode"),
     (re.compile(r"\b(?:keep me|stay) (?:logged|signed) in\b|\bangemeldet bleiben\b"), "remember"),
 )
-# Words of markup and of grammar, which do not distinguish elements.
+# Words of markup and grammar, which do not distinguish elements.
 _EMPTY_WORDS = """
     a an and the of in on for your my this that with is as by it its or me you we us
     und der die das als zu zum zur le la les des du de en au aux pour el los las al para por il lo i
@@ -39,7 +38,7 @@ _EMPTY_WORDS = """
     testid qa cy
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
-# Weak words, used only where a label has no others.
+# Weak words, used only if a label has no others.
 _WEAK_WORDS = """
     page list table result main form item name text id tab app icon row menu primary secondary default
     small large big test data body header footer toolbar sidebar navbar bar dialog modal panel group
@@ -50,7 +49,7 @@ _WEAK = frozenset(_WEAK_WORDS.split())
 # Words that name a time or a manner as often as a thing.
 _MODEST = frozenset({"start", "begin", "load", "quick", "bulk"})
 VERSIONS = frozenset({"old", "new", "legacy", "beta", "v", "alt", "temp", "tmp"})
-# Last words of a name: its version, or the use of its element.
+# Last words of a name that are only its version, or the element's use.
 _USES = frozenset(
     {"input", "field", "select", "dropdown", "checkbox", "radio", "control", "textbox", "combobox"}
 )
@@ -58,7 +57,7 @@ _LAST = VERSIONS | _USES
 _ASIDE = re.compile(r"\([^()]*\)")
 _SUFFIX = re.compile(r"(\w{3,}?)(?:button|btn|link|bar|box|field|input)\Z")
 _WHOLE = frozenset({"toolbar", "navbar", "sidebar", "checkbox", "textbox", "combobox", "inbox"})
-# A file's kind says how a thing is done, and nothing of which thing.
+# A file's kind describes the format, not the thing.
 FORMATS = frozenset(
     {"csv", "xls", "xlsx", "excel", "json", "pdf", "txt", "tsv", "zip", "tar", "gz", "xml"}
 )
@@ -68,7 +67,7 @@ _LITTLE, _NEXT_TO_NOTHING = 0.2, 0.05
 
 @lru_cache(maxsize=4096)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in their order, small letters, camel case taken apart."""
+    """Return the words of a text in order, in lower case, with camel case split."""
     text = _CAMEL.sub(" ", text[:500]).lower().replace("_", " ")
     for pattern, word in _PHRASES:
         text = pattern.sub(word, text)
@@ -77,7 +76,7 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def distinctive(text: str) -> tuple[str, ...]:
-    """The words that distinguish one element from another."""
+    """Return the words that distinguish one element from another."""
     found = (_without_suffix(word) for word in words(text))
     return tuple(word for word in found if word not in _EMPTY)
 
@@ -100,7 +99,7 @@ def aside(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def named(text: str) -> tuple[str, ...]:
-    """The distinctive words of a name that a program gives: `import-button-old` says import."""
+    """Return the distinctive words of a name in markup. `import-button-old` means import."""
     found = distinctive(text)
     while len(found) > 1 and (found[-1] in _LAST or found[-1] == "1"):
         found = found[:-1]
@@ -130,7 +129,9 @@ def weight(word: str) -> float:
 
 @lru_cache(maxsize=16384)
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1: the same word, the same but for an ending or a slip, or the same meaning."""
+    """Return from 0 to 1 how alike two words are: the same word, the same but for an ending or a
+    typo, or the same meaning.
+    """
     if one == other:
         return 1.0
     if alike(one, other):
@@ -140,9 +141,9 @@ def likeness(one: str, other: str) -> float:
 
 @lru_cache(maxsize=16384)
 def alike(one: str, other: str) -> bool:
-    """Return whether both are the same word but for an ending or a slip.
+    """Return whether both are the same word but for an ending or a typo.
 
-    The first letters are equal, so that "activate" never finds "deactivate".
+    The first letters must be equal, so that "activate" never matches "deactivate".
     """
     if one == other:
         return True

@@ -1,10 +1,10 @@
 """Measures from 0 to 1 how much an element of a page is like the one that a workflow lost. Pure.
 
-Each text that identified the lost element (its label, its names, the step's name) is looked for
-alone: how many of its words the element has, and how much of the element's own text they explain.
-The best text counts; tag, use, classes and neighbors count a little, because they are alike for
-many elements. Words that make another act of the same thing exclude an element: "Delete export" is
-not the "Export" that was lost.
+Each text that identified the lost element (its label, its names, the step's name) is compared
+separately: how many of its words the element has, and how much of the element's own text they
+explain. The best text counts. Tag, use, classes and neighbors count only a little, because many
+elements share them. Words for another act on the same thing exclude an element: "Delete export" is
+not the lost "Export".
 """
 
 from __future__ import annotations
@@ -47,48 +47,48 @@ from cardsync.agents.repairs.snippet import Element, Page
 _NO_USE = (None, "on", "off", "nofollow", "noopener", "noreferrer")
 _POINTS = str.maketrans("", "", ".,")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# The weight of the step's name where an element has none of the lost one's own words.
+# The weight of the step's name if an element has none of the lost one's own words.
 _STEP_ALONE, _SAYS = 0.75, 0.4
-# From this likeness on the step's name counts in full, if the element shows nothing else.
+# From this likeness on, the step's name counts in full if the element shows nothing else.
 _WHOLE = 0.95
 # The exponent of the share of the lost element's words that the element has.
 _HAD = 0.6
-# The weight of a strange word of a name where the element shows no text.
+# The weight of an unknown word in a name, if the element shows no text.
 _IN_NAME = 0.4
-# The same for the label of a field, which says more than a button's.
+# The same for an unknown word in a field's label, which is longer than a button's.
 _IN_FIELD = 0.4
 # The weights of a word that is only in the element's classes, and of one that only its menu shows.
 _IN_CLASS, _IN_MENU = 0.7, 0.8
-# An element's words: those of its best text, and those that it shows.
+# The weights of an element's best text and of the text that it shows.
 _BEST_TEXT, _SHOWN_TEXT = 0.85, 0.15
 _IDENTITY_PART = 0.8
 _LEAST, _LEAST_IDENTITY = 0.6, 0.66
-# These lower limits hold where nothing else is like the lost element.
+# These lower limits apply if no other element is like the lost one.
 _LEAST_ALONE, _ALONE, _EXPLAINED_ALONE = 0.58, 0.3, 0.75
-# The likeness of an element's identity is multiplied by these: when it shows an act that nothing
-# known explains, and when it lacks the word that named the lost element's act.
+# Factors on the likeness of an element's identity: if it shows an act that no evidence explains,
+# and if it lacks the word for the lost element's act.
 _STRANGE_ACT, _TURNED = 0.6, 0.7
-# The same for an element that opens a menu, where nothing says that the lost one did.
+# Factor for an element that opens a menu, if no evidence says that the lost one did.
 _OPENS = 0.85
 _OPENING = frozenset({"open", "menu", "toggle", "more", "dropdown", "burger"})
-# The same for an element that shows a number alone, where the lost one had a label.
+# Factor for an element that shows only a number, if the lost one had a label.
 _NUMBER = 0.8
-# The same for an act without its thing, and for a thing without its act.
+# Factors for an act without its thing, and for a thing without its act.
 _NO_THING, _NO_ACT = 0.78, 0.58
-# The same for an element whose words are all common among the page's controls.
+# Factor for an element whose words are all common among the page's controls.
 _COMMON, _SEVERAL = 0.58, 3
-# The same for an element that shows another thing.
+# Factor for an element that shows another thing.
 _OTHER_THING = 0.7
-# The same for a link in the page's navigation, where the lost one was outside of it, and for a link
-# where it was a button.
+# Factors for a link in the page's navigation if the lost element was outside it, and for a link if
+# it was a button.
 _NAVIGATES, _OTHER_ROLE = 0.85, 0.93
-# The same for a link to a page above the lost one's target.
+# Factor for a link to a page above the lost one's target.
 _ABOVE = 0.6
-# The weight of being the only one with the lost element's address, or standard use.
+# The weight of being the only element with the lost one's address, or its standard use.
 _SAME_ADDRESS, _SAME_USE = 0.85, 0.8
 # The weight of being the only input for a file, or for a password.
 _RARE_ALONE = 0.8
-# The weight of a kind of file where nothing known names one.
+# The weight of a file format if no evidence names one.
 _NEXT_TO_NOTHING = 0.05
 
 
@@ -98,7 +98,7 @@ class Likeness:
     identity: float
     # The share of the element's words that known words explain.
     explained: float = 0.0
-    # How much of every text that identified the lost element it has, on average.
+    # The average share of the texts that identified the lost element which this element has.
     whole: float = 0.0
 
     def near_enough(self, second: Likeness | None) -> bool:
@@ -109,7 +109,7 @@ class Likeness:
 
 
 class Comparison:
-    """One lost element, against many."""
+    """The comparison of one lost element with many."""
 
     def __init__(self, page: Page, wanted: WantedElement) -> None:
         self.page, self.wanted = page, wanted
@@ -122,7 +122,7 @@ class Comparison:
         own = [view for view in self._views if view.part != _OF_STEP]
         self._known = frozenset(word for view in self._views for word in view.words)
         self._explaining = self._known | wanted.hints | frozenset(distinctive(page.topic()))
-        # The words that say something and are not only the step's.
+        # The distinctive words that are not only in the step's name.
         self._says = frozenset(word for view in own for word in view.words if weight(word) >= _SAYS)
         self._turning = turning(word for view in own for word in view.words)
         self._allowed = turning(self._known)
@@ -140,13 +140,13 @@ class Comparison:
         # A mail address in an attribute is an example of an input.
         labels = [label for label in labels if label and "@" not in label]
         if wanted.only_shows():
-            # A figure that it showed then.
+            # A number that the element showed at the time.
             labels = [label for label in labels if not label.translate(_POINTS).isdigit()]
         for label in labels:
             yield _OF_LABEL, distinctive(label)
         names = 0
         for name, value in wanted.attributes.items():
-            # Boxes and radio buttons of a group have one name.
+            # Checkboxes and radio buttons of a group share one name.
             group = name == "name" and wanted.kinds == frozenset({"check"})
             if group and (labels or "id" in wanted.attributes):
                 continue
@@ -159,7 +159,7 @@ class Comparison:
         yield _OF_STEP, wanted.step
 
     def says_something(self) -> bool:
-        """Return whether anything is known that distinguishes an element from others."""
+        """Return whether the evidence distinguishes the element from others."""
         return bool(self._views) or self._rare() is not None
 
     def of(self, at: int) -> Likeness:
@@ -171,8 +171,8 @@ class Comparison:
         return Likeness(score, identity, explained, whole)
 
     def _identity(self, at: int, element: Element) -> tuple[float, float, float]:
-        """Three parts: the likeness of the identifying attributes, the share of the element's words
-        that are known, and the share of the lost element's texts that it has.
+        """Return three numbers: the likeness of the identifying attributes, the share of the
+        element's words that are known, and the share of the lost element's texts that it has.
         """
         said = ElementTexts(self.page, at)
         sure = self._sure(element, said)
@@ -193,8 +193,8 @@ class Comparison:
         return likest * trust, explained, had
 
     def _lacks_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether an element names only an act, while all that is known of the lost one
-        names a thing, too, and other controls of the page name that thing.
+        """Return whether an element names only an act, although all evidence of the lost one also
+        names a thing and other controls of the page name that thing.
         """
         return said.pressed and not self._things & hits.keys() and self._things_named
 
@@ -207,18 +207,20 @@ class Comparison:
         return frozenset().union(*of) if all(of) else frozenset()
 
     def _only_common(self, hits: dict[str, float]) -> bool:
-        """Return whether an element has only those words of the lost label that most controls have."""
+        """Return whether the element shares only those words with the lost label that most controls
+        have.
+        """
         had = self._labeled & hits.keys()
         return bool(had) and had <= self._common and not self._labeled <= self._common
 
     def _other_thing(self, said: ElementTexts, hits: dict[str, float]) -> bool:
-        """Return whether an element shows a thing that nothing known explains, in place of one that
-        the lost label named: the invoice report for the tax report.
+        """Return whether an element shows a thing that no evidence explains instead of one in the
+        lost label: the invoice report instead of the tax report.
         """
         if not any(is_thing(word) for word in self._labeled - hits.keys()):
             return False
         strange = (word for word in said.least if is_thing(word) and not self._finds(word))
-        # A word that no other control has may be another word, or another language, for the same.
+        # A word that no other control has may be a synonym or a translation.
         return any(self._shown_by(word) > 1 for word in strange)
 
     @cached_property
@@ -228,7 +230,7 @@ class Comparison:
 
     @cached_property
     def _called(self) -> list[View]:
-        """Return the texts of the lost element, or without them its names."""
+        """Return the labels of the lost element, or without labels its names."""
         labels = [view for view in self._views if view.part == _OF_LABEL]
         return labels or [view for view in self._views if view.part == _OF_NAME]
 
@@ -238,7 +240,7 @@ class Comparison:
         return frozenset(word for word in self._labeled if self._shown_by(word) >= _SEVERAL)
 
     def _shown_by(self, word: str) -> int:
-        """Return how many of the page's controls show a word, or one that is like it."""
+        """Return how many of the page's controls show the word, or one that is like it."""
         return sum(any(likeness(word, other) for other in said) for said in self._controls)
 
     @cached_property
@@ -248,7 +250,7 @@ class Comparison:
 
     @cached_property
     def _acts(self) -> frozenset[str]:
-        """The words of the lost act, where each label of it, or without one each name, has one."""
+        """The words for the lost act, if each label (or without labels each name) has one."""
         of = [frozenset(filter(is_act, view.words)) - _OPENING for view in self._called]
         return frozenset().union(*of) if of and all(of) else frozenset()
 
@@ -257,8 +259,8 @@ class Comparison:
         return any(self._shown_by(thing) for thing in self._things)
 
     def _sure(self, element: Element, said: ElementTexts) -> float:
-        """Return the likelihood that it is the lost element apart from its name; 0 without
-        evidence.
+        """Return the likelihood, from other evidence than its name, that it is the lost element; 0
+        without such evidence.
         """
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
@@ -270,13 +272,13 @@ class Comparison:
         )
 
     def _same_address(self, element: Element) -> bool:
-        """Return whether it is the only element of the page that leads where the lost one did."""
+        """Return whether it is the only element of the page with the lost one's target."""
         if not self._same or not self._same & addresses_of(element.attributes):
             return False
         return self._leading_there == 1
 
     def _leads_above(self, element: Element) -> bool:
-        """Return whether it leads to a page above the one that the lost element led to."""
+        """Return whether its target is a page above the lost element's target."""
         paths = (element.attributes.get(name, "").partition("?")[0] for name in ADDRESSES)
         above = tuple(path.rstrip("/") + "/" for path in paths if path.startswith("/"))
         return any(its.startswith(above) for its in self._same)
@@ -312,8 +314,8 @@ class Comparison:
     def _trust(
         self, at: int, element: Element, said: ElementTexts, hits: dict[str, float], same: bool
     ) -> float:
-        """From 0 to 1: how far an element's acts allow that it is the lost one; `same` says that
-        it leads to the same.
+        """Return from 0 to 1 how far the acts of an element allow that it is the lost one. `same`
+        means that there is other evidence, such as the same target.
         """
         trust = 1.0 if self._turning <= said.turning else _TURNED
         if said.pressed and self._acts and not self._acts & hits.keys() and not same:
@@ -339,8 +341,8 @@ class Comparison:
         return trust
 
     def _only_menu_acts(self, said: ElementTexts, shown: list[str]) -> bool:
-        """Return whether the menu of an element names its act, and it is not the lost one's. The
-        element's own text has precedence, unless its address names the menu's act, too.
+        """Return whether the element's act is named only by its menu, and is not the lost one's.
+        The element's own text has precedence, unless its address names the menu's act, too.
         """
         acts = [word for word in said.menu if is_act(word) and weight(word) >= 1.0]
         if not acts or any(self._finds(word) for word in acts):
@@ -356,7 +358,7 @@ class Comparison:
                 hits[joined] = max(hits.get(joined, 0.0), part)
 
     def _finds(self, word: str) -> dict[str, float]:
-        """The known words that a word of an element finds, and how well."""
+        """Return the known words that a word of an element matches, and how well."""
         if (found := self._found.get(word)) is None:
             found = {}
             for known in self._explaining:
@@ -375,17 +377,17 @@ class Comparison:
         return _BEST_TEXT * best + _SHOWN_TEXT * self._explained(said.least, strange)
 
     def _explained(self, text: tuple[str, ...], strange: float) -> float:
-        """The share of a text that known words explain, given the weight of an unknown word."""
+        """Return the share of a text that known words explain, given the weight of an unknown word."""
         joined = {word for run in runs_of(text) if "".join(run) in self._explaining for word in run}
         whole = part = 0.0
         for word in text:
             if self._only_shows and word.isdigit():
-                # A figure changes and names nothing.
+                # A number changes and names nothing.
                 continue
             how = 1.0 if word in joined else max(self._finds(word).values(), default=0.0)
             much = weight(word)
             if how:
-                # Another word for the same is not strange.
+                # A synonym is not an unknown word.
                 part += much * (1 + how) / 2
             elif word in FORMATS:
                 much = 1.0 if self._formats else _NEXT_TO_NOTHING

@@ -1,8 +1,8 @@
 """Collects the evidence about the element that a workflow lost: its old selector, its step's name
 and its appearance when it was last verified. Pure.
 
-The old selector may be CSS, XPath or the engines of browser drivers (`text=`, `role=`,
-`:has-text()`). It is read for its texts and never run; a part that cannot be read is ignored.
+The old selector may be CSS, XPath or a browser driver's own syntax (`text=`, `role=`,
+`:has-text()`). It is parsed for its texts and never run; unreadable parts are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _by_word(lines: dict[str, str]) -> dict[str, frozenset[str]]:
     return {word: frozenset(to.split()) for said, to in lines.items() for word in said.split()}
 
 
-# The use of an element by its name's last word, or by the first word of its step's name.
+# The use of an element by the last word of its name, or by the first word of its step's name.
 _KINDS_OF_WORDS = _by_word(
     {
         "button btn submit link lnk menuitem": "press",
@@ -65,7 +65,7 @@ _TAKING = frozenset({"choose", "pick", "select", "attach", "set"})
 _VERBS = frozenset(
     {*_KINDS_OF_VERBS, *_READING, "select", "open", "set", "use", "go", "step", "make", "do"}
 )
-# Elements that are read, by tag and by role.
+# Elements whose text is read, by tag and by role.
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _SHOWING = HEADINGS | {
     "p",
@@ -90,12 +90,12 @@ STANDARD = ("autocomplete", "rel")
 
 @dataclass(frozen=True)
 class WantedElement:
-    """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit.
+    """`kinds` are the uses of the element (`snippet.kind_of`). None means that any use may fit.
 
     `step` has the words of the step's name, `around` those of the element's surroundings, `hints`
-    words that only explain texts of an element. `reads` says that the step only looks, `only_reads`
-    that it takes a text from the page, `navigates` whether it was in the page's navigation, if that
-    is known.
+    words that only explain texts of an element. `reads` is whether the step only looks,
+    `only_reads` whether it takes a text from the page, `navigates` whether the element was in the
+    page's navigation, if known.
     """
 
     tag: str | None = None
@@ -111,7 +111,7 @@ class WantedElement:
     navigates: bool | None = None
 
     def only_shows(self) -> bool:
-        """Return whether it was a text that one neither presses nor fills."""
+        """Return whether it was a text that is neither pressed nor filled."""
         role = self.attributes.get("role")
         return role in _SHOWING_ROLES if role else self.tag in _SHOWING
 
@@ -120,12 +120,14 @@ class WantedElement:
 
 
 def stable(value: str) -> bool:
-    """Return whether an id, a class or an address looks made by a person, so that it will last."""
+    """Return whether an id, a class or an address looks like a person's choice, so that it will
+    last.
+    """
     return bool(value.strip()) and not _UNSTABLE.search(value)
 
 
 def identifies(name: str) -> bool:
-    """Return whether an attribute of this name is there to distinguish its element from others."""
+    """Return whether an attribute of this name serves to distinguish its element from others."""
     return name in IDENTIFYING or name.startswith("data-")
 
 
@@ -135,7 +137,7 @@ def wanted(
     seen: dict[str, Any] | None = None,
     workflow: str = "",
 ) -> WantedElement:
-    """Without `seen` the selector is all the evidence."""
+    """Collect the evidence; without `seen` it is only the selector and the step's name."""
     found = _from_seen(seen) if seen else _from_selector(selector)
     said = words(step_name)
     verb = said[0] if said else ""
@@ -159,8 +161,8 @@ def _without_verb(said: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def seen_of(page: Page, at: int) -> dict[str, Any]:
-    """Describe an element so that it can be found again, as `wanted` takes it: JSON that fits in a
-    column.
+    """Describe an element so that it can be found again, in the form that `wanted` takes: JSON that
+    fits in a column.
     """
     element = page.elements[at]
     attributes = {
@@ -171,7 +173,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
         or name in SPOKEN
     }
     if element.kind == "write":
-        # A person typed the value. It does not belong to the page.
+        # A person typed the value. It is not part of the page.
         attributes.pop("value", None)
     labels = page.labels(at)
     return {
@@ -184,7 +186,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
 
 
 def around(page: Page, at: int) -> frozenset[str]:
-    """The words of the four elements above, and of the neighbours."""
+    """Return the words of the four elements above, and of the neighbors."""
     found: set[str] = set()
     element = page.elements[at]
     above = element.parent
@@ -226,8 +228,8 @@ class _Compound:
     label: str = ""
 
     def is_text(self) -> bool:
-        """Return whether it says only what is near, as an agent writes it (`:has-text("…")
-        button`).
+        """Return whether the compound has only a text, such as the first part of `:has-text("…")
+        button`.
         """
         return not (self.tag or self.attributes or self.classes)
 

@@ -1,15 +1,15 @@
-"""Finds the meanings that a word of a page's control may have, in English and in the languages that
-browsers translate pages to. Pure.
+"""Finds the meanings that a word of a page's control may have, in English and in the languages into
+which browsers translate pages. Pure.
 
-Each line is one meaning: `*` names an act, `!` an act that makes something else of the same thing
-(to delete an export, help on it). A word on two lines may mean either.
+Each line is one meaning. `*` names an act, `!` another act on the same thing (to delete an export,
+help on it). A word on two lines may mean either.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# A word of six letters and more finds its line by its beginning, too: "exportieren", "canceled".
+# A word of six letters or more also matches its line by its beginning: "exportieren", "canceled".
 _BEGINNING = 6
 _TABLE = """
 *import importieren importar importer importa importare importeren upload hochladen téléverser
@@ -170,6 +170,6 @@ def is_act(word: str) -> bool:
 
 
 def turns(word: str) -> frozenset[int]:
-    """The meanings of a word, if each makes another act of the same thing."""
+    """Return the meanings of a word, if each is another act on the same thing."""
     found = meanings(word)
     return found if found and found <= _TURNS else _NOTHING

@@ -28,10 +28,10 @@ State = Literal["proposed", "verified", "disabled"]
 
 
 class WorkflowCorrection(Base):
-    """One selector in place of another: `state` is proposed, verified or disabled.
+    """One selector that replaces another. `state` is proposed, verified or disabled.
 
-    `lookup` is the SHA-256 of workflow, step and old selector, `digest` that of the new one too.
-    `seen` is the element's appearance in the snippet; null where it was not seen.
+    `lookup` is the SHA-256 of workflow, step and old selector; `digest` includes the new one, too.
+    `seen` is the element's appearance in the snippet, null if it was not in one.
     """
 
     __tablename__ = "workflow_correction"
@@ -59,7 +59,7 @@ class WorkflowCorrection(Base):
 
 
 class WorkflowHeal(Base):
-    """One request of an agent: `outcome` is cached, proposed or gone. The snippet is not kept."""
+    """One request of an agent. `outcome` is cached, proposed or gone. The snippet is not stored."""
 
     __tablename__ = "workflow_heal"
     __table_args__ = (
@@ -86,7 +86,7 @@ class WorkflowHeal(Base):
 
 
 class SharedRepair(Base):
-    """Its texts are null until enough sellers have verified the same: then nothing in them is one
+    """Its texts are null until enough sellers have verified the same repair: then no text is one
     seller's own.
     """
 
@@ -103,7 +103,7 @@ class SharedRepair(Base):
 
 
 class SharedRepairVote(Base):
-    """Global: which sellers verified a repair, and for which of them it failed."""
+    """A global table: which sellers verified a repair, and for which of them it failed."""
 
     __tablename__ = "shared_repair_vote"
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)

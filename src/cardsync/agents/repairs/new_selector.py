@@ -1,7 +1,7 @@
 """Writes CSS that selects exactly one element of a page. Pure.
 
-A name that a person gave is first (an id, a test id, a name, a label), then places below something
-named, then the place below the snippet's top.
+It prefers a name that a person chose (an id, a test id, a name, a label), then a position below a
+named element, then a position below the snippet's top.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SELECTOR_CHARACTERS = 1_000
 
 @dataclass(frozen=True)
 class _Simple:
-    """A tag with attributes and classes that all must be there."""
+    """A tag with attributes and classes that must all match."""
 
     tag: str | None
     attributes: tuple[tuple[str, str], ...] = ()
@@ -54,7 +54,7 @@ class _Simple:
 
 
 def selector_of(page: Page, at: int, refused: frozenset[str]) -> str | None:
-    """None where no selector that is not refused selects this element alone."""
+    """Return a selector of this element alone; None if every such selector is refused."""
     for css in _tried(page, at):
         if css not in refused and len(css) <= SELECTOR_CHARACTERS and page.selected(css) == [at]:
             return css
@@ -112,7 +112,7 @@ def _simple(element: Element) -> Iterator[_Simple]:
 
 
 def _named_above(page: Page, at: int) -> tuple[int, str] | None:
-    """The nearest element above with a name that no other has."""
+    """Return the nearest element above with a unique name."""
     above = page.elements[at].parent
     for _ in range(_MOST_ABOVE):
         if above < 0:
@@ -126,7 +126,7 @@ def _named_above(page: Page, at: int) -> tuple[int, str] | None:
 
 
 def _named_before(page: Page, at: int) -> str | None:
-    """The element just before, if it has a name that no other has."""
+    """Return the element just before, if it has a unique name."""
     above = page.elements[at].parent
     places = [part for part in page.elements[above].inside if isinstance(part, int)][:_MOST_BESIDE]
     place = places.index(at) if above >= 0 and at in places else 0
@@ -145,7 +145,7 @@ def _is_below(page: Page, at: int, above: int) -> bool:
 
 
 def _path(page: Page, at: int, anchor: tuple[int, str] | None) -> str:
-    """Child steps from the named ancestor, or as many of them as exist and fit."""
+    """Return child steps from the named ancestor, or as many of them as exist and fit."""
     steps: list[str] = []
     end = anchor[0] if anchor else -1
     while at >= 0 and at != end and len(steps) < _MOST_STEPS:

@@ -1,8 +1,8 @@
-"""Proposes a selector for a step that lost its element, with a confidence, or gives the reason for
-having none. Pure.
+"""Proposes a selector for a step that lost its element, with a confidence, or returns why there is
+none. Pure.
 
-A wrong element is worse than none: "gone" is the answer where nothing is near enough, and where two
-are equally near.
+A wrong element is worse than none: the answer is "gone" if nothing is near enough, or if two
+elements are equally near.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _WHOLE_MARGIN = 0.15
 _FULL_MARGIN, _EQUAL, _MOST_NEXT = 0.3, 0.05, 20
 # Tags of elements that only name another element.
 _NAMING = frozenset({"dt", "th", "label", "legend", "caption"})
-# Elements selected by a failed repair are left out. Slow selectors are compared as text only.
+# Elements that a failed repair selects are left out. Slow selectors are only compared as text.
 _MOST_COMBINED = 3
 
 
 @dataclass(frozen=True)
 class LostElement:
-    """`seen` is the element's appearance when its selector was verified; `refused` are
-    selectors that failed for this step; `page_url` is the page's address, empty if not known.
+    """`seen` is the element's appearance when its selector was verified. `refused` are selectors
+    that failed for this step. `page_url` is the page's address, empty if unknown.
     """
 
     selector: str
@@ -66,7 +66,7 @@ _FAR = Gone("no element in the snippet is close enough to the one the step used"
 
 
 def propose(markup: str, lost: LostElement) -> Proposal | Gone:
-    """CPU work: call it in a thread."""
+    """Propose a selector. This is CPU work: call it in a thread."""
     try:
         page = snippet.read(markup)
     except snippet.TooManyElements:
@@ -102,8 +102,8 @@ def _decided(page: Page, found: list[tuple[Likeness, int]], lost: LostElement) -
 
 
 def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | None:
-    """Return, of those equally near, the one that alone has much more of every text by which the
-    lost one was known: of the buttons "View" the one whose id names the card.
+    """Return the one among equally near elements that has much more of every text of the lost one:
+    of several "View" buttons, the one whose id names the card.
     """
     near = [pair for pair in found if found[0][0].score - pair[0].score < LEAST_MARGIN]
     near.sort(key=lambda pair: pair[0].whole, reverse=True)
@@ -114,8 +114,8 @@ def _alone_whole(found: list[tuple[Likeness, int]]) -> tuple[Likeness, int] | No
 def _innermost(
     page: Page, found: list[tuple[Likeness, int]], *, figure: bool
 ) -> tuple[Likeness, int]:
-    """The best one; of a text the smallest element that has all of it, and of a text with a figure
-    the element of the figure, if that was lost and there is one.
+    """Return the best element. For a text it is the smallest element that has all of it; if the
+    lost element was a number, it is the element of the number inside the text, if there is one.
     """
     best, at = found[0]
     if page.elements[at].kind is None:
@@ -130,13 +130,14 @@ def _innermost(
 
 
 def _is_figure(lost: LostElement) -> bool:
-    """Return whether the lost element showed a number alone."""
+    """Return whether the lost element showed only a number."""
     return _FIGURE.fullmatch(wanted(lost.selector, lost.step_name, lost.seen).label) is not None
 
 
 def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
-    """Candidates where the use of the lost element is unknown: all controls, and texts, if the step
-    only reads or the lost element had the tag of a text. Only texts where it was one.
+    """Yield the elements to compare. If the lost element's use is unknown, these are all controls,
+    and texts if the step only reads or the lost element had a text's tag. If it was a text, only
+    texts are compared.
     """
     only_shows = sought.only_shows()
     unlike = _NAMING - {sought.tag}
@@ -156,7 +157,9 @@ def _candidates(page: Page, sought: WantedElement) -> Iterable[int]:
 
 
 def _leading_here(page: Page, sought: WantedElement, page_url: str) -> set[int]:
-    """The links to the page that one is on, which do nothing; but one that was lost may be such."""
+    """Return the links to the current page, which do nothing; none if the lost element was such a
+    link.
+    """
     here = urlsplit(page_url)
     if not here.path or _leads_to(sought.attributes.get("href", ""), page_url):
         return set()
@@ -178,7 +181,7 @@ def _leads_to(href: str, page_url: str) -> bool:
 
 
 def _speaks(element: Element) -> bool:
-    """Return whether an element that is no control has a text of its own."""
+    """Return whether an element that is not a control has its own text."""
     return element.within < 0 and (
         _shows(element) or any(identifies(name) for name in element.attributes)
     )

@@ -34,12 +34,12 @@ class View:
         return cls(part, said, sum(weight(word) for word in set(said)))
 
     def had(self, hits: dict[str, float]) -> float:
-        """The part of the words that an element has."""
+        """Return the share of the words that an element has."""
         return sum(hits.get(word, 0.0) * weight(word) for word in set(self.words)) / self.weights
 
 
 class ElementTexts:
-    """All texts of an element of the page; `least` is the shortest that it shows."""
+    """All texts of an element of the page. `least` is the shortest that it shows."""
 
     def __init__(self, page: Page, at: int) -> None:
         self._page, self._at = page, at
@@ -62,7 +62,7 @@ class ElementTexts:
 
     @cached_property
     def addressed(self) -> tuple[str, ...]:
-        """The words of all that it leads to."""
+        """The words of all its target addresses."""
         found = (distinctive(self._element.attributes.get(name, "")) for name in ADDRESSES)
         return tuple(word for said in found for word in said)
 
@@ -72,7 +72,7 @@ class ElementTexts:
 
 
 def role_of(tag: str | None, attributes: Mapping[str, str]) -> str:
-    """The role that a button or link has; empty for others."""
+    """Return the role that a button or link has; empty for others."""
     if tag == "input" and attributes.get("type") in ("submit", "button", "image"):
         return "button"
     return attributes.get("role") or {"button": "button", "a": "link"}.get(tag or "", "")
@@ -93,8 +93,9 @@ def words_of_name(name: str, value: str) -> tuple[str, ...]:
 
 
 def _address(value: str) -> tuple[str, ...]:
-    """The distinctive words of an address's last part, and of the one before if it names no
-    thing."""
+    """Return the distinctive words of an address's last part, and of the one before if the last
+    names no thing.
+    """
     parts = [part for part in value.partition("?")[0].replace("#", "/").split("/") if part]
     said: tuple[str, ...] = ()
     for part in parts[:-3:-1]:
@@ -109,7 +110,7 @@ def turning(said: Iterable[str]) -> frozenset[int]:
 
 
 def runs_of(said: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
-    """Two and three words in a row, which names often join to one."""
+    """Return sequences of two and three words, which names often join to one."""
     for length in (2, 3):
         for begin in range(len(said) - length + 1):
             yield said[begin : begin + length]

@@ -1,8 +1,8 @@
-"""Counts the sellers who verified or refused a repair: one that enough different sellers verified
-is served to all, until it has failed for as many.
+"""Counts the sellers who verified or refused a repair: a repair that enough different sellers
+verified is served to all, until it has failed for as many.
 
-A row of `shared_repair` is locked before its votes are counted, so that two sellers at once are
-counted both. Until then it holds hashes alone.
+A row of `shared_repair` is locked before its votes are counted, so that two simultaneous votes both
+count. Until a repair is shared its row has only hashes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def digest_of(lookup: bytes, selector: str) -> bytes:
 
 
 async def shared_for(session: AsyncSession, lookup: bytes) -> tuple[list[Shared], frozenset[str]]:
-    """Those that are served, the newest first, and the selectors that failed for all."""
+    """Return the served repairs, newest first, and the selectors that failed for all."""
     rows = (
         await session.scalars(
             select(SharedRepair)

@@ -1,7 +1,7 @@
 """Parses a snippet of a page into its elements in document order. Pure.
 
-The markup is parsed as browsers do it and nothing of it runs. It may be broken, hostile or deep: no
-step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
+The markup is parsed as browsers do it, and nothing in it runs. It may be broken, hostile or deep:
+no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _ROLES = {
 
 
 class TooManyElements(Exception):
-    """The snippet has more elements than are looked at."""
+    """The snippet has too many elements."""
 
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """`parent` is the parent's place in the page's list, -1 at the top; `nth` counts the siblings
+    """`parent` is the parent's index in the page's list, -1 at the top. `nth` counts the siblings
     of its tag from 1.
     """
 
@@ -51,9 +51,9 @@ class Element:
     parent: int
     nth: int
     hidden: bool
-    # The nearest element around it that one presses, writes in or chooses from; -1 without one.
+    # The nearest enclosing element that can be pressed, filled or chosen from; -1 without one.
     within: int
-    # Its texts and children in their order: a child is its place in the list.
+    # Its texts and children in order; a child is its index in the list.
     inside: list[str | int] = field(default_factory=list)
     kind: str | None = None
 
@@ -77,7 +77,7 @@ class Page:
     types: Counter[str] = field(default_factory=Counter)
 
     def label(self, at: int) -> str:
-        """The text that an element shows, its pictures' texts included, cut short."""
+        """Return the text that an element shows, including its pictures' texts, truncated."""
         texts: list[str] = []
         rest: list[str | int] = [at]
         seen = length = 0
@@ -96,7 +96,7 @@ class Page:
         return " ".join(texts)[:_LABEL_CHARACTERS]
 
     def labels(self, at: int) -> list[str]:
-        """Every text by which a person knows the element."""
+        """Return every text by which a person recognizes the element."""
         element = self.elements[at]
         found = [self.label(at)] if element.tag not in _FILLED else []
         of = element.attributes
@@ -112,7 +112,7 @@ class Page:
         return [label for label in found if label.strip()]
 
     def _term_of(self, at: int) -> str:
-        """The term that a definition belongs to."""
+        """Return the term that a definition belongs to."""
         term = -1
         for part in self.elements[self.elements[at].parent].inside[:_LABEL_NODES]:
             if part == at:
@@ -132,7 +132,7 @@ class Page:
         return ""
 
     def menu_of(self, at: int) -> str:
-        """The text of the control that opens the element's menu."""
+        """Return the text of the control that opens the element's menu."""
         inside = at
         for _ in range(_MENU_DEPTH):
             inside, above = self.elements[inside].parent, inside
@@ -148,7 +148,7 @@ class Page:
         return ""
 
     def _before(self, at: int) -> str:
-        """The text of the control that opens a menu, among the elements before one."""
+        """Return the text of the control that opens a menu, among the elements before it."""
         above = self.elements[at].parent
         opener = -1
         for part in self.elements[above].inside[:_LABEL_NODES] if above >= 0 else ():
@@ -159,7 +159,7 @@ class Page:
         return self.label(opener) if opener >= 0 else ""
 
     def in_navigation(self, at: int) -> bool:
-        """Return whether the element leads from page to page, as all in <nav> does."""
+        """Return whether the element navigates between pages, as all in <nav> does."""
         for _ in range(_NAVIGATION_DEPTH):
             if at < 0:
                 break
@@ -170,12 +170,12 @@ class Page:
         return False
 
     def topic(self) -> str:
-        """The headings that name the whole page's subject."""
+        """Return the headings that name the whole page's subject."""
         places = [at for at, one in enumerate(self.elements) if one.tag == "h1" and not one.hidden]
         return " ".join(self.label(at) for at in places[:_TOPICS])
 
     def count_of_type(self, type_: str) -> int:
-        """The number of inputs of a type that are not hidden."""
+        """Return the number of inputs of a type that are not hidden."""
         if not self.types:
             self.types.update(
                 element.attributes.get("type", "").lower()
@@ -185,7 +185,7 @@ class Page:
         return self.types[type_]
 
     def selected(self, selector: str) -> list[int]:
-        """The places of the elements that a CSS selector selects; empty for invalid CSS."""
+        """Return the indexes of the elements that a CSS selector selects; empty for invalid CSS."""
         try:
             nodes = self.tree.css(selector)
         except (SelectolaxError, ValueError, RuntimeError):
@@ -194,7 +194,7 @@ class Page:
 
 
 def kind_of(tag: str, attributes: dict[str, str]) -> str | None:
-    """Name the use of an element: press, write, check, choose or file; None if it has no use."""
+    """Return the use of an element: press, write, check, choose or file. None if it has no use."""
     if (role := attributes.get("role", "").strip().lower()) in _ROLES:
         return _ROLES[role]
     match tag:
@@ -220,7 +220,7 @@ def _kind_of_input(type_: str) -> str:
 
 
 def read(markup: str) -> Page:
-    """Raises TooManyElements."""
+    """Parse a snippet. Raises TooManyElements."""
     if begin := _BEGIN_OF_TABLE.match(markup):
         # A browser drops rows and cells outside a table.
         markup = _INSIDE.get(begin[1].lower(), "<table>") + markup
@@ -275,7 +275,7 @@ def _is_hidden(tag: str, attributes: dict[str, str]) -> bool:
         return True
     type_ = attributes.get("type", "").lower() if tag == "input" else ""
     if type_ in ("file", "hidden"):
-        # Pages hide the file input behind a button of theirs; a workflow fills it all the same.
+        # Pages hide the file input behind their own button; a workflow can fill it all the same.
         return type_ == "hidden"
     return attributes.get("aria-hidden") == "true" or bool(
         _NO_DISPLAY.search(attributes.get("style", ""))

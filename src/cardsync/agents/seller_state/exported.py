@@ -1,5 +1,5 @@
-"""The condition for a card to be in the export, in SQL and on frames, and the fingerprint of the
-exported set, which each end of a pricing stores.
+"""Defines which cards are in the export, in SQL and on frames, and the fingerprint of the exported
+set, which each end of a pricing stores.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.agents.seller_state.models import SyncState
 from cardsync.platform.derived.kept_figures import OF_PRICES, mark
 
-# The marketplace takes a price for these cards, and their product lines are switched on. It
-# refuses a file that names an id twice: an id that a custom listing shares with another active
-# card is left out.
+# The marketplace accepts a price for these cards, and their product lines are enabled. It refuses a
+# file with the same id twice: an id that a custom listing shares with another active card is left
+# out.
 IMPORTABLE = """
     NOT c.gone AND c.contribution IS NULL
     AND c.product_line = ANY (CAST(
@@ -33,7 +33,7 @@ IMPORTABLE = """
 """
 
 
-# The marketplace itself has no price of a card whose price is My Store Price.
+# A card whose price is My Store Price has no marketplace price of its own.
 ASKED = "(c.target_price IS DISTINCT FROM c.price OR c.my_store_priced)"
 EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND {ASKED} AND {IMPORTABLE}"
 
@@ -64,8 +64,8 @@ _CHANGED: Final = f"""
 async def end_pricing(
     session: AsyncSession, state: SyncState, exported: str, *, marks: bool = True
 ) -> None:
-    """End whatever wrote prices or targets of cards, in its last transaction: the export has this
-    fingerprint, and the figures of prices are out of date. `state` is the seller's row, locked.
+    """End a step that wrote prices or targets of cards, in its last transaction: store the export's
+    fingerprint, and mark the figures of prices as outdated. `state` is the seller's row, locked.
     """
     state.export_fingerprint = exported
     await session.flush()
@@ -74,7 +74,7 @@ async def end_pricing(
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """Return the fingerprint read from the cards; a run that has the cards at hand takes
+    """Return the fingerprint computed from the cards; a run that has the cards in memory uses
     `inventory.diff.exported` instead.
 
     It counts the targets of all sales; it is valid until `SyncState.export_until`.
@@ -88,9 +88,9 @@ async def fingerprint_after(
     known: str | None,
     card_ids: Sequence[int],
 ) -> str:
-    """Return a fingerprint for a set that differs from the `known` one by these cards at most, in
-    time that counts with them and not with the shop: another set has another one, though the same
-    set may have two.
+    """Return the fingerprint of a set that differs from the `known` one by at most these cards, in
+    time that grows with them and not with the shop. Different sets have different fingerprints, but
+    one set may have two.
     """
     query = text(_CHANGED.format(seller_id=int(seller_id)))
     cards = (await session.execute(query, {"seller": seller_id, "ids": [*card_ids]})).one()
@@ -111,8 +111,8 @@ MIN_TARGET = 100
 
 
 def asks() -> pl.Expr:
-    """Return whether a target asks for another price than the marketplace's, as ASKED does; false
-    without a target.
+    """Return whether a target differs from the marketplace's price, as ASKED does; false without a
+    target.
     """
     target = pl.col("target_price")
     differs = target.ne_missing(pl.col("price")) | pl.col("my_store_priced")

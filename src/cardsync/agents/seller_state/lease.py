@@ -1,8 +1,8 @@
-"""Keeps the lease of a worker: it renews it beside long steps, checks it between them, or takes it
-for one reading.
+"""Keeps the lease of a worker: renews it during long steps, checks it between them, or takes it for
+one read.
 
-A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary;
-until then it writes nothing.
+A worker that lost its lease, or whose run was cancelled, notices at its next boundary; until then
+it writes nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from cardsync.platform.work.piece import CancelRequested, LeaseLost, Piece
 
 @asynccontextmanager
 async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
-    """Keep the lease alive while long steps run between slabs."""
+    """Renew the lease while long steps run between slabs."""
 
     async def renew() -> None:
-        # Where it is lost, the next slab finds out by itself.
+        # If the lease is lost, the next slab notices it.
         with suppress(LeaseLost, CancelRequested):
             await boundary(database, lease)
 
@@ -71,8 +71,8 @@ async def held_to_read(
     holder: str,
     seconds: float,
 ) -> AsyncIterator[None]:
-    """Keep others from changing prices during one reading. Where another holder writes already, or
-    left a lease behind, this takes no lease: the reader's snapshot has to do.
+    """Keep others from changing prices during one read. If another holder is already writing, or
+    left a lease behind, this takes no lease: the reader's snapshot must suffice.
     """
     async with database.tenant(seller_id) as session:
         is_free = (await locked(session, seller_id)).lease_token is None

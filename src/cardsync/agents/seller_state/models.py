@@ -1,4 +1,4 @@
-"""The table `sync_state`: one row a seller with lock, lease and request."""
+"""The table `sync_state`: one row per seller with lock, lease and request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cardsync.platform.database.columns import FALSE, Base, Moment
 class SyncState(Base):
     __tablename__ = "sync_state"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # The seller's request, while no cycle has taken it.
+    # The seller's request, until a cycle takes it.
     requested_kind: Mapped[str | None] = mapped_column(Text)
     requested_at: Mapped[datetime | None] = mapped_column(Moment)
     # The sync-in-progress lock; held while lock_kind is set.
@@ -25,15 +25,15 @@ class SyncState(Base):
     lock_agent_id: Mapped[str | None] = mapped_column(Text)
     lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The cycle uploaded inventory; it uploaded orders or data about orders.
+    # Whether the cycle uploaded inventory, and whether it uploaded orders or data about orders.
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
     lock_order_data: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The plan that went with the lock, for a holder that polls again.
+    # The plan that was returned with the lock, for a holder that polls again.
     lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # The newest cycle handed out, stored past its lock until its log arrives.
+    # The newest cycle that was started, stored beyond its lock until its log arrives.
     cycle_trigger: Mapped[str | None] = mapped_column(Text)
     cycle_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The price-mutation lease; live while lease_expires_at is ahead.
+    # The price-mutation lease, valid until lease_expires_at.
     lease_holder: Mapped[str | None] = mapped_column(Text)
     lease_token: Mapped[str | None] = mapped_column(UUID(as_uuid=False))
     lease_expires_at: Mapped[datetime | None] = mapped_column(Moment)
@@ -42,7 +42,7 @@ class SyncState(Base):
     work_done: Mapped[int] = mapped_column(server_default="0")
     work_total: Mapped[int] = mapped_column(server_default="0")
     # Accepted inventory uploads that are not finished, and the one that waits for the seller's
-    # answer.
+    # decision.
     uploads_open: Mapped[int] = mapped_column(server_default="0")
     review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
     # Results.
@@ -51,7 +51,7 @@ class SyncState(Base):
     history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
     scheduled_failures: Mapped[int] = mapped_column(server_default="0")
     last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The time from which the agent's open tasks wait for it, and the price tasks among them:
+    # Since when the agent's open tasks wait for it, and the price tasks among them;
     # agentwork/tasks.py writes both, the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
@@ -59,14 +59,14 @@ class SyncState(Base):
     agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
-    # The time until which the export serves a rollback instead; null when none is ready or served.
+    # The time until which the export serves a rollback instead; null if none is ready or served.
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
-    # The time until which the export is held back because a rollback is being prepared.
+    # The time until which the export is held because a rollback is being prepared.
     rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
-    # Whether quick-add entries are published or pending: the export looks for them only then.
+    # Whether quick-add entries are published or pending: only then does the export look for them.
     quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The time from which the fingerprint is out of date: then a sale ends whose prices the cards
+    # The time from which the fingerprint is outdated, because a sale ends whose prices the cards
     # have.
     export_until: Mapped[datetime | None] = mapped_column(Moment)
-    # The sales that were active when a run was last begun because one started or ended.
+    # The sales that were active at the beginning of the last run that a sale's start or end caused.
     sales_in_force: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default="{}")

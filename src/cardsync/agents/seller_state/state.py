@@ -25,7 +25,7 @@ from cardsync.agents.seller_state.sync_kinds import (
 from cardsync.platform.settings import Settings
 from cardsync.platform.work.piece import CancelRequested, LeaseLost
 
-# Longer than any lease: one that ends later was taken by a wrong clock.
+# Longer than any lease: a lease that ends later was taken by a wrong clock.
 LONGEST_LEASE = timedelta(minutes=5)
 
 
@@ -35,8 +35,8 @@ def lease_is_live(state: SellerState | SyncState, now: datetime) -> bool:
 
 
 def lock_is_stale(state: SellerState | SyncState, now: datetime, settings: Settings) -> bool:
-    # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered
-    # again.
+    # A cancelled cycle does not become stale: its cancellation is completed instead, and its
+    # request is not offered again.
     if state.lock_kind is None or state.cancel_requested_at is not None:
         return False
     return is_stale(
@@ -74,8 +74,8 @@ def count_failure(state: SyncState, now: datetime) -> None:
 
 
 def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
-    """Clear a cancelled cycle: no part of it stays open, it counts as failed if it was scheduled,
-    and its request is not offered again.
+    """Clear a cancelled cycle: none of it stays open, it counts as failed if it was scheduled, and
+    its request is not offered again.
     """
     count_failure(state, now)
     clear_lock(state)
@@ -90,8 +90,8 @@ def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None
     if not lock_is_stale(state, now, settings):
         return
     count_failure(state, now)
-    # A request that came meanwhile is the newer of the two. An inventory cycle that uploaded ends
-    # with its worker, and not here.
+    # A request that arrived in the meantime is the newer of the two. An inventory cycle that
+    # uploaded is ended by its worker, not here.
     done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_trigger == "manual" and state.lock_kind and not done:
         newer = state.requested_kind
@@ -116,8 +116,8 @@ def take_lock(
     agent_id: str | None,
     now: datetime,
 ) -> None:
-    """Take the lock for a cycle that begins now; the caller notes the plan, which its holder gets
-    besides.
+    """Take the lock for a cycle that begins now; the caller adds the plan, which its holder also
+    gets.
     """
     state.lock_kind = kind
     state.lock_trigger = trigger
@@ -130,7 +130,7 @@ def take_lock(
 
 
 def note_request(state: SyncState, kind: str, now: datetime) -> None:
-    """Note a manual request, which the next poll hands out; of two kinds `full` wins."""
+    """Store a manual request, which the next poll returns; of two kinds `full` wins."""
     state.requested_kind = merge_kinds(state.requested_kind, kind)
     state.requested_at = now
 
@@ -141,7 +141,7 @@ def refresh(state: SyncState, now: datetime) -> None:
 
 
 def order_data_came(state: SyncState, now: datetime) -> None:
-    """Refresh the lock; its holder does not get the cycle again."""
+    """Refresh the lock after order data; its holder does not get the cycle again."""
     refresh(state, now)
     state.lock_order_data = state.lock_kind is not None
 
@@ -162,8 +162,8 @@ async def upload_accepted(
     now: datetime,
     settings: Settings,
 ) -> str:
-    """Count the upload as open work under the lock, and take the lock for old agents and for people
-    with curl. Returns the trigger.
+    """Count the upload as open work under the lock; take the lock if there is none, as for old
+    agents and people who use curl. Return the trigger.
     """
     state = await locked(session, seller_id)
     drop_stale_lock(state, now, settings)
@@ -191,10 +191,10 @@ async def take_lease(
     now: datetime,
     seconds: float,
 ) -> Lease | None:
-    """Take the lease; None while another holder's lease is live or a cancellation has to be ended
-    first.
+    """Take the lease. None while another holder's lease is valid, or a cancellation must be
+    completed first.
 
-    An expired lease is taken over, and one that ends later than a lease can.
+    An expired lease is taken over, and so is one that ends later than a lease can.
     """
     token = str(uuid.uuid4())
     taken = await session.scalar(
@@ -232,11 +232,12 @@ async def hold_lease(
     total: int | None = None,
     after: int | None = None,
 ) -> None:
-    """Renew, report progress and fence, as the last statement before a commit.
+    """Renew the lease, report progress and check that it is still ours, as the last statement
+    before a commit.
 
-    Raises LeaseLost when another holder has it, or when the stored progress is not `after`, because
-    the database lost a commit of ours: the caller's transaction must roll back. Raises
-    CancelRequested when the seller cancelled: this transaction is not committed either.
+    Raises LeaseLost if another holder has it, or if the stored progress is not `after` because the
+    database lost one of our commits: the caller's transaction must roll back. Raises
+    CancelRequested if the seller cancelled: this transaction is not committed either.
     """
     row = (
         await session.execute(
@@ -263,7 +264,7 @@ async def hold_lease(
             },
         )
     ).first()
-    # Among the conditions it would be compared before the row is locked.
+    # In the WHERE clause it would be compared before the row is locked.
     if row is None or row.work_done < 0:
         raise LeaseLost
     if row.cancel_requested_at is not None:
@@ -271,7 +272,7 @@ async def hold_lease(
 
 
 async def check_lease(session: AsyncSession, lease: Lease) -> None:
-    """Check the same two conditions in the middle of a transaction, without writing.
+    """Check the lease and the cancellation in the middle of a transaction, without writing.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -288,7 +289,7 @@ async def check_lease(session: AsyncSession, lease: Lease) -> None:
 async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
     """Lock the seller's state row before the upload's, as confirm and discard do.
 
-    Raises LeaseLost when another worker has taken the lease.
+    Raises LeaseLost if another worker has taken the lease.
     """
     state = await locked(session, lease.seller_id)
     if state.lease_token != lease.token:
@@ -317,8 +318,8 @@ async def upload_finished(
     outcome: str,
     now: datetime,
 ) -> None:
-    """Count one open upload less. `outcome` is completed, failed or in_review. Like any upload, its
-    end refreshes the cycle's lock.
+    """Count one open upload less. `outcome` is completed, failed or in_review. The end of an upload
+    refreshes the cycle's lock, as its start does.
 
     The inventory cycle's lock is cleared when its last upload is finished; only a completed one
     counts as a sync.

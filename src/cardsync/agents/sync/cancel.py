@@ -1,12 +1,12 @@
-"""Cancels a sync on the seller's request: the lock is cleared at once, or a cancellation is
-recorded for the worker that writes.
+"""Cancels a sync on the seller's request: clears the lock immediately, or records a cancellation
+for the worker that is writing.
 
-The worker finds it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
-died meanwhile, the next process that notices ends it: poll, heartbeat, the next cancel or upload,
-another worker. No worker resumes a cancelled import.
+The worker notices it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
+died in the meantime, the next process that notices ends it: poll, heartbeat, the next cancel or
+upload, another worker. No worker resumes a cancelled import.
 
-Once the server has priced an upload the lock is gone, and an agent with a browser brings the prices
-to the marketplace. Its cycle can still be cancelled: it sees that before its next batch.
+Once the server has priced an upload the lock is cleared, and an agent with a browser imports the
+prices at the marketplace. Its cycle can still be cancelled: it checks that before its next batch.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _AGENT_WORKS = timedelta(hours=24)
 
 
 def is_left(state: SellerState | SyncState, now: datetime) -> bool:
-    """Return whether a cancellation was recorded and the lease is free: its worker died before it
-    could end it.
+    """Return whether a cancellation was recorded and the lease is free, because its worker died
+    before it could complete the cancellation.
     """
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
@@ -49,13 +49,13 @@ async def cancel_sync(
     caller: Caller,
     now: datetime,
 ) -> Literal["cancelled", "cancelling"]:
-    """Return `cancelled` when all is done, `cancelling` while a worker is on its way to its next
-    boundary. Raises NoSyncInProgress.
+    """Return `cancelled` if everything is cancelled, `cancelling` while a worker continues to its
+    next boundary. Raises NoSyncInProgress.
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
-    # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes
-    # at once.
+    # A running rollback or preview is not part of the sync: its lease stays, and the lock is
+    # cleared immediately.
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
         await _cancel_at_agent(session, caller, now)
@@ -117,7 +117,7 @@ def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
             Upload.received_at > now - _AGENT_WORKS,
             SyncCycle.placeholder,
             SyncCycle.status != "cancelled",
-            # A person who carries the files does not ask before each batch.
+            # A person who carries the files does not check before each batch.
             exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
         )
     )
@@ -136,7 +136,7 @@ async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool
 
 
 async def end_held(work: Work, lease: sync_state.Lease) -> None:
-    """End the work that the seller cancelled while this worker wrote; slabs already committed stay.
+    """End the work that the seller cancelled while this worker was writing; committed slabs stay.
 
     Raises LeaseLost.
     """
@@ -145,7 +145,7 @@ async def end_held(work: Work, lease: sync_state.Lease) -> None:
 
 
 async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Cancel all unfinished work, release lock and lease, write the cancelled cycle. The row is
+    """Cancel all unfinished work, release lock and lease, and write the cancelled cycle. The row is
     locked, and no other worker is writing.
 
     Committed slabs stay, and so does a waiting request: the cancelled cycle's own request was
@@ -165,7 +165,7 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
 
 def _is_of_a_sync(state: SyncState) -> bool:
     """Return whether the lock belongs to the cancelled work. A pricing on demand has no lock; a
-    lock that was taken since its cancellation belongs to other work.
+    lock that was taken after its cancellation belongs to other work.
     """
     if state.lease_holder != REPRICE or state.cancel_requested_at is None:
         return True
@@ -188,7 +188,7 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
 
 
 async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Return the run for which the lease was taken: the oldest open one."""
+    """Cancel and return the run for which the lease was taken: the oldest open one."""
     run_id = await session.scalar(
         text("""
             UPDATE price_run
@@ -213,7 +213,7 @@ async def _cancel_uploads(
     seller_id: int,
     now: datetime,
 ) -> dict[int, str | None]:
-    """Cancel every open inventory upload and its pricing run; return the uploads' ids with their
+    """Cancel every open inventory upload and its pricing run; return the uploads' IDs with their
     cycles.
     """
     ended = await session.execute(
@@ -242,8 +242,8 @@ async def _write_cycle(
     cycles: list[str],
     now: datetime,
 ) -> None:
-    """Write the rows of the cycles that the uploads named; a cycle that no upload named gets its
-    own row.
+    """Write the rows of the cycles that the uploads named; if no upload named its cycle, add a row
+    for it.
     """
     known = await session.scalars(
         text("""

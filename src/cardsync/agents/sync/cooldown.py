@@ -1,5 +1,5 @@
 """Computes the cooldown after a completed full or pricing sync: the remaining seconds and the rule
-that binds. Pure.
+that applies. Pure.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ SECOND = timedelta(seconds=1)
 
 
 def whole_seconds(span: timedelta) -> int:
-    """Return the seconds, rounded up, so that a client that waits as long has waited enough."""
+    """Return the seconds, rounded up, so that a client that waits this long has waited enough."""
     return -(-span // SECOND)
 
 
 def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now: datetime) -> int:
     """Return 0 outside the cooldown, else at least 1.
 
-    Hosts whose clocks differ never make it longer than it is.
+    Hosts whose clocks differ never make the cooldown longer.
     """
     if last_pricing_at is None:
         return 0
@@ -27,10 +27,10 @@ def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now
 
 
 def meets(remaining: int, *, metering: bool, paid: bool) -> Meets:
-    """Return whether the cooldown binds: with metering everyone waits or spends a credit; without
+    """Return whether the cooldown applies: with metering everyone waits or spends a credit; without
     it only free accounts wait.
 
-    It binds every kind of sync.
+    It applies to every kind of sync.
     """
     if remaining == 0:
         return "nothing"

@@ -1,7 +1,7 @@
 """Applies a cycle's first log to the seller's row: the lock, the schedule and the history flags.
 
-A log without a lock is only recorded, except that it may end a first sync; the same holds for a log
-of another cycle than the lock's.
+A log without a lock is only recorded, except that it may end a first sync; so is a log of another
+cycle than the lock's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.agents.sync.planner import HISTORY_STEPS, STEPS
 
 
 def is_of_another(state: SyncState, row: SyncCycle | None, agent_id: str | None) -> bool:
-    """Return whether a log belongs to another cycle than the lock's: the agent says that it does
+    """Return whether a log belongs to another cycle than the lock's: the agent reports that it does
     not hold the lock, or an upload or a screenshot named the cycle before the lock was taken.
     """
     if state.lock_kind is None or state.lock_taken_at is None:
@@ -38,9 +38,9 @@ async def end_cycle(
     results: Mapping[str, str],
     now: datetime,
 ) -> tuple[str | None, bool]:
-    """Apply the log of the newest cycle handed out, whose lock may be over.
+    """Apply the log of the newest cycle that was started; its lock may have ended.
 
-    Returns that cycle's trigger and first_sync.
+    Return that cycle's trigger and first_sync.
     """
     trigger = state.cycle_trigger
     first_sync = state.cycle_first_sync
@@ -51,7 +51,7 @@ async def end_cycle(
     ):
         state.history_fetched_at = now
         await complete_waiting(session, state.seller_id, "backfill_orders", now)
-        # The successes of this first sync do not count for the next one that is requested.
+        # The successes of this first sync do not count for the next requested one.
         first_sync = False
         await session.execute(
             text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"),
@@ -71,7 +71,7 @@ async def end_cycle(
 
 
 def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
-    # A cycle that uploaded no inventory imported none: it is partial and did not complete.
+    # A cycle without an inventory upload imported none: it is partial and did not complete.
     if status == "success":
         state.last_sync_at = now
         if state.lock_kind in INVENTORY_KINDS:
@@ -84,11 +84,12 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 
 
 def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
-    """Return whether this log ends a first sync: the orders came, and no step that needs them
+    """Return whether this log ends a first sync: the orders arrived, and no step that needs them
     failed.
 
-    A skipped step had no data to bring. Orders may be skipped too where they came earlier in the
-    same first sync (`orders_before`). For a log without steps of ours, its status decides. Pure.
+    A skipped step had no data to send. Orders may also be skipped if they arrived earlier in the
+    same first sync (`orders_before`). For a log without steps of our registry, its status decides.
+    Pure.
     """
     if not results.keys() & STEPS.keys():
         return status == "success"
@@ -99,7 +100,7 @@ def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before
 
 
 async def _orders_fetched(session: AsyncSession, seller_id: int) -> bool:
-    """Return whether an earlier log of this first sync reported that the orders came."""
+    """Return whether an earlier log of this first sync reported that the orders arrived."""
     query = select(SyncStep.name).where(
         SyncStep.seller_id == seller_id,
         SyncStep.name == "fetch_orders",

@@ -1,4 +1,4 @@
-"""Records an agent's log of a cycle, one row a cycle, merged by the client's `sync_cycle_id`."""
+"""Records an agent's log of a cycle, one row per cycle, merged by the client's `sync_cycle_id`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StepLog(msgspec.Struct, kw_only=True):
     error: str | None = None
 
     def __post_init__(self) -> None:
-        # An agent must not fail at the end of its cycle because its error is long.
+        # A long error must not make an agent fail at the end of its cycle.
         self.error = self.error and self.error[:STEP_ERROR_CHARACTERS]
 
 
@@ -65,8 +65,8 @@ async def place_cycle(
     trigger: str | None,
     now: datetime,
 ) -> None:
-    """Insert the placeholder of a cycle whose upload or screenshot came before its log. It counts
-    as failed until the log replaces it.
+    """Insert the placeholder of a cycle whose upload or screenshot arrived before its log. It
+    counts as failed until the log replaces it.
     """
     if sync_cycle_id is None:
         return
@@ -103,11 +103,12 @@ async def record_cycle(
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock and requests missing data; a repeated one only
-    updates the row. A cycle whose `started_at` cannot be read counts as begun now.
+    Only the first log of a cycle changes the lock and requests missing data; a repeated one only
+    updates the row. A cycle whose `started_at` is unreadable counts as begun now.
     """
     started_at = clock.read_moment(log.started_at) or now
-    # The state row is locked first: two logs of one cycle at the same time go one after the other.
+    # The state row is locked first, so that two simultaneous logs of one cycle run one after the
+    # other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)
     row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
@@ -136,7 +137,7 @@ async def _row_of(
     sync_cycle_id: str | None,
     started_at: datetime,
 ) -> SyncCycle | None:
-    """Find the cycle's row: by its id, else the nameless one of the cycle that was cancelled after
+    """Find the cycle's row: by its id, else the unnamed row of a cycle that was cancelled after
     this one had begun.
     """
     if sync_cycle_id is None:
@@ -158,8 +159,8 @@ async def _row_of(
 
 
 def _succeeded_before(row: SyncCycle | None) -> set[str]:
-    """Return the steps that an earlier log of the cycle reported as succeeded; their time is that
-    log's.
+    """Return the steps that an earlier log of the cycle reported as succeeded, with that log's
+    times.
     """
     return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
 
@@ -191,8 +192,8 @@ async def _note_successes(
     *,
     first_sync: bool,
 ) -> None:
-    """Store the successes that the planner calls fresh. Names that are not in its registry stay in
-    the log only.
+    """Store the successes by which the planner decides which steps are fresh. Names that are not in
+    its registry stay in the log only.
     """
     known = sorted(names & STEPS.keys())
     if not known:

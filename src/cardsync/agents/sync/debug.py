@@ -1,7 +1,7 @@
 """Stores debug screenshots, an object and a row each, and deletes both when they are old.
 
 The object is written before the row that names it; an object without a row is swept with the old
-ones (processes/retention.py). Only the seller's members, who sign in, read them.
+ones (processes/retention.py). Only the seller's signed-in members can read them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ async def keep_screenshot(
     settings: Settings,
     body: DebugScreenshotBody,
 ) -> None:
-    """Store a screenshot. Raises PayloadTooLarge, InvalidPayload, or NotFound when the request
-    names no cycle and there is none.
+    """Store a screenshot. Raises PayloadTooLarge, InvalidPayload, or NotFound if the request names
+    no cycle and there is none.
     """
     seller_id = caller.seller_id
     try:
@@ -100,9 +100,9 @@ async def _newest_cycle(
     seller_id: int,
     sync_cycle_id: str | None = None,
 ) -> int:
-    """Find the newest cycle: among those with that client's id, if the seller has any.
+    """Return the newest cycle, among those with the client's id if the seller has any.
 
-    The order is ours: the start that an agent reports may be in the future.
+    The order is by our own time: the start that an agent reports may be in the future.
     """
     query = select(func.max(SyncCycle.id)).where(SyncCycle.seller_id == seller_id)
     if sync_cycle_id is not None:
@@ -120,7 +120,7 @@ def _kept(settings: Settings) -> timedelta:
 
 @jobs.task(name="sync.drop_screenshots", queue="housekeeping", pass_context=True)
 async def drop_screenshots(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's rows that are too old, and return when the next ones will be.
+    """Delete the seller's old rows, and return when the next ones will be old.
 
     Their objects are deleted by their own age.
     """
@@ -135,7 +135,8 @@ async def drop_old_rows(
     now: datetime,
     kept: timedelta,
 ) -> None:
-    # A screenshot that arrives meanwhile waits for this row, so that its own time is not forgotten.
+    # A screenshot that arrives in the meantime waits for this row, so that its time is not
+    # forgotten.
     await session.execute(
         text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
     )

@@ -15,7 +15,7 @@ from cardsync.agents.sync.planner import Plan
 
 @dataclass(frozen=True)
 class Lock:
-    """The sync-in-progress lock as the decision sees it."""
+    """The fields of the sync-in-progress lock that the decision needs."""
 
     kind: str
     trigger: str
@@ -53,25 +53,25 @@ def due_at(
     last_failure_at: datetime | None,
     retry: timedelta,
 ) -> datetime | None:
-    """Return when the schedule wants the next cycle; None means at once.
+    """Return when the next scheduled cycle is due. None means now.
 
-    Failures in a row double the wait, up to the interval.
+    Consecutive failures double the wait, up to the interval.
     """
     due = last_pricing_at + interval if last_pricing_at else None
     if not failures or last_failure_at is None:
         return due
-    # The exponent is capped before the shift: 2^60 minutes is no timedelta.
+    # The exponent is capped before the shift: 2^60 minutes exceeds a timedelta.
     wait: timedelta = min(retry * 2 ** min(failures - 1, 20), interval)
     return max(due, last_failure_at + wait) if due else last_failure_at + wait
 
 
 def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
-    """Return whether a clock on the seller's wall shows a time within `22:00-06:00`, across
-    midnight or not; the end is not included.
+    """Return whether the seller's local time is within `22:00-06:00`, across midnight or not; the
+    end is not included.
 
-    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips are
-    over when it has passed them, hours that it shows twice are quiet twice. A span that ends where
-    it begins is empty.
+    Comparing local times needs no arithmetic on days when the clock changes: skipped hours are over
+    once the clock has passed them, repeated hours are quiet twice. A span that ends where it begins
+    is empty.
     """
     if hours is None:
         return False
@@ -88,7 +88,7 @@ def decide(facts: SyncFacts) -> SyncDecision:
     if lock is not None:
         holder = facts.agent_id is not None and facts.agent_id == lock.agent_id
         if holder and not lock.uploaded:
-            # A lost answer costs nothing: the holder gets the same one again.
+            # A lost answer does no harm: the holder gets the same one again.
             manual = lock.trigger == "manual"
             reason = "manual_request" if manual else "scheduled"
             return SyncDecision("sync", reason, manual or requested, lock.kind, lock.first_sync)
@@ -122,7 +122,7 @@ def phase(
 ) -> str:
     """Return `phase` of GET /status.
 
-    `push` is push_queued or pushing, where the account pushes prices at all.
+    `push` is push_queued or pushing, if the account pushes prices at all.
     """
     if cancelling and lease_is_live:
         return "cancelling"
@@ -130,15 +130,15 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    # The phase is the same when an upload fell into a cycle of another kind: its agent goes on
-    # collecting.
+    # The phase is the same if an upload arrived in a cycle of another kind: its agent continues to
+    # collect.
     if lock_held:
         return "collecting"
     if in_review:
         return "awaiting_review"
     if push == "pushing":
         return push
-    # A requested sync comes before prices that wait, because those may wait for a seller who
+    # A requested sync has precedence over prices that wait, because those may wait for a seller who
     # imports them by hand.
     if requested:
         return "requested"

@@ -1,6 +1,6 @@
 """Answers an agent's heartbeat with the facts about its account.
 
-The steady state writes nothing. A heartbeat writes only where the passing of time left work: it
+In the steady state it writes nothing. A heartbeat writes only after time has passed a limit: it
 clears a stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the
 account may no longer run.
 """
@@ -33,7 +33,7 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
     allowed = caller.entitlements(now)
     if tasks.lost(state.price_tasks_due_at, allowed.price_tasks, now):
         # Time made the account read-only (a trial's end), so no change of the account has cancelled
-        # them.
+        # the tasks.
         async with database.tenant(caller.seller_id) as session:
             await price_tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(

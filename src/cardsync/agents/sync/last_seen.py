@@ -1,7 +1,7 @@
-"""Keeps the times when agents last called, and the steps for which they wait for a person: each
-heartbeat notes these in memory, and one set-wise statement a second writes them.
+"""Stores when agents last called, and the steps at which they wait for a person. Each heartbeat
+notes these in memory, and one set-wise statement per second writes them.
 
-A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
+A killed process loses at most one second of them, and the next heartbeat reports newer ones.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.session import Database
 
 log = structlog.get_logger(__name__)
-# An agent calls every 30 seconds; one that missed a few calls is offline.
+# An agent calls every 30 seconds; one that missed several calls is offline.
 OFFLINE: Final = timedelta(minutes=2)
 
-# A report that leaves a text out keeps the one before; an empty one ends it. A turn begins when its
-# kind changes.
+# A report without a text keeps the previous one; an empty text ends it. A turn begins when its kind
+# changes.
 FLUSH_SQL = text(queries_of(__package__)["flush_last_seen"])
 
 
 def is_offline(seen_at: datetime | None, now: datetime) -> bool:
-    """Return whether an agent does not call at present; one that never called does not either.
-    Pure.
-    """
+    """Return whether an agent is not calling now, or never called. Pure."""
     return seen_at is None or now - seen_at > OFFLINE
 
 
 class Noted(NamedTuple):
-    """One report of an agent. A text that is None was left out; an empty turn ends the last one."""
+    """One report of an agent. A text that is None was not sent; an empty turn ends the last one."""
 
     at: datetime
     version: str | None = None
@@ -49,7 +47,7 @@ class Noted(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """The agent as it called last; version and platform are those of its last report."""
+    """The agent as of its last call; version and platform are those of its last report."""
 
     last_seen_at: datetime
     version: str | None
@@ -72,7 +70,8 @@ class LastSeen:
         self._noted[seller_id] = noted
 
     async def flush(self) -> None:
-        # An older report that is written after a newer one would be left out, and its turn with it.
+        # Only one write runs at a time: an older report that is written after a newer one would be
+        # ignored, and its turn lost.
         async with self._writing:
             await self._flush()
 
@@ -85,19 +84,19 @@ class LastSeen:
         try:
             await self._write(noted)
         except BaseException:
-            # A time that was noted meanwhile is newer.
+            # A time that was noted in the meantime is newer.
             self._noted = noted | self._noted
             raise
         finally:
             self._in_writing = {}
 
     async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
-        """Return the newest of the stored time and the one that is not written yet."""
+        """Return the newer of the stored time and the unwritten one."""
         agent = await self.agent(session, caller)
         return agent.last_seen_at if agent else None
 
     async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
-        """Return the newest call, stored or not yet written; None before the first one."""
+        """Return the newest call, stored or not yet written. None before the first one."""
         columns = select(
             AgentSeen.last_seen_at,
             AgentSeen.version,

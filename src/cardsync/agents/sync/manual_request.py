@@ -1,4 +1,4 @@
-"""Requests a sync by hand: it is refused where the cooldown binds, else noted for the next poll."""
+"""Requests a sync by hand: it is refused if the cooldown applies, else stored for the next poll."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ async def request_sync(
     *,
     full_history: bool = False,
 ) -> None:
-    """Note a request under the row lock: a cycle that ends meanwhile starts its cooldown before or
-    after.
+    """Store a request under the row lock: a cycle that ends at the same time starts its cooldown
+    before or after.
 
     With `full_history` the cycle that takes the request is a first sync again, and a task waits for
-    an agent that runs no cycle; whichever comes first does the other's work; staff may not ask for
+    an agent that runs no cycle; whichever runs first does the other's work. Staff may not request
     it. Raises OwnerRequired, MeteredCooldown or Cooldown.
     """
     if full_history:
@@ -47,7 +47,7 @@ async def request_sync(
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
         note(session, caller, "sync.requested", f"sync: {kind}", now)
-    # Otherwise a request waits already, and a second one gets the same answer.
+    # Otherwise a request is already waiting, and a second one gets the same answer.
     if full_history:
         await _ask_for_history(session, caller, now)
 

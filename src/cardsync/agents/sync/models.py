@@ -1,5 +1,5 @@
 """Tables of the sync protocol: `sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global
-`agent_seen`, which web processes flush set-wise across sellers.
+`agent_seen`, which web processes flush set-wise for many sellers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CycleStatus = Literal["success", "partial", "failed", "cancelled"]
 class SyncCycle(Base):
     """One agent cycle as the agent reported it.
 
-    `trigger_source` is ours and is never shown to clients.
+    `trigger_source` is internal and never shown to clients.
     """
 
     __tablename__ = "sync_cycle"
@@ -40,7 +40,7 @@ class SyncCycle(Base):
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
     trigger_source: Mapped[str | None] = mapped_column(Text)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
-    # Reports about files of prices that the cycle imported or could not import.
+    # Reports about price files that the cycle imported or could not import.
     price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
     agent_version: Mapped[str | None] = mapped_column(Text)
     platform: Mapped[str | None] = mapped_column(Text)
@@ -56,7 +56,7 @@ class SyncStep(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
-    # True if that was in a cycle handed out with first_sync: such a step fetches the whole history.
+    # Whether that was in a cycle with first_sync, in which the step fetches the whole history.
     in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
@@ -81,8 +81,8 @@ class DebugScreenshot(Base):
 
 
 class AgentSeen(Base):
-    """Global: the time when a seller's agent last called, and what it waits for its person for; an
-    empty `your_turn` is an agent that waits for nobody.
+    """A global table: when a seller's agent last called, and why it waits for its person; an empty
+    `your_turn` means that it does not.
 
     One statement a second writes many sellers' rows.
     """

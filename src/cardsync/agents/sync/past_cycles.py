@@ -19,14 +19,14 @@ from cardsync.platform.storage import ObjectMissing, Store
 async def page_of_cycles(
     session: AsyncSession, caller: Caller, paging: Paging
 ) -> Numbered[SyncCycle]:
-    """Raises OwnerRequired."""
+    """Return a page of cycles. Raises OwnerRequired."""
     caller.must_be_owner()
     own = select(SyncCycle).where(SyncCycle.seller_id == caller.seller_id)
     return await numbered(session, own.order_by(SyncCycle.id.desc()), paging)
 
 
 async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCycle:
-    """Raises OwnerRequired, NotFound."""
+    """Return one cycle. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     query = select(SyncCycle).where(
         SyncCycle.seller_id == caller.seller_id, SyncCycle.id == cycle_id
@@ -42,7 +42,7 @@ async def screenshots_of(
     caller: Caller,
     cycle_ids: Sequence[int],
 ) -> dict[int, list[DebugScreenshot]]:
-    """Return the cycles' screenshots that are still kept, oldest first."""
+    """Return the cycles' screenshots that still exist, oldest first."""
     query = select(DebugScreenshot).where(
         DebugScreenshot.seller_id == caller.seller_id, DebugScreenshot.cycle_id.in_(cycle_ids)
     )
@@ -53,7 +53,7 @@ async def screenshots_of(
 
 
 async def picture(session: AsyncSession, caller: Caller, store: Store, screenshot_id: int) -> bytes:
-    """Return a screenshot's PNG. Raises OwnerRequired, NotFound."""
+    """Return a screenshot's PNG. Return one cycle. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     key = await session.scalar(
         select(DebugScreenshot.storage_key).where(

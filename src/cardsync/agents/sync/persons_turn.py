@@ -10,7 +10,7 @@ KINDS: Final[dict[str, TurnKind]] = {kind: kind for kind in get_args(TurnKind)}
 
 
 class Turn(NamedTuple):
-    """The agent waits since then, at a page of that host."""
+    """An agent waits since this time, at a page of this host."""
 
     kind: TurnKind
     host: str | None
@@ -18,7 +18,7 @@ class Turn(NamedTuple):
 
 
 def read_turn(kind: str | None, host: str | None, since: datetime | None) -> Turn | None:
-    """Return the turn that a report or a row describes; None for an empty kind, and for one of a
+    """Return the turn that a report or a row describes. None for an empty kind, and for a kind of a
     newer program.
     """
     known = KINDS.get(kind or "")

@@ -1,8 +1,8 @@
 """Plans the steps of the agent's registry that a cycle runs, by kind, capabilities and last
 successes. Pure.
 
-The registry is that of decisions.md, section 3: names, the steps that each one needs first, the
-kind that exists for it, freshness.
+The registry is that of decisions.md, section 3: names, the prerequisites of each step, the kind of
+cycle for it, freshness.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Advertised: TypeAlias = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the registry. `kind` is the cycle that exists for this step; other kinds run it
-    only because one of their steps needs it.
+    """A step of the registry. `kind` is the cycle whose purpose is this step; other kinds run it
+    only as a prerequisite.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Step:
     version: int = 1
 
 
-# In this order every step comes after the steps that it needs.
+# In this order every step follows its prerequisites.
 STEPS: dict[str, Step] = {
     "export_inventory": Step("pricing", 900),
     "upload_inventory": Step("pricing", 900, ("export_inventory",)),
@@ -49,7 +49,7 @@ STEPS: dict[str, Step] = {
     "refresh_account": Step("account", 86_400),
 }
 PRICING_CHAIN = tuple(name for name, step in STEPS.items() if step.kind == "pricing")
-# A first sync exists for these: orders, and every step that depends on them.
+# The purpose of a first sync: orders, and every step that depends on them.
 HISTORY_STEPS = tuple(name for name, step in STEPS.items() if "fetch_orders" in (name, *step.needs))
 
 
@@ -63,7 +63,7 @@ class Skipped(msgspec.Struct):
 
 
 class Plan(msgspec.Struct):
-    """The steps to run, dependencies first, and the steps that are fresh; or, with `error`, none."""
+    """The steps to run, prerequisites first, and the steps that are fresh; or, with `error`, none."""
 
     kind: Annotated[str, Like(Kind)]
     """The data that the sync fetches"""
@@ -85,10 +85,11 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """Read `step@version, step, …` from all parameters together; None for no steps, or more than 2
-    KB of them.
+    """Parse `step@version, step, …` from all parameters together. None for no steps, or more than 2
+    KB of text.
 
-    A name without a version means 1. Unknown names and versions that are no number are ignored.
+    A name without a version means version 1. Unknown names and versions that are not numbers are
+    ignored.
     """
     texts = list(values or ())
     if (
@@ -110,7 +111,7 @@ def own_steps(kind: str) -> tuple[str, ...]:
 
 
 def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
-    """Return the kind's own steps and all that they need, dependencies first."""
+    """Return the kind's own steps and all their prerequisites, which come first."""
     wanted = set(own_steps(kind))
     for name in reversed(STEPS):
         if name in wanted:
@@ -121,9 +122,7 @@ def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
 
 
 def make_plan(facts: PlanFacts) -> Plan:
-    """Refuse the plan as a whole when the agent does not advertise a needed step in the needed
-    version.
-    """
+    """Make the plan, or refuse it as a whole if the agent lacks a step in the needed version."""
     wanted = steps_of(facts.kind, read_only=facts.read_only)
     kept = own_steps(facts.kind) if facts.manual else ()
     fresh = _fresh_steps(facts, wanted)
@@ -146,9 +145,9 @@ def make_plan(facts: PlanFacts) -> Plan:
 
 
 def _fresh_steps(facts: PlanFacts, wanted: Iterable[str]) -> set[str]:
-    """Treat the pricing chain as fresh as a whole or not at all: an upload needs the file that this
-    very cycle exports, and waiting for the repricing of an upload that was not made would call a
-    failed sync done.
+    """Return the fresh steps. The pricing chain is fresh as a whole or not at all: an upload needs
+    the file that this same cycle exports, and waiting for the repricing of an upload that was not
+    made would report a failed sync as done.
     """
     fresh = {name for name in wanted if _is_fresh(name, facts)}
     chain = {name for name in wanted if name in PRICING_CHAIN}

@@ -1,7 +1,7 @@
 """Answers GET /sync/pending with a decision and, if the agent is to sync, the sync lock and the
 plan.
 
-Most polls change nothing that others look at, and cost what a heartbeat costs: one read, even while
+Most polls change nothing for other readers, and cost as much as a heartbeat: one read, even while
 an import holds the seller's row. A poll waits for that row only if it takes the lock, or ends a
 lock or a cycle that no other process will end.
 """
@@ -52,7 +52,7 @@ async def answer_poll(
     now: datetime,
     settings: Settings,
 ) -> SyncDecision:
-    """The decision for one poll, taken under the row's lock only where the poll changes it."""
+    """Return the decision for one poll; the row is locked only if the poll changes it."""
     said = named_kinds(capabilities)
     if said is not None and said != caller.state.agent_kinds:
         async with database.tenant(caller.seller_id) as session:
@@ -104,7 +104,7 @@ def facts_of(
 
 
 def next_sync_at(caller: Caller, now: datetime, settings: Settings) -> datetime | None:
-    """Return when the next sync begins; None while automatic syncs are paused."""
+    """Return when the next sync begins. None while automatic syncs are paused."""
     facts = facts_of(caller, caller.state, None, now, settings)
     if facts.requested_kind is not None:
         return now
@@ -115,8 +115,8 @@ def holds_lock(state: SellerState | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
-# Only the lock that was read, so that no other's is touched; who has the row locked refreshes it,
-# or the next poll does.
+# Refresh only the lock that was read, so that no other is changed. If another transaction has the
+# row, it refreshes the lock, or the next poll does.
 REFRESH = PolledQuery(
     "refresh_lock",
     """
@@ -138,8 +138,8 @@ def changes_something(
     now: datetime,
     settings: Settings,
 ) -> bool:
-    """Return whether this poll has to go through `poll`: it takes the lock, clears a stale one or
-    ends a cancelled cycle.
+    """Return whether this poll must run `poll`: it takes the lock, clears a stale one or ends a
+    cancelled cycle.
     """
     takes = decision.action == "sync" and state.lock_kind is None
     return (
@@ -160,9 +160,10 @@ def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings
 
 
 async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
-    """The holder's poll refreshes its lock.
+    """Refresh the lock at its holder's poll.
 
-    Beside open work it need not: none goes stale, and who ends the work refreshes it.
+    With open work this is not needed: such a lock never becomes stale, and the end of the work
+    refreshes it.
     """
     state = caller.state
     if (
@@ -195,7 +196,7 @@ async def poll(
 ) -> SyncDecision:
     """Decide again on the row as it is now, under its lock.
 
-    The lock's holder gets the same answer as when it took the sync lock.
+    The holder of the sync lock gets the same answer as when it took it.
     """
     state = await locked(session, caller.seller_id)
     if cancel.is_left(state, now):
@@ -209,7 +210,8 @@ async def poll(
     if state.lock_kind is not None:
         return _with_plan(decision, state.lock_plan)
     planned = replace(decision, plan=await _plan(session, caller, decision, advertised, now))
-    # A cycle whose plan is refused does not begin: a request waits on, for an agent that can do it.
+    # A cycle whose plan is refused does not begin: its request keeps waiting for an agent that can
+    # do it.
     if planned.plan is None or planned.plan.error is None:
         _begin(state, planned, agent_id, now)
     return planned
@@ -232,7 +234,7 @@ async def _plan(
     advertised: Advertised | None,
     now: datetime,
 ) -> Plan | None:
-    """Only for sellers who opted in, and agents that report their capabilities."""
+    """Plan the steps, only for sellers who opted in and agents that report their capabilities."""
     if advertised is None or not caller.account.planner_opt_in:
         return None
     query = select(SyncStep).where(SyncStep.seller_id == caller.seller_id)

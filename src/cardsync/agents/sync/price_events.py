@@ -1,8 +1,8 @@
 """Writes a cycle's price events on its row: the agents' reports of price files that they imported,
 or could not.
 
-Event and log may arrive in either order, so each of them writes down all events of the cycle; the
-seller's state row is locked, and the second of two sees what the first one did.
+Event and log may arrive in either order, so each writes all events of the cycle. The seller's state
+row is locked, so the second sees the first one's changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def note_price_events(
     seller_id: int,
     sync_cycle_id: str | None,
 ) -> None:
-    """No-op for a cycle without a log, or without a name."""
+    """Write the events; do nothing for a cycle without a log or a name."""
     if sync_cycle_id is None:
         return
     which = {"seller": seller_id, "cycle": sync_cycle_id}

@@ -89,7 +89,7 @@ class HeartbeatBody(msgspec.Struct):
         return Noted(now, self.version, self.platform, self.your_turn or "", host or "")
 
 
-# The installation that sends the request, where the seller may have several.
+# Identifies the installation that sends the request, if the seller has several.
 AgentId = Annotated[
     str | None,
     Parameter(required=False, description="Random per installation; names the lock's holder"),

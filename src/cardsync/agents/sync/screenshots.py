@@ -1,4 +1,4 @@
-"""Checks a screenshot, given as base64, and returns the picture's bytes or the reason of a refusal.
+"""Checks a screenshot, given as base64, and returns the picture's bytes or the reason of an error.
 Pure.
 
 The picture itself is never decoded: the container is checked, chunk by chunk.
@@ -16,7 +16,7 @@ from cardsync.platform.errors import PayloadTooLarge
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _IHDR = struct.Struct(">IIBBBBB")
-# Bit depths that each colour type may have.
+# Bit depths that each color type may have.
 _DEPTHS = {
     0: (1, 2, 4, 8, 16),
     2: (8, 16),
@@ -27,7 +27,7 @@ _DEPTHS = {
 
 
 class BadScreenshot(Exception):
-    """The text is not base64 of a whole PNG; the message names the fault."""
+    """The text is not base64 of a complete PNG; the message names the fault."""
 
 
 def read_screenshot(encoded: str) -> bytes:
@@ -51,8 +51,8 @@ def _decoded_size(encoded: str) -> int:
 
 
 def check_png(data: bytes) -> None:
-    """Check the signature, that IHDR comes first, every chunk's CRC, and that IEND comes last with
-    no byte after it.
+    """Check the signature, that IHDR is first, every chunk's CRC, and that IEND is last with no
+    byte after it.
 
     Raises BadScreenshot.
     """

@@ -1,6 +1,6 @@
 """Shows the phase and the progress of a seller's sync.
 
-A cycle that is over counts as over, even before a process has ended it.
+A cycle past its time counts as ended, even before a process has ended it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync.agents.sync.decision import phase
 from cardsync.platform.settings import Settings
 
 # `pricing` is a package above this one, so the route passes a function that answers for it; it is
-# called only where the account pushes prices.
+# called only if the account pushes prices.
 RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
 
 

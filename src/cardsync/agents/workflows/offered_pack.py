@@ -1,4 +1,4 @@
-"""Reads the pack that an agent is offered: the newest one that is not withdrawn."""
+"""Returns the pack that an agent is offered: the newest one that is not withdrawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OFFERED = text(queries_of(__package__)["offered_pack"])
 async def offered_pack(
     session: AsyncSession, marketplace: str, locale: str, have: int
 ) -> OfferedPack:
-    """Raises NotFound."""
+    """Return the offer. Raises NotFound."""
     values = {"marketplace": marketplace, "locale": locale, "have": have}
     row = (await session.execute(_OFFERED, values)).one()
     if row.version is None and not row.killed:

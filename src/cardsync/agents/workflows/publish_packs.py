@@ -1,6 +1,6 @@
 """Publishes workflow packs and withdraws versions, for the operator, and lists both.
 
-Each version of a marketplace and locale is published once, and is higher than all before it.
+Each version of a marketplace and locale is published once, and must be higher than all before it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cardsync.platform.database.columns import NOW, Base, Moment
 
 
 class WorkflowPack(Base):
-    """`pack` is the canonical JSON that `signature` signs, behind the domain of packs."""
+    """`pack` is the canonical JSON that `signature` signs, after the domain of packs."""
 
     __tablename__ = "workflow_pack"
     marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -35,7 +35,7 @@ class WorkflowPack(Base):
 
 
 class WorkflowPackKill(Base):
-    """A version that is withdrawn, whether it was published here or came with the agent."""
+    """A withdrawn version, whether it was published here or came with the agent."""
 
     __tablename__ = "workflow_pack_kill"
     marketplace: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -44,13 +44,13 @@ class WorkflowPackKill(Base):
     killed_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
-# A file may hold white space that is not signed.
+# A file may have white space that is not signed.
 MOST_FILE_BYTES = 2 * pack_form.MOST_BYTES
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A pack that was checked, with the canonical JSON that is to be signed."""
+    """A checked pack, with the canonical JSON to sign."""
 
     marketplace: str
     locale: str
@@ -78,7 +78,7 @@ def read_draft(path: Path) -> Draft:
 
 async def publish(session: AsyncSession, draft: Draft, key: Ed25519PrivateKey) -> WorkflowPack:
     """Sign the pack and offer it to agents. Raises CommandError."""
-    # One publisher runs at a time: the check and the row must see the same versions.
+    # One publisher runs at a time, so that the check and the row see the same versions.
     await session.execute(text("LOCK TABLE workflow_pack IN SHARE ROW EXCLUSIVE MODE"))
     await _refuse_used(session, draft)
     row = WorkflowPack(
@@ -118,10 +118,10 @@ def _named(
 
 
 async def kill(session: AsyncSession, marketplace: str, locale: str, version: int) -> bool:
-    """Withdraw a version: agents stop using it. A version that came with the agent can be killed
-    too.
+    """Withdraw a version, so that agents stop using it. A version that came with the agent can be
+    killed, too.
 
-    Returns whether the version was published here.
+    Return whether the version was published here.
     """
     killed = insert(WorkflowPackKill).values(
         marketplace=marketplace, locale=locale, version=version
@@ -131,7 +131,7 @@ async def kill(session: AsyncSession, marketplace: str, locale: str, version: in
 
 
 async def revive(session: AsyncSession, marketplace: str, locale: str, version: int) -> bool:
-    """Take a kill back; return False if there was none."""
+    """Remove a kill; return False if there was none."""
     gone = delete(WorkflowPackKill).where(
         *_named(WorkflowPackKill, marketplace, locale), WorkflowPackKill.version == version
     )
