@@ -1,9 +1,9 @@
-"""Holds the one table of an assistant's tools: each binding names an operation of the service's own
-interface, and assistants reach no other operation.
+"""Holds the table of an assistant's tools: each binding names an operation of the service's own
+API, and assistants reach no other operation.
 
-Argument and answer shapes are those of the interface (`derive.py` reads them from its description),
-so nothing is described a second time. A binding is called as a request to this process's own
-application (`own_api.py`): its rights, limits, checks and log are those of the route.
+Argument and answer shapes are those of the API (`derive.py` reads them from its description), so
+nothing is described twice. A binding is called as a request to this process's own application
+(`own_api.py`): its rights, limits, checks and log are those of the route.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITE: Final = "mcp:write"
 
 
 class Binding(NamedTuple):
-    """One operation: `tool` is the protocol's tool that reaches it, `title` describes it."""
+    """One operation. `tool` is the protocol's tool that calls it, `title` describes it."""
 
     name: str
     method: str
@@ -34,7 +34,7 @@ class Binding(NamedTuple):
 
     @property
     def function(self) -> str:
-        """The name in a program of the code mode: lists.addCards is lists_add_cards."""
+        """The binding's name in a program of the code mode: lists.addCards is lists_add_cards."""
         return "".join(
             f"_{letter.lower()}" if letter.isupper() else letter for letter in self.name
         ).replace(".", "_")
@@ -125,7 +125,7 @@ FALLBACK: Final = BY_NAME["http.get"]
 
 
 class Argument(NamedTuple):
-    """One argument of a binding: where a request carries it and under which name."""
+    """One argument of a binding, with its place and name in a request."""
 
     name: str
     place: Literal["path", "query", "body", "payload"]
@@ -135,7 +135,7 @@ class Argument(NamedTuple):
 
 
 def shown(argument: Argument) -> str:
-    """The argument's name, with a question mark where it may be left out."""
+    """Return the argument's name, with a question mark if it is optional."""
     return argument.name if argument.required else f"{argument.name}?"
 
 
@@ -151,7 +151,7 @@ class Shapes(NamedTuple):
 
 @cache
 def shapes() -> Mapping[str, Shapes]:
-    """The shapes of every binding by its name, as `make openapi` derived them."""
+    """Return the shapes of every binding by its name, as `make openapi` derived them."""
     kept = json.loads(files(__package__).joinpath("shapes.json").read_text("utf-8"))
     return {
         name: Shapes(tuple(Argument(*one) for one in arguments), answer, about)

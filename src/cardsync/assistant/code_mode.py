@@ -2,8 +2,8 @@
 
 The interpreter runs in a worker process without files, network or imports, under limits of time,
 memory, calls and output; so a program can only compute, and call bindings. It stops at each call,
-and this process makes the call like a separate request: the credential is checked again. The
-outcome of a program that failed includes its writes.
+and this process makes the call like a separate request: the credential is checked again. The report
+of a failed program lists the writes that it made.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ MEMORY: Final = 50_000_000
 DEPTH: Final = 200
 CALLS: Final = 500
 PRINTED: Final = 50_000
-# The most that a program hands over. A list that holds another one twice counts it twice, as in
-# JSON.
+# The most values and characters that a program passes. A list that contains another one twice
+# counts it twice, as JSON would.
 VALUES: Final = 100_000
 CHARACTERS: Final = 10_000_000
-# Programs of one process at once, one of them for a seller; more are refused. The second figure is
-# how long the interpreter may take to begin.
+# Programs of one process at a time, one per seller; more are refused. The second figure is how long
+# the interpreter may take to begin.
 WORKERS: Final = 4
 WAIT_SECONDS: Final = 5
-# Seconds before the request ends, so that the program's outcome can still be reported.
+# The program ends this many seconds before the request does, so that its outcome can still be
+# reported.
 _EARLIER: Final = 2.0
-# A call that came too soon is sent again after at most these seconds; longer ones are refused.
+# A call that exceeds a rate limit is repeated after at most these seconds; longer waits are
+# refused.
 LONGEST_WAIT: Final = 3
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -76,7 +78,9 @@ _LIMITS: Final[dict[str, Any]] = {
 
 
 def _function(*_: Any, **__: Any) -> None:
-    """Stands for a binding where a program names it; each call stops the program instead."""
+    """Represents a binding in a program; the interpreter stops at its call and never runs this
+    body.
+    """
     raise AssertionError("a call of a binding is made by `_called`")
 
 
@@ -112,11 +116,13 @@ def _writes(name: str) -> bool:
 
 
 class Broken(Exception):
-    """A program that did not end; the text has the reason and the calls it had made."""
+    """A program failed; the text has the reason and the calls that it had made."""
 
 
 async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
-    """The blocks of a program's answer. Raises Broken, InvalidPayload, ServiceUnavailable."""
+    """Run a program and return the blocks of its answer. Raises Broken, InvalidPayload,
+    ServiceUnavailable.
+    """
     program = arguments.get("program")
     if not isinstance(program, str) or not program.strip() or len(arguments) > 1:
         raise errors.InvalidPayload("program: must be a program, and the only argument")
@@ -147,8 +153,8 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _is_too_large(*values: Any) -> bool:
-    """Return whether the values are more than a request carries, once all that is shared in them is
-    written out. The walk ends at the limit.
+    """Return whether the values are larger than a request may be, counting shared parts each time.
+    The walk ends at the limit.
     """
     left, characters, waiting = VALUES, CHARACTERS, list(values)
     while waiting:
@@ -203,7 +209,7 @@ async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program)
 
 
 async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
-    """The next step of the program after a call of a binding."""
+    """Make the program's call of a binding and return its next step."""
     name = str(step.function_name)
     if step.is_os_function:
         return await step.resume_not_handled()  # type: ignore[no-any-return]
@@ -234,7 +240,7 @@ async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
 
 
 def _id(value: Any) -> str:
-    """The id in a write's answer, where it has one."""
+    """Return the ID in a write's answer, if it has one."""
     named = [value.get(key) for key in ("id", "plan_id")] if isinstance(value, dict) else []
     found = [one for one in named if isinstance(one, int | str)]
     status = value.get("status") if isinstance(value, dict) else None
@@ -247,11 +253,11 @@ def _id(value: Any) -> str:
 async def _answer(
     scope: Scope, binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
-    """The answer of a call as a program gets it; raises Refusal."""
+    """Return the answer of a call in the form that a program gets. Raises Refusal."""
     try:
         arguments = _arguments(binding, given, named)
         answer = await own_api.call(scope, binding, arguments, None)
-        # The limits let calls through at their pace; a program need not know it.
+        # A short wait for a rate limit is hidden from the program.
         while answer.wait is not None and answer.wait <= LONGEST_WAIT:
             await asyncio.sleep(answer.wait)
             answer = await own_api.call(scope, binding, arguments, None)
@@ -267,8 +273,8 @@ async def _answer(
 def _arguments(
     binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Positions are the order of the table; `from_` is the argument `from`, which no program can
-    write.
+    """Return the arguments by name; positional ones follow the order of the table. `from_` is the
+    argument `from`, a keyword that no program can write.
     """
     names = [one.name for one in shapes()[binding.name].arguments]
     if len(given) > len(names):
@@ -279,7 +285,9 @@ def _arguments(
 
 
 class Sandboxes:
-    """A web process has one object: its worker processes, from the first program on."""
+    """The worker processes of a web process, which has one object; they start with the first
+    program.
+    """
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
@@ -289,7 +297,7 @@ class Sandboxes:
 
     @asynccontextmanager
     async def turn(self, seller_id: int) -> AsyncIterator[AsyncMonty]:
-        """Hold the seller's one turn; raises ServiceUnavailable if another program of it runs."""
+        """Hold the seller's one turn. Raises ServiceUnavailable if it is taken, or all turns are."""
         if seller_id in self._running or len(self._running) >= WORKERS:
             raise errors.ServiceUnavailable("other programs are running; try again in a moment")
         self._running.add(seller_id)

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 
 
 class Client(NamedTuple):
-    """`steps` are sentences; `command` is a command or file to copy, in which `{origin}` is the
-    address of the service and `{address}` that of its /mcp. A `remote` one connects from the web.
+    """`steps` are sentences. `command` is a command or file to copy, in which `{origin}` is the
+    address of the service and `{address}` that of its /mcp. A `remote` client connects from the
+    internet.
     """
 
     key: str

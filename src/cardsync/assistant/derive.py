@@ -1,4 +1,4 @@
-"""Derives the arguments and the answer of each binding from the interface's own description, for
+"""Derives the arguments and the answer of each binding from the API's own description, for
 `shapes.json`.
 
 `OPEN_BODIES` describes the bodies of routes that parse them by hand.
@@ -85,9 +85,10 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }
 _REQUIRED: Final = {"name", "actions", "revision", "reviews", "rule"}
-# A member's click, a second form of an argument, and forms for people are no arguments of a tool.
+# A member's click, a second form of an argument, and formats for people are not arguments of a
+# tool.
 _LEFT_OUT: Final = {"confirm", "override_reason", "format", "product_line"}
-# Routes that read these themselves describe them as texts.
+# Routes that parse these themselves describe them as texts.
 _NUMBERS: Final = {"page", "per_page"}
 _PAYLOAD: Final = {"lists.addCards", "lists.removeCards"}
 _PAYLOAD_TOLD: Final = "The selection: marketplace_ids, else card_ids, else search with filters"
@@ -95,7 +96,7 @@ _ABOUT: Final = 200
 
 
 def derived(document: Mapping[str, Any]) -> dict[str, Shapes]:
-    """The shapes of every binding of the table, read from openapi.json."""
+    """Return the shapes of every binding in the table, from openapi.json."""
     whole = opened(document)
     return {
         binding.name: _fallback() if binding is FALLBACK else _shapes(whole, binding)
@@ -157,8 +158,8 @@ def _body(
 
 
 def _plain(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its references resolved, without what a caller does not need: an argument
-    that may be null may be left out.
+    """Return the schema with its references resolved, without details that a caller does not need:
+    an argument that may be null may be omitted.
     """
     if "$ref" in schema:
         return _plain(schemas, schemas[schema["$ref"].rsplit("/", 1)[1]])

@@ -21,10 +21,10 @@ from cardsync.platform import errors
 if TYPE_CHECKING:
     from litestar.types import Message, ReceiveMessage, Scope
 
-# No answer of a page of rows is larger; a file is read by other means.
+# No answer with a page of rows is larger; files are read by other means.
 LARGEST: Final = 10_000_000
 _PASSED_ON: Final = (b"authorization", b"host", b"x-forwarded-for", b"x-forwarded-proto")
-# No id or figure of the interface is longer; Python writes no number that is very long.
+# No ID or figure of the API is longer; Python refuses to format a very long number.
 _INTEGER_BITS: Final = 128
 _Text = str | int | float | bool
 
@@ -41,7 +41,9 @@ class Answer(NamedTuple):
 
     @property
     def wait(self) -> int | None:
-        """Return the seconds after which the same call may be sent again, where it came too soon."""
+        """Return the seconds after which the same call may be repeated, if it exceeded a rate
+        limit.
+        """
         given = self.headers.get("retry-after", "") if self.status == 429 else ""
         return int(given) if given.isdigit() else None
 
@@ -51,7 +53,7 @@ class Answer(NamedTuple):
 
 
 class OwnRequest(NamedTuple):
-    """A request as a binding and its arguments make it."""
+    """A request built from a binding and its arguments."""
 
     method: str
     target: str
@@ -59,9 +61,7 @@ class OwnRequest(NamedTuple):
 
 
 def asked(binding: Binding, arguments: Mapping[str, Any]) -> OwnRequest:
-    """The request of a call. Raises InvalidPayload for an argument that the binding does not take,
-    or lacks.
-    """
+    """Build the request of a call. Raises InvalidPayload for an unknown or missing argument."""
     known = {one.name: one for one in shapes()[binding.name].arguments}
     for name in arguments:
         if name not in known:
@@ -95,7 +95,7 @@ def asked(binding: Binding, arguments: Mapping[str, Any]) -> OwnRequest:
 
 
 def own_path(given: Any) -> str:
-    """The path and query of an address of our own interface; raises InvalidPayload for any other."""
+    """Return the path and query of an address of our own API. Raises InvalidPayload for any other."""
     if not isinstance(given, str):
         raise errors.InvalidPayload("path: must be a string")
     try:
@@ -147,11 +147,11 @@ def _written(name: str, value: _Text) -> str:
 async def call(
     scope: Scope, binding: Binding, arguments: Mapping[str, Any], caller: Caller | None
 ) -> Answer:
-    """The answer of the binding's route. `scope` is the request of the assistant; `caller` was
-    admitted with it, or None where the credential is to be looked at again.
+    """Return the answer of the binding's route. `scope` is the request of the assistant. `caller`
+    was admitted with it, or is None if the credential must be checked again.
 
-    Raises InsufficientScope before the arguments are looked at, and InvalidPayload for arguments
-    that make no request.
+    Raises InsufficientScope before the arguments are checked, and InvalidPayload for arguments that
+    make no request.
     """
     admitted: Caller = scope["caller"]  # type: ignore[typeddict-item]
     need_scope(scope, admitted, binding.scope)
@@ -159,7 +159,7 @@ async def call(
 
 
 def _inner(scope: Scope, request: OwnRequest, caller: Caller | None) -> dict[str, Any]:
-    """The request as the application gets it."""
+    """Return the scope of the request for the application."""
     path, _, query = request.target.partition("?")
     headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]
     headers += [
@@ -199,7 +199,8 @@ async def _send(scope: Scope, request: OwnRequest, caller: Caller | None) -> Ans
     async def receive() -> ReceiveMessage:
         nonlocal sent
         if sent:
-            # A file's sender waits for its reader to leave, which it does when it has all.
+            # A file's sender waits until its reader leaves, so this reader leaves after the last
+            # byte.
             await ended.wait()
             return {"type": "http.disconnect"}
         sent = True
@@ -233,4 +234,4 @@ def _streams(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 class _TooMuch(Exception):
-    """Ends an answer that is not read further."""
+    """Ends an answer that is too long to read."""

@@ -1,4 +1,4 @@
-"""Holds the prompts for sellers' most frequent questions: each is a text with gaps for its
+"""Holds the prompts for sellers' most frequent questions: each is a text with placeholders for its
 arguments.
 """
 
@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 
 class Prompt(NamedTuple):
-    """`arguments` are its gaps, each with a description; those in `optional` may stay empty."""
+    """`arguments` are its placeholders, each with a description; those in `optional` may stay
+    empty.
+    """
 
     name: str
     title: str
@@ -59,7 +61,7 @@ BY_NAME: Final = {prompt.name: prompt for prompt in PROMPTS}
 
 
 def filled(prompt: Prompt, given: dict[str, str]) -> str:
-    """The prompt's text; raises KeyError for an argument that is missing."""
+    """Return the prompt's text. Raises KeyError for a missing argument."""
     values = {
         name: given.get(name, "") if name in prompt.optional else given[name]
         for name in prompt.arguments

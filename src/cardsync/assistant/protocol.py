@@ -1,9 +1,9 @@
 """Serves the assistants' protocol at /mcp: version 2026-07-28 and those of 2025 on one address,
 without sessions, each answer one JSON document.
 
-Before the protocol is looked at, a request passes the same admission as any other of a key or a
-token. The protocol's library is imported with the first request, so that a process without
-assistants does not carry it.
+Before the protocol is parsed, a request passes the same admission as any other of a key or a token.
+The protocol's library is imported with the first request, so that a process without assistants does
+not load it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cardsync.assistant.served import Served
 
 
-# A plan has at most a megabyte; a call says a little more around it.
+# A plan has at most a megabyte; a call adds a little around it.
 BODY_BYTES: Final = 2_000_000
 
 
@@ -53,12 +53,12 @@ class _Message(msgspec.Struct):
 
 
 def own_host(app: ASGIApp) -> ASGIApp:
-    """Middleware: a request that reached us under another name, or comes from another site's
-    page, is refused before anything else: a page whose name leads to our address is no client.
+    """Middleware that refuses a request under another host's name, or from another site's page,
+    before anything else: a page whose name leads to our address is not a client.
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        # A mount has no template of its own; the log and the metrics name this one.
+        # A mount has no template of its own; the log and the metrics use this name.
         scope["path_template"] = PATH
         settings: Settings = scope["litestar_app"].state.settings
         host = header(scope, b"host") or ""
@@ -73,7 +73,7 @@ def own_host(app: ASGIApp) -> ASGIApp:
 
 
 def _challenged(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any]:
-    """Answer a refusal of the credential, and name the document that tells how to get another."""
+    """Answer a refused credential, and name the document that explains how to get another."""
     url = metadata_url(request.app.state.settings, request.headers.get("host"))
     challenge = problem.headers.get("WWW-Authenticate", 'Bearer realm="cardsync"')
     problem.headers["WWW-Authenticate"] = f'{challenge}, resource_metadata="{url}"'
@@ -87,7 +87,7 @@ def _challenged(request: Request[Any, Any, Any], problem: errors.Problem) -> Res
     opt=BY_BEARER | READS,
 )
 async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
-    """One message of the protocol."""
+    """Handle one message of the protocol."""
     assert scope["type"] == ScopeType.HTTP
     if scope["path"].strip("/"):
         raise NotFoundException
@@ -116,7 +116,7 @@ router = Router(
 
 
 def _need_mode(scope: Scope, body: bytes) -> None:
-    """Refuse a write of a session that only reads, before its arguments are looked at. Raises
+    """Refuse a write in a read-only session, before its arguments are checked. Raises
     InsufficientScope, BadRequest.
     """
     caller: Caller = scope["caller"]  # type: ignore[typeddict-item]
@@ -147,7 +147,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The messages of a request whose body was read already."""
+    """Yield the messages of a request whose body was already read."""
     told = False
 
     async def received() -> ReceiveMessage:
@@ -160,7 +160,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-# The library's prefix of a refused body; its own reasons follow.
+# The library's prefix for an invalid body; its own reasons follow.
 _SAYS: Final = {
     "Parse error": "Parse error: the body is not valid JSON",
     "Validation error": (
@@ -171,7 +171,7 @@ _SAYS: Final = {
 
 
 def _in_our_words(send: Send) -> Send:
-    """Send the library's answers, without the words of its reader of JSON."""
+    """Send the library's answers, without the messages of its JSON parser."""
     start: HTTPResponseStartEvent | None = None
 
     async def answer(message: Message) -> None:
@@ -203,8 +203,8 @@ def _reworded(body: bytes) -> bytes:
 
 
 class Assistants:
-    """A web process has one object, which serves the protocol and runs programs from the first
-    request to the end of the process.
+    """The protocol's server and the sandboxes of a web process, which has one object; they run from
+    the first request to the end of the process.
     """
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ class Assistants:
     async def ready(self) -> Served:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-        # A caller that leaves does not cancel the work that others wait for.
+        # A caller that leaves does not cancel work that others wait for.
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Served:
@@ -225,9 +225,7 @@ class Assistants:
         return await made
 
     async def _live(self, made: asyncio.Future[Served]) -> None:
-        """Hold the library's tasks in a task of their own: they outlive the request that came
-        first.
-        """
+        """Run the library's tasks in a separate task, because they outlive the first request."""
         try:
             served = await asyncio.to_thread(_imported)
             async with served.running():

@@ -1,5 +1,5 @@
-"""Tells an assistant what to do after a refusal: one table from the interface's codes to the next
-step, and the text of a refusal. docs/assistants.md prints the table.
+"""Tells an assistant what to do after an error: one table from the API's codes to the next step,
+and the text of an error. docs/assistants.md prints the table.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PENDING: Final = "needs_review"
 
 
 class Refusal(Exception):
-    """A call that was refused, with the text that says so; its code is the interface's."""
+    """A refused call, with its text; its code is the API's."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -75,7 +75,7 @@ class Refusal(Exception):
 
 
 def of_answer(answer: Answer) -> Refusal:
-    """The refusal in an answer of the interface; a page is for persons."""
+    """Return the error in an answer of the API; HTML is for people."""
     if answer.status < 400:
         moved = f"moved to a page: {answer.headers.get('location', '')}"
         return _refusal(errors.SessionRequired.code, moved, "")

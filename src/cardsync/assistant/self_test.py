@@ -1,8 +1,8 @@
-"""Connects to the service's own public address as an assistant does, step by step, and says which
-step failed.
+"""Connects to the service's own public address as an assistant does, step by step, and reports
+which step failed.
 
-The client of the test may only read, and loses its access at the end. The requests take the same
-way as those of an assistant on this network: a proxy that drops a header shows.
+The test's client may only read, and loses its access at the end. The requests take the same route
+as those of an assistant on this network, so that a proxy that drops a header is detected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READ: Final = "lists_list"
 
 
 class Step(NamedTuple):
-    """`failure` is a sentence, or empty where the step went well."""
+    """`failure` is a sentence, or empty if the step succeeded."""
 
     name: str
     failure: str = ""
@@ -165,7 +165,7 @@ class _Test:
             raise _Failed(f"The tool refused: {called['content'][0]['text'][:200]}")
 
     async def give_up(self) -> None:
-        """End the access, by the address if that works, and remove the client."""
+        """End the access, through the address if that works, and remove the client."""
         if self._token:
             form = {"token": self._token, "client_id": self._client_id}
             with suppress(httpx.HTTPError, KeyError):

@@ -1,4 +1,4 @@
-"""Answers the protocol's messages by the table: which tools and prompts there are, and calls."""
+"""Answers the protocol's messages from the table: the lists of tools and prompts, and calls."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ class Served:
             yield
 
     async def answer_call(self, scope: Scope, body: bytes, send: Send) -> bool:
-        """Answer a message that is a plain call of a tool, and return whether it was one.
+        """Answer a message if it is a plain call of a tool; return whether it was one.
 
-        The library would spend as much on it as the read itself takes. All else is the library's,
-        what is wrong with a message above all.
+        The library would take as long for it as the read itself. All other messages are left to the
+        library, above all invalid ones.
         """
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
@@ -145,7 +145,7 @@ class Served:
 
 @cache
 def listed() -> list[types.Tool]:
-    """Every tool as the protocol lists it."""
+    """Return every tool in the protocol's form."""
     return [
         *(
             types.Tool(
@@ -187,7 +187,7 @@ async def _call_tool(
 
 
 def _is_plain(call: _Call, headers: dict[str, str], scope: Scope) -> bool:
-    """Return whether the library's checks of version 2026-07-28 find nothing wrong with the call."""
+    """Return whether the call passes the library's checks of version 2026-07-28."""
     body = {"method": call.method, "params": {"name": call.params.name, "_meta": call.params.meta}}
     found = classify_inbound_request(body, headers=headers)
     names = [(name.decode("latin-1"), "") for name, _ in scope["headers"]]
@@ -201,7 +201,7 @@ def _is_tool(name: str) -> bool:
 async def _answered(
     scope: Scope, name: str, arguments: dict[str, Any] | None
 ) -> tuple[list[str], bool]:
-    """The blocks of a call's answer, and whether it is an error."""
+    """Return the blocks of a call's answer, and whether it is an error."""
     try:
         return await tools.call(scope, name, dict(arguments or {})), False
     except Refusal as refusal:

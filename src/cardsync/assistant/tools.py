@@ -1,7 +1,7 @@
-"""Groups the bindings into the protocol's tools, reads and writes apart, and calls them.
+"""Groups the bindings into the protocol's tools, reads and writes separately, and calls them.
 
 A tool of several bindings has an argument `what` that names one. The title of a tool names its
-bindings. Each tool says all four hints.
+bindings. Each tool gives all four hints.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 TOOLS_MOST: Final = 20
-# The hints of tools beyond reading. A delete and a price take something away. A list of that name
-# is made once, and a second plan is another one. The network is not the seller's own.
+# The hints of tools beyond reading. A delete or a price change destroys something. A list of a name
+# is made only once; a second plan is a new one. The network is not the seller's own.
 DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
 REPEATS: Final = {"lists_create", "plans_propose"}
-# It was a tool of one operation, and callers who name none mean that one.
+# It was a tool of one operation, which callers mean who name none.
 WAS_ALONE: Final = {"plans_propose"}
 OPEN_WORLD: Final = {"discovery_find_availability"}
 _DETAIL: Final = {
@@ -51,7 +51,7 @@ class Tool(NamedTuple):
 
     @property
     def hints(self) -> dict[str, bool]:
-        """The protocol's four hints by their names there."""
+        """Return the protocol's four hints by their names."""
         return {
             "readOnlyHint": not self.writes,
             "destructiveHint": self.name in DESTROYS,
@@ -72,7 +72,7 @@ class Tool(NamedTuple):
         return "\n".join(f"{one.name}({_signature(one)}): {one.title}." for one in self.bindings)
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments: of all bindings together, where there are several."""
+        """Return the JSON Schema of the arguments: of all bindings together, if there are several."""
         properties: dict[str, Any] = {}
         if len(self.bindings) > 1:
             names = [binding.name for binding in self.bindings]
@@ -93,7 +93,7 @@ class Tool(NamedTuple):
         return {**schema, "additionalProperties": False}
 
     def chosen(self, arguments: dict[str, Any]) -> Binding:
-        """Take `what` out of the arguments, and return the binding that it names; raises
+        """Remove `what` from the arguments and return the binding that it names. Raises
         InvalidPayload.
         """
         if len(self.bindings) == 1:
@@ -112,7 +112,7 @@ def _signature(binding: Binding) -> str:
 
 @cache
 def tools() -> Mapping[str, Tool]:
-    """Every tool by its name, in the order of the table; the one of the code mode is last."""
+    """Return every tool by its name, in the order of the table; the code mode's is last."""
     grouped = groupby(sorted(TABLE, key=lambda one: _place(one.tool)), key=lambda one: one.tool)
     return {name: Tool(name, tuple(bindings)) for name, bindings in grouped}
 
@@ -122,13 +122,13 @@ def _place(tool: str) -> int:
 
 
 def writing(name: str) -> bool:
-    """Return whether a call of this tool takes the scope to write."""
+    """Return whether a call of this tool needs the scope to write."""
     tool = tools().get(name)
     return tool is not None and tool.writes
 
 
 async def call(scope: Scope, name: str, arguments: dict[str, Any]) -> list[str]:
-    """The blocks of text that a call answers with; raises Refusal."""
+    """Call a tool and return the blocks of text of its answer. Raises Refusal."""
     caller = scope["caller"]  # type: ignore[typeddict-item]
     try:
         if name == code_mode.TOOL:

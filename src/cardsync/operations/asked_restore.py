@@ -1,5 +1,6 @@
-"""The restore that the set-up page asks for. `cardsync serve` carries it out, since it alone can
-stop the processes that use the database; a file in DATA_DIR says how far it is.
+"""Records the restore that a person requests on the set-up page. `cardsync serve` performs it,
+since only `serve` can stop the processes that use the database; a file in DATA_DIR records the
+progress.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from cardsync.operations.installation_backups import InstallationBackups
 
 _FILE, _LOCK = "restore.json", ".restore.lock"
-# Seconds after which pages that show the state reload; more while web processes restart.
+# Seconds after which pages with the state reload; more while web processes restart.
 RELOAD_SECONDS: Final = 3
 SWITCH_SECONDS: Final = 20
 _UNDER_WAY: Final = ("asked", "loading", "switching")
 
 
 class AskedRestore(msgspec.Struct, frozen=True):
-    """A backup's name and its outcome; `failure` is one sentence. `offered` means that `serve`
-    would restore one.
+    """A backup's name and the outcome of its restore. `failure` is one sentence. `offered` means
+    that `serve` can restore one.
     """
 
     name: str = ""
@@ -40,7 +41,7 @@ class AskedRestore(msgspec.Struct, frozen=True):
 
 
 def read(folder: Path) -> AskedRestore | None:
-    """Return the request in a data folder; None where no `serve` would restore."""
+    """Return the request in a data folder. None if no `serve` process restores backups."""
     try:
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=AskedRestore)
     except (OSError, msgspec.MsgspecError):
@@ -48,17 +49,19 @@ def read(folder: Path) -> AskedRestore | None:
 
 
 def offer(folder: Path) -> None:
-    """Let a restore be asked for. One that an earlier start left undone is over."""
+    """Allow a request for a restore. A restore that an earlier start left unfinished counts as
+    failed.
+    """
     end(folder, "cardsync was stopped before it ended; nothing has changed")
     if read(folder) is None:
         _write(folder, AskedRestore())
 
 
 def ask(folder: Path, name: str) -> None:
-    """Ask for a backup. Raises NotFound where there is none of that name or no `serve` to restore
-    it, and RestoreUnderWay.
+    """Request the restore of a backup. Raises NotFound if `serve` does not restore backups or the
+    name is not a backup's, and RestoreUnderWay.
     """
-    # If two members ask at the same time, one is refused.
+    # If two members request one at the same time, one is refused.
     with (folder / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = read(folder)
@@ -74,15 +77,15 @@ def forget(folder: Path) -> None:
 
 
 def end(folder: Path, failure: str) -> None:
-    """Record that the restore ended without success, unless it is known already."""
+    """Record that the restore failed, unless its end is recorded already."""
     asked = read(folder)
     if asked is not None and asked.is_under_way:
         _write(folder, AskedRestore(asked.name, "failed", failure))
 
 
 def carry_out(folder: Path, backups: InstallationBackups, pause: Callable[[], object]) -> None:
-    """Restore the backup that was asked for. `pause` returns once the service's processes have
-    ended. Raises CommandError.
+    """Restore the requested backup. `pause` returns when the service's processes have ended. Raises
+    CommandError.
     """
     asked = read(folder)
     if asked is None or asked.state != "asked":

@@ -1,5 +1,5 @@
 """Copies backups to a bucket and back: the files of a backup's folder under its name, the manifest
-last, so that one without a manifest is no backup.
+last, so that an incomplete copy has no manifest and is not a backup.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from cardsync.platform.backups.backup_folder import MANIFEST, PARTIAL, Backup, M
 
 
 class Bucket:
-    """A second place of backups: `s3://bucket/folder`, with credentials from the
-    environment.
-    """
+    """A second place for backups: `s3://bucket/folder`, with credentials from the environment."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -57,7 +55,7 @@ class Bucket:
         return backup_folder.read(whole)
 
     def names(self) -> list[str]:
-        """Return the names of the whole backups in the bucket, the newest first."""
+        """Return the names of the complete backups in the bucket, newest first."""
         with _as_sentence(self.url):
             found = [
                 key.removesuffix(f"/{MANIFEST}") for key in self._keys() if key.endswith(MANIFEST)
@@ -65,7 +63,7 @@ class Bucket:
         return sorted((one for one in found if backup_folder.moment_of(one)), reverse=True)
 
     def manifests(self) -> dict[str, Manifest]:
-        """Return the manifests of the whole backups in the bucket by their names. Raises
+        """Return the manifests of the complete backups in the bucket by their names. Raises
         CommandError.
         """
         names = self.names()
@@ -94,7 +92,7 @@ class Bucket:
 
 @contextmanager
 def _as_sentence(url: str) -> Iterator[None]:
-    """Turn a bucket's error into one sentence."""
+    """Convert a bucket's error into one sentence."""
     try:
         yield
     except (OSError, obstore.exceptions.BaseError) as e:

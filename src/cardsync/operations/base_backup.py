@@ -1,5 +1,5 @@
-"""Copies the files of the embedded database: all of them once a week, and between those the
-changes since the backup before. For a database that is too large for a dump a day.
+"""Copies the files of the embedded database: all of them once a week, and otherwise the changes
+since the previous backup. It is for databases that are too large for a daily dump.
 
 A restore combines the copies, runs them on a second server, and dumps them there, so that it
 continues as from any other backup.
@@ -33,26 +33,24 @@ from cardsync.platform.backups.backup_folder import (
 )
 from cardsync.platform.database.urls import libpq_url
 
-# With room for the hour at which a day's backup is made.
+# Shorter than a week, since the hour of a day's backup varies.
 _WHOLE_EVERY: Final = timedelta(days=6, hours=12)
 _FIRST_VERSION: Final = 17
-# Each archive, and where in the cluster its files belong.
+# Each archive, and the folder of its files in the cluster.
 _ARCHIVES: Final = {"base.tar.gz": "", "pg_wal.tar.gz": "pg_wal"}
-# Runs the cluster that a function writes into a folder; gives its superuser's address.
+# Runs the cluster that a function writes into a folder; yields its superuser's address.
 RunCopy = Callable[[Callable[[Path], None]], AbstractContextManager[str]]
 
 
 class BaseFiles(NamedTuple):
-    """The archives, and the backup that they build on (None: they are whole)."""
+    """The archives, and the backup on which they build (None: they are complete)."""
 
     parent: str | None
     files: dict[str, FileLine]
 
 
 def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
-    """Copy the database's files into a backup that is being made in `folder`. Raises
-    CommandError.
-    """
+    """Copy the database's files into `partial`, for a backup in `folder`. Raises CommandError."""
     url = libpq_url(owner_url, role=None)
     _must_be_able(url)
     earlier = _base_of_next(backup_folder.listed(folder))
@@ -62,7 +60,8 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
         try:
             pg_tools.run(program, url, *options, f"--incremental={earlier.path / BASE_LIST}")
         except errors.CommandError:
-            # The server has no summaries as old as that, or is another cluster since a restore.
+            # The server has no summaries that go back this far, or a restore has made it another
+            # cluster.
             shutil.rmtree(target, ignore_errors=True)
             earlier = None
     if earlier is None:
@@ -72,8 +71,8 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
 
 
 def _base_of_next(found: list[Backup]) -> Backup | None:
-    """Return the backup that the next one builds on: the newest of this kind, unless its whole one
-    is a week old. `found` is the newest first.
+    """Return the backup on which the next one builds: the newest base backup, or None if its chain
+    begins with a complete one that is a week old. `found` must be newest first.
     """
     newest = next((one for one in found if one.manifest.kind == BASE), None)
     if newest is None:
@@ -87,8 +86,8 @@ def _base_of_next(found: list[Backup]) -> Backup | None:
 
 
 def chain(backup: Backup) -> list[Backup]:
-    """Return the backups that it is put together from, the whole one first. Raises CommandError
-    where one is missing.
+    """Return the backups on which this one builds, the complete one first, and this one last.
+    Raises CommandError if one is missing.
     """
     found = [backup]
     while (name := found[0].manifest.parent) is not None:
@@ -107,8 +106,8 @@ def needed(kept: set[str], parents: Mapping[str, str | None]) -> set[str]:
 
 
 def check(backup: Backup, *, objects_too: bool = True) -> None:
-    """Raise CommandError unless every file of the backup, and of those that it builds on, is as it
-    was written.
+    """Raise CommandError unless every file of the backup, and of those on which it builds, is
+    unchanged since it was written.
     """
     for one in chain(backup):
         backup_folder.check(one, objects_too=objects_too and one == backup)
@@ -122,9 +121,7 @@ def as_dump(
     run_copy: RunCopy,
     dump: Callable[[str, Path], Manifest],
 ) -> Iterator[Backup]:
-    """Yield the backup as a dump with the rows that it has, in a folder in `scratch`. Raises
-    CommandError.
-    """
+    """Yield the backup as a dump, in a folder in `scratch`. Raises CommandError."""
     shutil.rmtree(scratch, ignore_errors=True)
 
     def put_together(cluster: Path) -> None:
@@ -159,8 +156,8 @@ def _unpacked(backup: Backup, scratch: Path) -> str:
 
 
 def _must_be_able(url: str) -> None:
-    """Raise CommandError for a server that makes no incremental backups; let it record changes
-    from now on.
+    """Raise CommandError if the server cannot make incremental backups; make it record changes from
+    now on.
     """
     with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:
         version = connection.info.server_version // 10_000

@@ -1,6 +1,6 @@
 """Checks a Citus cluster before a database is spread over it, and the spread database afterwards.
 
-Each check returns sentences with remedies; an empty list means that all is well.
+Each check returns sentences with remedies; an empty list means that there is no problem.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ BACK_UP_NODES: Final = (
     "the database is spread over nodes: back up each node by pg_basebackup or your provider's"
     " snapshots, after SELECT citus_create_restore_point('NAME')"
 )
-# Sellers of the check alone: no seller's id is negative. They lie on shards of their own.
+# Sellers for this check only: no seller's ID is negative. They are on different shards.
 _TRIAL: Final = (-1, -2, -3, -4)
 
 
 def faults(connection: Connection) -> Iterator[str]:
-    """Find the obstacles to moving the database into the cluster."""
+    """Yield the obstacles to moving the database into the cluster."""
     if not _value(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         yield "CARDSYNC_MIGRATION_DATABASE_URL must sign in as a superuser for this"
     if not is_on_citus(connection):
@@ -45,7 +45,7 @@ def is_on_citus(connection: Connection) -> bool:
 
 
 def is_spread(connection: Connection) -> bool:
-    """Return whether sellers' rows lie on the nodes."""
+    """Return whether sellers' rows are on the nodes."""
     asked = "SELECT count(*) FROM pg_dist_partition WHERE partmethod = 'h'"
     return is_on_citus(connection) and bool(_value(connection, asked))
 
@@ -63,7 +63,7 @@ def _nodes_without_prepared(connection: Connection) -> Iterator[str]:
 
 
 def writers(connection: Connection) -> int:
-    """Count the other sessions of clients of this database."""
+    """Count the other client sessions of this database."""
     asked = """
         SELECT count(*) FROM pg_stat_activity
          WHERE datname = current_database() AND backend_type = 'client backend'
@@ -73,7 +73,7 @@ def writers(connection: Connection) -> int:
 
 
 def sign_in_faults(connection: Connection) -> Iterator[str]:
-    """Sign in on each node as the application's role: nodes connect to each other as it."""
+    """Sign in on each node as the application's role, as nodes do on each other."""
     with connection.transaction(force_rollback=True):
         connection.execute(f"SET LOCAL ROLE {APP_ROLE}")
         answers = _on_nodes(connection, "SELECT current_user")
@@ -88,7 +88,7 @@ def sign_in_faults(connection: Connection) -> Iterator[str]:
 def spread_faults(
     connection: Connection, tenants: Sequence[str], everywhere: Sequence[str]
 ) -> Iterator[str]:
-    """Look whether the database lies as it should."""
+    """Yield the faults of a spread database."""
     lies = {
         str(name): (method, place)
         for name, method, place in connection.execute(
@@ -110,7 +110,9 @@ def spread_faults(
 
 
 def _open_shards(connection: Connection) -> set[str]:
-    """Return the tables of which a shard does not force a policy. Each worker is asked once."""
+    """Return the tables of which a shard does not force a policy. One query per worker checks them
+    all.
+    """
     shards = {
         f"{name}_{shard}": str(name)
         for name, shard in connection.execute(

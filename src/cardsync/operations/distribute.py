@@ -1,7 +1,7 @@
-"""Spreads a database over the nodes of a Citus cluster: each seller's rows lie together on one
+"""Spreads a database over the nodes of a Citus cluster: each seller's rows are together on one
 node.
 
-Every step first checks the present state. The next call continues a killed one, and a call after a
+Every step first checks the current state. The next call continues a killed one, and a call after a
 migration spreads the new tables.
 """
 
@@ -20,9 +20,9 @@ from cardsync.platform.errors import CommandError
 
 Connection = psycopg.Connection[Any]
 Say = Callable[[str], None]
-# All tenant tables lie as this one does.
+# All tenant tables are distributed like this one.
 _FIRST: Final = "account"
-# A transaction over one node and tables of the coordinator commits in two phases with it.
+# A transaction that uses one node and tables of the coordinator needs a two-phase commit.
 _MANAGED: Final = "work_due"
 
 _OF_DATABASE: Final = {
@@ -36,7 +36,7 @@ _ROLE: Final = (
     f"ALTER ROLE {APP_ROLE} SET jit = off",
 )
 
-# The former place is emptied later: so as many rows as it has must have come to the nodes.
+# The former table is emptied later, so the nodes must have received as many rows as it has.
 _COPIED: Final = """
     DO $do$
     DECLARE here bigint; there bigint;
@@ -49,27 +49,27 @@ _COPIED: Final = """
         END IF;
     END $do$
 """
-# Rows that are copied to the nodes were counted by the triggers of their table when they were made.
+# The copied rows were counted by their table's triggers when they were created.
 _UNCOUNTED: Final = "SET LOCAL session_replication_role = replica"
 
 
 class Places(NamedTuple):
-    """Where tables lie, referred tables first; all others stay with the coordinator."""
+    """The tables to distribute, referenced tables first; all others stay with the coordinator."""
 
     tenants: Sequence[str]
     everywhere: Sequence[str]
 
 
 class Step(NamedTuple):
-    """A step is a transaction of its statements."""
+    """The statements of one transaction."""
 
     says: str
     statements: Sequence[str]
 
 
 def distribute(url: str, places: Places, shards: int, say: Say, *, dry_run: bool) -> list[Step]:
-    """Spread the database, and return the steps that were taken, or would be. `url` is a
-    superuser's. Raises CommandError.
+    """Spread the database, and return the steps that were done, or with `dry_run` would be. `url`
+    is a superuser's. Raises CommandError.
     """
     check(url)
     with psycopg.connect(libpq_url(url, role=None), autocommit=True) as connection:
@@ -83,7 +83,7 @@ def _spread(
 ) -> list[Step]:
     taken = []
     for phase in _PHASES:
-        # Until then the rows are in their former tables, too.
+        # Until this phase the rows are also in their former tables.
         if phase is _emptied and not dry_run:
             found = cluster_checks.spread_faults(connection, places.tenants, places.everywhere)
             _must_not(found)
@@ -116,8 +116,9 @@ def _must_be_quiet(connection: Connection) -> None:
 
 
 def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
-    """The seller of a transaction and its zone must reach the nodes; the application signs in on
-    them. No node compiles statements: that takes seconds for those of a few milliseconds.
+    """Set the database's settings: the seller of a transaction and its zone must reach the nodes,
+    and the application signs in on them. No node uses JIT, which takes seconds for statements of a
+    few milliseconds.
     """
     name = connection.info.dbname
     asked = """
@@ -130,7 +131,7 @@ def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
     ]
     if missing:
         sets = [f'ALTER DATABASE "{name}" SET {one}' for one in missing]
-        # The session that spreads the tables has them immediately.
+        # The current session gets the settings immediately.
         sets += [f"SET {one}" for one in missing]
         yield Step(f"settings of the database: {', '.join(missing)}", sets)
     role = "SELECT rolcanlogin, rolconfig FROM pg_roles WHERE rolname = %s"
@@ -160,7 +161,9 @@ def _roles_on_workers(connection: Connection) -> Iterator[Step]:
 
 
 def _grants(connection: Connection, _: Places, __: int) -> Iterator[Step]:
-    """The nodes take numbers of identity columns as the application's role."""
+    """Grant the application's role the sequences of identity columns, from which the nodes take
+    numbers.
+    """
     asked = """
         SELECT s.seqrelid::regclass::text FROM pg_sequence s
           JOIN pg_depend d ON d.objid = s.seqrelid AND d.classid = 'pg_class'::regclass
@@ -202,7 +205,7 @@ def _managed(connection: Connection, _: Places, __: int) -> Iterator[Step]:
 
 
 def _emptied(connection: Connection, places: Places, _: int) -> Iterator[Step]:
-    """The rows were copied to the nodes; the former tables only waste space."""
+    """Empty the former tables: their rows were copied to the nodes."""
     asked = """
         SELECT c.oid::regclass::text FROM pg_class c
          WHERE c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace
@@ -228,5 +231,5 @@ def _column(connection: Connection, statement: str, values: Any = None) -> list[
     return [row[0] for row in connection.execute(statement, values)]
 
 
-# A copy on each node loses the grants of its sequences, so these come after the tables.
+# A copy on each node loses the grants of its sequences, so these follow the tables.
 _PHASES: Final = (_settings, _functions, _references, _tenants, _managed, _grants, _emptied)

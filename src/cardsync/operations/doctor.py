@@ -1,6 +1,6 @@
-"""Checks an installation, one line a part: the database and its roles, the clock, the object store,
-the disk, backups, catalogs, mail, the receiver of telemetry, the address that browsers use, and
-versions. A line that is not ok says what to do.
+"""Checks an installation, one line per part: the database and its roles, the clock, the object
+store, the disk, backups, catalogs, mail, the receiver of telemetry, the address that browsers use,
+and versions. A line that is not ok includes the remedy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from cardsync.platform.settings import Settings
 from cardsync.platform.storage import open_store
 
 MOST_SKEW: Final = timedelta(seconds=2)
-# A disk with less is about to refuse uploads; with less than the first it is bad already.
+# With less free space the disk will soon refuse uploads; with less than the first figure the line
+# is bad.
 _BAD_ROOM, _LITTLE_ROOM = 500_000_000, 5_000_000_000
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _HELD_GAMES: Final = (
@@ -50,8 +51,9 @@ class Line(NamedTuple):
 
 
 def examine(settings: Settings, check_mail: CheckMail) -> Iterator[Line]:
-    """Yield a line for each part of an installation whose database is up. A check that fails is a
-    line, too. `check_mail` signs in at the mail server of an address, and raises where it cannot.
+    """Yield a line for each part of an installation whose database runs. A check that raises
+    becomes a line, too. `check_mail` signs in at the mail server of an address, and raises if it
+    cannot.
     """
     checks: tuple[tuple[str, Callable[[Settings], Iterator[Line]]], ...] = (
         ("database", _database),
@@ -166,7 +168,7 @@ def _backups(settings: Settings) -> Iterator[Line]:
         made_at = _newest_backup(settings)
         is_here = made_at is not None
         if not is_here and not settings.daily_backups:
-            # Another host makes them, or a container of its own.
+            # Another host makes them, or a separate container.
             rows = connection.execute(backup_reports.NEWEST)
             made_at = backup_reports.state_of(rows, clock.now()).backup.last_good
     folder = settings.backups_folder
@@ -191,8 +193,8 @@ def _newest_backup(settings: Settings) -> datetime | None:
 
 
 def _kept_databases(settings: Settings) -> Iterator[Line]:
-    """List the databases and folders that restores and upgrades left: they take space until a
-    person drops them.
+    """List the databases and folders that restores and upgrades left: they use space until a person
+    drops them.
     """
     assert settings.database_url is not None
     with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
@@ -208,7 +210,7 @@ def _kept_databases(settings: Settings) -> Iterator[Line]:
 
 
 def _catalogs(settings: Settings) -> Iterator[Line]:
-    """Say which games have a catalog, how old it is, and what went wrong with the newest try."""
+    """Describe which games have a catalog, how old it is, and the error of the newest try."""
     assert settings.database_url is not None
     with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
         named = connection.execute("SELECT to_regclass('catalog_updates')").fetchone()

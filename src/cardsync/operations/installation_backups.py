@@ -1,4 +1,4 @@
-"""Makes, keeps, rehearses and restores the backups of one installation, and records each end."""
+"""Makes, keeps, rehearses and restores the backups of one installation, and records each result."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from cardsync.platform.settings import Settings
 
 
 class InstallationBackups:
-    """The backups of an installation whose database is up. `installs` are folders of PostgreSQL
-    that the program brings along; `check` looks at a restored database; `run_copy` runs a copy of
-    the database's files.
+    """The backups of an installation whose database runs. `installs` are folders of the bundled
+    PostgreSQL programs. `check` examines a restored database. `run_copy` runs a copy of the
+    database's files.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class InstallationBackups:
 
     @cached_property
     def target(self) -> Target:
-        """The place of a restore. Raises CommandError without the programs of PostgreSQL."""
+        """The target of a restore. Raises CommandError if the programs of PostgreSQL are missing."""
         return Target(self._owner, self._objects, self._tools)
 
     def find(self, name: str | None) -> Backup:
-        """Return a backup, the newest without a name: of the folder, or a copy of the bucket's."""
+        """Return a backup of the folder, copied from the bucket if needed; without a name, the
+        newest.
+        """
         found = None
         if self._bucket and (name is None or backup_folder.moment_of(name)):
             here = [one for one in backup_folder.listed(self._folder) if has_shop(one.manifest)]
@@ -68,7 +70,7 @@ class InstallationBackups:
                 found = self._pulled(self._bucket, wanted)
         found = found or backup_folder.find(self._folder, name)
         parent = found.manifest.parent
-        # This also holds where copying stopped between a backup and its base.
+        # This also works if copying stopped between a backup and its base.
         while self._bucket and parent is not None:
             if not self._is_here(parent):
                 self._pulled(self._bucket, parent)
@@ -94,7 +96,7 @@ class InstallationBackups:
         return made
 
     def rehearse(self, name: str | None) -> Backup:
-        """Restore a backup on trial. Raises CommandError."""
+        """Test a backup by restoring it. Raises CommandError."""
 
         def rehearsed() -> Backup:
             found = self.find(name)
@@ -112,8 +114,8 @@ class InstallationBackups:
         return self.rehearse(self.take().name)
 
     def restore_first(self, name: str, stop_service: Callable[[], None]) -> None:
-        """Restore a backup in an installation that has no shop, and had none when it was loaded.
-        Raises CommandError.
+        """Restore a backup in an installation that has no shop, neither now nor when the backup has
+        been loaded. Raises CommandError.
         """
         found = self.find(name)
         restore_backup.must_fit(self.target, found, foreign=False)
@@ -136,9 +138,9 @@ class InstallationBackups:
         damaged: bool = False,
         stop_service: Callable[[], None] = lambda: None,
     ) -> str:
-        """Put a backup in the place of the present database; return the old one's new name. A fresh
-        installation takes the backup's secret, too. With `damaged` objects that the backup has
-        lost hold nothing up. `stop_service` is called before the switch.
+        """Replace the current database by a backup; return the old database's new name. A fresh
+        installation takes the backup's secret, too. With `damaged`, objects that the backup has
+        lost do not stop the restore. `stop_service` is called before the switch.
         """
         with self._restored(found, damaged=damaged) as name:
             stop_service()
@@ -155,7 +157,7 @@ class InstallationBackups:
         ):
             former_file(self._settings).unlink(missing_ok=True)
         keep_seal(self._owner, seal(self._settings))
-        # The restored reports end before the backup; the newest one is known all the same.
+        # The restored reports end before the backup itself, so the newest one is recorded again.
         newest = next(iter(backup_folder.listed(self._folder)), found)
         at = newest.manifest.made_at
         backup_reports.record(self._owner, "backup", newest.name, at, at, None, newest.bytes)
@@ -202,7 +204,7 @@ class InstallationBackups:
         return made
 
     def _killed(self, name: str) -> None:
-        """Record a backup that could not record its own end."""
+        """Record a backup that was killed before it could record its own end."""
         began_at = backup_folder.moment_of(name) or clock.now()
         why = "it was stopped before its end"
         backup_reports.record(self._owner, "backup", name, began_at, clock.now(), why)
@@ -217,7 +219,7 @@ class InstallationBackups:
             self._bucket.drop(away.keys() - _kept(away))
 
     def _recorded(self, kind: Literal["backup", "rehearsal"], work: Callable[[], Backup]) -> Backup:
-        """Do the work, and record how it ended."""
+        """Do the work, and record its result."""
         began_at = clock.now()
         try:
             done = work()
@@ -232,8 +234,8 @@ class InstallationBackups:
 
 
 def _kept(parents: Mapping[str, str | None]) -> set[str]:
-    """Return the names of the backups to keep, with those that they build on; `parents` has what
-    each builds on.
+    """Return the names of the backups to keep, with those on which they build. `parents` has the
+    backup on which each builds.
     """
     times = {name: at for name in parents if (at := backup_folder.moment_of(name))}
     keep = backup_schedule.kept(times.values())

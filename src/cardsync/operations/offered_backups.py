@@ -1,5 +1,5 @@
-"""Lists the backups that a new installation can be restored from: those of its folder and of its
-bucket, the newest first.
+"""Lists the backups from which a new installation can be restored: those of its folder and of its
+bucket, newest first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cardsync.platform.backups import backup_folder
 from cardsync.platform.backups.backup_folder import Manifest
 from cardsync.platform.settings import Settings
 
-# `cardsync restore NAME` takes any.
+# `cardsync restore NAME` accepts any backup.
 _LISTED: Final = 12
 
 
@@ -25,8 +25,8 @@ class OfferedBackup(NamedTuple):
 
 
 def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
-    """Return the newest backups with a shop, and the reason why the bucket cannot be read ("": it
-    can); empty where no `serve` would restore them. It reads files, and asks the bucket.
+    """Return the newest backups with a shop, and why the bucket cannot be read (empty if it can).
+    The list is empty if no `serve` process restores backups. It reads files and queries the bucket.
     """
     if asked_restore.read(settings.data_dir) is None:
         return [], ""

@@ -1,5 +1,5 @@
-"""Runs pg_dump, pg_restore and the like at a database. Its password is in their environment, so
-that none is in an argument that other users of the machine can read.
+"""Runs pg_dump, pg_restore and similar programs on a database. The password is passed in their
+environment, because other users of the machine can read arguments.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from cardsync.platform import errors
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
-# Where Debian and others keep the programs of each version.
+# Where Debian and others install the programs of each version.
 _ELSEWHERE: Final = ("/usr/lib/postgresql", "/usr/pgsql")
 
 
 def folder_of(server: int, bundled: Iterable[Path]) -> Path:
-    """Return the folder of the oldest programs that know a server of this major version: a newer
+    """Return the folder of the oldest programs that support a server of this major version: a newer
     pg_restore writes settings that an older server refuses. Raises CommandError.
     """
     on_path = shutil.which("pg_dump")
@@ -57,10 +57,10 @@ def server_version(url: str) -> int:
 
 
 def run(program: Path, url: str | None, *arguments: str) -> None:
-    """Run a program of PostgreSQL, at a database where there is a url. Raises CommandError with
-    its last words.
+    """Run a program of PostgreSQL, on a database if `url` is given. Raises CommandError with the
+    program's last output.
 
-    It yields to the service, which goes on meanwhile.
+    It runs at low priority, because the service continues meanwhile.
     """
     ran = subprocess.run(
         ["nice", "-n", "10", str(program), *_address(url), *arguments],
@@ -87,6 +87,6 @@ def _address(url: str | None) -> list[str]:
 
 
 def _environment(url: str | None) -> dict[str, str]:
-    """Return ours, with the password of the address where it has one."""
+    """Return our environment, with the password of the address if it has one."""
     password = conninfo_to_dict(url or "").get("password")
     return os.environ | ({"PGPASSWORD": str(password)} if password else {})

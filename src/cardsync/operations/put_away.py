@@ -1,10 +1,10 @@
 """Moves old rows into Parquet files of the object store, a slab of a month at a time, and deletes
-files that are too old.
+expired files.
 
-Each attempt has a file of its own, named in `old_rows` before it is written. Then one transaction
-reads the slab, writes the file, reads it back, and deletes the rows: a worker that is killed leaves
-the rows where they were, and its file is swept a day later. The writer of a file locks its row, so
-that others leave it alone and an erasure of the seller waits.
+Each attempt has its own file, recorded in `old_rows` before it is written. Then one transaction
+reads the slab, writes the file, reads it back, and deletes the rows: a killed worker leaves the
+rows where they were, and its file is swept a day later. The writer of a file locks its row, so that
+other workers skip it and an erasure of the seller waits.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Slab(NamedTuple):
 
 
 async def _until(ends: float, slabs: AsyncGenerator[int, None]) -> AsyncIterator[int]:
-    """Yield the slabs' rows until the time is over, and close the rest."""
+    """Yield the slabs' row counts until the time is over, then close the generator."""
     async with aclosing(slabs):
         async for rows in slabs:
             yield rows
@@ -92,11 +92,11 @@ async def _until(ends: float, slabs: AsyncGenerator[int, None]) -> AsyncIterator
 
 
 async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
-    """Move rows that are old, seller by seller, for a minute; return how many. Rows that are left,
-    and sellers that fail, are tried again in the next hour.
+    """Move old rows, seller by seller, for a minute; return how many. Remaining rows, and sellers
+    that fail, are tried again in the next hour.
     """
     sellers = await all_sellers(work.database)
-    # Each seller has its turn, also where one has more than an hour's rows.
+    # In random order, so that each seller gets a turn even if one has more than an hour's rows.
     random.shuffle(sellers)
     ends = clock.monotonic() + SECONDS
     moved = 0
@@ -105,7 +105,7 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
             async for rows in _until(ends, slabs(work, seller_id, kind)):
                 moved += rows
         except Exception as e:
-            # Buckets' errors have no class in common.
+            # Buckets' errors have no common class.
             name = type(e).__name__
             log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
         if clock.monotonic() >= ends:
@@ -115,7 +115,7 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
 
 
 async def slabs(work: Work, seller_id: int, kind: Kind) -> AsyncGenerator[int, None]:
-    """Move the old rows slab by slab, the oldest first; yield how many rows each had."""
+    """Move the old rows slab by slab, oldest first; yield how many rows each had."""
     since = kind.kept_since(work.settings, clock.now())
     async with work.database.tenant(seller_id) as session:
         values = {"seller": seller_id, "since": since}
@@ -126,21 +126,23 @@ async def slabs(work: Work, seller_id: int, kind: Kind) -> AsyncGenerator[int, N
 
 
 async def _move_slab(work: Work, seller_id: int, kind: Kind, month: datetime) -> int:
-    """Move a slab of a month; return how many rows it had, 0 where none is left or another worker
-    is at it.
+    """Move a slab of a month; return how many rows it had, 0 if none is left or another worker is
+    moving them.
     """
     async with work.database.tenant(seller_id) as session:
         key = await _named(session, seller_id, kind, month)
     async with work.database.tenant(seller_id, snapshot=True) as session:
         file = await _taken(session, seller_id, kind)
-        # Another worker's attempt may have its name there by now.
+        # Another worker's attempt may have replaced the name by now.
         if file is None or file.storage_key != key:
             return 0
         return await _move(session, work.store, kind, file)
 
 
 async def _named(session: AsyncSession, seller_id: int, kind: Kind, month: datetime) -> str:
-    """Name a file that no earlier attempt writes: one that lost its row may be writing still."""
+    """Record a file name that no earlier attempt writes, because an attempt that lost its row may
+    still be writing.
+    """
     key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
     left = await _taken(session, seller_id, kind)
     if left is not None:
@@ -152,7 +154,7 @@ async def _named(session: AsyncSession, seller_id: int, kind: Kind, month: datet
 
 
 async def _taken(session: AsyncSession, seller_id: int, kind: Kind) -> OldRows | None:
-    """Take the file that is to be written, unless another worker has it."""
+    """Lock and return the file that is to be written; None if another worker has it."""
     own = (OldRows.seller_id == seller_id) & (OldRows.kind == kind.name)
     written = select(OldRows).where(own, OldRows.kept_at.is_(None))
     file: OldRows | None = await session.scalar(written.with_for_update(skip_locked=True))
@@ -177,7 +179,7 @@ async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) 
 async def _written(
     session: AsyncSession, store: Store, kind: Kind, key: str, of_month: dict[str, Any]
 ) -> _Slab | None:
-    """Write the oldest slab of a month into its file; None where the month has no rows."""
+    """Write the oldest slab of a month into its file. None if the month has no rows."""
     bounds = await session.execute(text(_sql(_LAST, kind)), {**of_month, "most": SLAB_ROWS})
     first, last = bounds.one()
     if last is None:
@@ -236,14 +238,14 @@ async def _drop_one(work: Work, seller_id: int, before: datetime) -> bool:
         file = await session.scalar(too_old)
         if file is None:
             return False
-        # The row goes last: if this process is killed, the next one comes here again.
+        # The row is deleted last: if this process is killed, the next one tries again.
         await work.store.delete(file.storage_key)
         await session.delete(file)
     return True
 
 
 async def sweep_strays(work: Work) -> int:
-    """Delete the files of attempts that came to nothing; return how many."""
+    """Delete the files of failed attempts; return how many."""
     of_sellers: dict[int, set[str]] = {}
     for key in await work.store.keys(f"{FOLDER}/", clock.now() - STRAY_AFTER):
         folder = key.split("/")[1]

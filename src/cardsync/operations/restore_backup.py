@@ -1,7 +1,7 @@
 """Restores a backup into a fresh database beside the one in use, checks it, and then switches.
 
-Until the switch, which is one transaction, nothing of the old database changes; afterwards it is
-kept under another name. The next restore drops the remains of a killed one.
+Until the switch, which is one transaction, the old database does not change; afterwards it is kept
+under another name. The next restore drops the remains of a killed one.
 """
 
 from __future__ import annotations
@@ -35,23 +35,25 @@ from cardsync.platform.database.migrate import head_revision, migrate
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 _FRESH, _OLD = "restoring", "before"
-# The database to connect to for making and renaming databases.
+# The database to which a connection can create and rename databases.
 _MAINTENANCE: Final = "postgres"
 _LOOKS: Final = 10
-# The rows that a restore undoes: the table, the time of its rows, and the seller's word.
+# The rows that a restore undoes: the table, the column of their time, and the seller's word for
+# them.
 _SINCE: Final = (
     ("upload", "received_at", "upload"),
     ("orders", "created_at", "order"),
     ("price_run", "started_at", "pricing run"),
     ("activity", "created_at", "recorded change"),
 )
-# Called with a restored database's address and the folder of its objects; returns the fault.
+# Called with a restored database's address and the folder of its objects; returns the fault, if
+# any.
 Check = Callable[[str, Path], str | None]
 
 
 @dataclass(frozen=True)
 class Target:
-    """The place of a restore: the owner's address of the database, the folder of the local
+    """The target of a restore: the owner's address of the database, the folder of the local
     objects, and the programs of PostgreSQL.
     """
 
@@ -66,7 +68,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Undone:
-    """Counts the rows that are younger than a backup, by their name: a restore undoes them."""
+    """Counts of the rows that are newer than a backup, by their name: a restore undoes them."""
 
     since: datetime
     counts: dict[str, int]
@@ -74,7 +76,7 @@ class Undone:
     cards_then: int
 
     def sentence(self) -> str:
-        """Return it as a person is told before the restore."""
+        """Return the sentence that a person sees before the restore."""
         parts = [
             f"{count:,} {name}{'' if count == 1 else 's'}"
             for name, count in self.counts.items()
@@ -88,7 +90,7 @@ class Undone:
 
 
 def undone_by(target: Target, backup: Backup) -> Undone | None:
-    """Return the changes that a restore would undo; None for an installation without a shop."""
+    """Return the changes that a restore would undo. None for an installation without a shop."""
     with _reading(target.owner_url) as connection:
         counts = {}
         for table, moment, name in _SINCE:
@@ -104,7 +106,7 @@ def undone_by(target: Target, backup: Backup) -> Undone | None:
 
 
 def must_fit(target: Target, backup: Backup, *, foreign: bool) -> None:
-    """Raise CommandError for a backup that this program or this installation cannot take."""
+    """Raise CommandError for a backup that this program or this installation cannot restore."""
     manifest = backup.manifest
     if manifest.format != backup_folder.FORMAT or manifest.revision > head_revision():
         raise errors.CommandError(
@@ -128,7 +130,7 @@ def must_fit(target: Target, backup: Backup, *, foreign: bool) -> None:
 
 
 def must_rest(target: Target) -> None:
-    """Raise CommandError while processes use the database: they would write to the old one."""
+    """Raise CommandError while other processes use the database: they would write to the old one."""
     with _maintenance(target) as connection:
         others = connection.execute(
             """
@@ -144,7 +146,7 @@ def must_rest(target: Target) -> None:
 
 
 def _await_rest(target: Target) -> None:
-    """The same, for the moment of the switch: a reader of metrics may look in just then."""
+    """Wait for that at the switch, when a reader of metrics may be connected briefly."""
     for _ in range(_LOOKS):
         with suppress(errors.CommandError):
             must_rest(target)
@@ -155,8 +157,8 @@ def _await_rest(target: Target) -> None:
 
 @contextmanager
 def alone(target: Target) -> Iterator[None]:
-    """Hold the lock of restores, so that databases of another one are not taken for leftovers of a
-    killed one. Raises UnderWay.
+    """Hold the lock of restores, so that databases of another restore are not taken for leftovers
+    of a killed one. Raises UnderWay.
     """
     with _maintenance(target) as connection:
         if not locked_by_connection(connection, Lock.RESTORE):
@@ -166,8 +168,8 @@ def alone(target: Target) -> Iterator[None]:
 
 @contextmanager
 def restored(target: Target, backup: Backup, say: Say, check: Check) -> Iterator[str]:
-    """Yield the name of a fresh database that holds the backup and passed all checks; it is
-    dropped afterwards unless it was switched to. The caller is alone. Raises CommandError.
+    """Yield the name of a fresh database that holds the backup and passed all checks; it is dropped
+    afterwards unless it was switched to. The caller holds the lock of `alone`. Raises CommandError.
     """
     name = f"{target.database}_{_FRESH}_{clock.now():%Y%m%d%H%M%S}"
     with _maintenance(target) as connection:
@@ -224,7 +226,7 @@ def must_be_whole(url: str, backup: Backup) -> None:
 
 
 def switch(target: Target, fresh: str) -> str:
-    """Put the fresh database in the place of the old one; returns the old one's new name."""
+    """Replace the old database by the fresh one; return the old one's new name."""
     old = f"{target.database}_{_OLD}_{clock.now():%Y%m%d%H%M%S}"
     _await_rest(target)
     with _maintenance(target) as connection, connection.transaction():
@@ -238,8 +240,8 @@ def switch(target: Target, fresh: str) -> str:
 
 
 def restore_objects(target: Target, backup: Backup) -> int:
-    """Link the backup's objects that are missing or have another size; returns how many. Others
-    are left alone, and so are those that the backup has lost.
+    """Link the backup's objects that are missing or have another size; return how many. Other
+    objects are left alone, and so are those that the backup has lost.
     """
     if target.objects is None:
         return 0
@@ -256,7 +258,7 @@ def restore_objects(target: Target, backup: Backup) -> int:
 
 
 def restore_secret(backup: Backup, secret: Path) -> bool:
-    """Put the backup's secret in place of one that a fresh installation has just made."""
+    """Replace the secret that a fresh installation has just made by the backup's."""
     if backup.manifest.secret is None:
         return False
     draft = secret.with_name(f".{secret.name}-restored")
@@ -270,7 +272,7 @@ def restore_secret(backup: Backup, secret: Path) -> bool:
 
 
 def drop_old(target: Target) -> list[str]:
-    """Drop the databases that earlier restores replaced; returns their names."""
+    """Drop the databases that earlier restores replaced; return their names."""
     with _maintenance(target) as connection:
         names = _named(connection, f"{target.database}_{_OLD}_")
         for name in names:
@@ -279,7 +281,7 @@ def drop_old(target: Target) -> list[str]:
 
 
 def _drop_leftovers(connection: psycopg.Connection, target: Target) -> None:
-    """Drop the databases of killed restores, to which nobody is connected."""
+    """Drop the databases of killed restores that have no connections."""
     for name in _named(connection, f"{target.database}_{_FRESH}_"):
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
 

@@ -1,8 +1,8 @@
-"""Puts a new secret in the place of the installation's. Both are accepted meanwhile, so the service
+"""Replaces the installation's secret by a new one. Both are accepted meanwhile, so the service
 keeps running; the next call continues a killed rotation.
 
-The order matters: the database knows the new seal before any process has it, and forgets the old
-one when nothing is sealed with the old secret any more.
+The order matters: the database has the new seal before any process uses it, and drops the old one
+when nothing is sealed with the old secret any more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.shop.notices.webhook_signature import Unsealed, sealed, unsealed
 
 
 class SealedAnew(NamedTuple):
-    """`lost` were sealed with a secret that nobody knows any more: their owners make new ones."""
+    """`lost` were sealed with a secret that is lost: their owners must create new ones."""
 
     secrets: int
     lost: int
@@ -37,8 +37,8 @@ SealAnew = Callable[[Database, Settings], Awaitable[SealedAnew]]
 
 
 def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
-    """`settings` name an existing database; `seal_anew` seals secrets of the present or a former
-    seal with the present one. Raises CommandError.
+    """Replace the secret. `settings` name an existing database. `seal_anew` seals secrets of the
+    current or a previous seal with the current one. Raises CommandError.
     """
     owner = settings.migration_database_url or settings.database_url
     assert owner is not None
@@ -52,7 +52,7 @@ def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
             secret.begin_rotation(settings, lambda seal: keep_seal(owner, seal))
         keep_seal(owner, secret.seal(settings))
         anew = asyncio.run(_sealed_anew(settings, seal_anew))
-        # Nothing that is left opens with the former secret, and who has it must not go on.
+        # Nothing that is left opens with the former secret, and its holder must lose access.
         former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
         drop_seals(owner, former)
         secret.end_rotation(settings)
@@ -67,8 +67,8 @@ async def _sealed_anew(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
 
 @contextmanager
 def _alone(url: str) -> Iterator[None]:
-    """Hold the lock of backups: one that is made meanwhile would have a secret for half of its
-    rows.
+    """Hold the lock of backups: a backup made during the rotation would have a secret for only half
+    of its rows.
     """
     with psycopg.connect(libpq_url(url, role=None), connect_timeout=10) as connection:
         if not locked_by_connection(connection, Lock.BACKUP):
@@ -94,7 +94,7 @@ async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
 
 
 def _again(settings: Settings, seller_id: int, kept: bytes) -> bytes | None:
-    """Return the secret sealed anew; None where it cannot be unsealed."""
+    """Return the secret sealed again. None if it cannot be unsealed."""
     try:
         return sealed(settings, seller_id, unsealed(settings, seller_id, kept))
     except Unsealed:

@@ -1,7 +1,7 @@
 """Makes a backup: one snapshot of the database and the objects of that moment, in a folder.
 
-It is written under another name and renamed when it is whole and on the disk. Rows are counted in
-the snapshot that is dumped, so that a restored database can be compared with them.
+It is written under another name and renamed when it is complete and on the disk. Rows are counted
+in the dumped snapshot, so that a restored database can be compared with them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from cardsync.platform.database.locks import Lock, locked_by_connection
 from cardsync.platform.database.urls import BACKUP_ROLE, libpq_url
 
 # Uploads that nobody has claimed, catalogs that wait for a worker, and bodies that are being
-# received are no data yet.
+# received are not data yet.
 _PASSING: Final = ("incoming", "syncs", "catalogs", "health")
 Say = Callable[[str], None]
 
 
 class UnderWay(errors.CommandError):
-    """Another process does the same work now: nothing has failed."""
+    """Another process is doing the same work; nothing has failed."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The parts of a backup: a database by its owner's or the backup role's address, the folder of
-    the local objects (None where they are in a bucket), and the file of the secret. For a base
+    """The parts of a backup: a database by the address of its owner or the backup role, the folder
+    of the local objects (None if they are in a bucket), and the file of the secret. For a base
     backup `base_url` is the owner's address.
     """
 
@@ -54,8 +54,8 @@ class Source:
 
 
 def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) -> Backup:
-    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then. `killed`
-    hears of each earlier one that was stopped before its end.
+    """Make a backup in `folder`. Raises CommandError, and then leaves nothing behind. `killed` is
+    called with the name of each earlier one that was stopped before its end.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
@@ -132,16 +132,16 @@ def _written(
 
 
 def _dump(tools: Path, connection: psycopg.Connection, url: str, partial: Path) -> None:
-    """Dump the snapshot that the connection's transaction sees."""
+    """Dump the snapshot of the connection's transaction."""
     exported = connection.execute("SELECT pg_export_snapshot()").fetchone()
     assert exported is not None
-    # The fastest level of gzip: the default takes three times as long for a tenth less.
+    # The fastest level of gzip: the default takes three times as long to save a tenth.
     options = ("--format=custom", "--compress=1", f"--snapshot={exported[0]}")
     pg_tools.run(tools / "pg_dump", url, *options, f"--file={partial / backup_folder.DUMP}")
 
 
 def row_counts(connection: psycopg.Connection) -> dict[str, int]:
-    """Return how many rows each table has; the parts of a parted table are counted alone."""
+    """Return the row count of each table; partitions are counted separately."""
     tables = connection.execute("""
         SELECT c.relname FROM pg_class c
          WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
@@ -158,14 +158,14 @@ def row_counts(connection: psycopg.Connection) -> dict[str, int]:
 
 
 def seal_digests(connection: psycopg.Connection) -> list[str]:
-    """Return digests of the installation's seals, by which a backup is known as its own."""
+    """Return digests of the installation's seals, by which it recognizes its own backups."""
     seals = connection.execute("SELECT seal FROM identity_seal").fetchall()
     return sorted(hashlib.sha256(bytes(seal)).hexdigest() for (seal,) in seals)
 
 
 def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[str, FileLine]:
-    """Link each object into the backup. It is never changed in place, so that a link is a copy;
-    objects that the newest backup has hashed are not read again.
+    """Link each object into the backup. Objects never change in place, so a link is a copy; objects
+    that the newest backup has hashed are not read again.
     """
     if objects is None or not objects.is_dir():
         return {}
@@ -178,7 +178,7 @@ def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[s
             continue
         target = partial / backup_folder.OBJECTS / key
         target.parent.mkdir(parents=True, exist_ok=True)
-        # It may be deleted meanwhile, because it is too old.
+        # It may have expired and been deleted in the meantime.
         with suppress(FileNotFoundError):
             line = known.get(key)
             before = earlier.path / backup_folder.OBJECTS / key if earlier and line else None
@@ -203,7 +203,9 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where that is on another disk: whole or not at all."""
+    """Link a file under a second name, or copy it if that is on another disk, either completely or
+    not at all.
+    """
     try:
         os.link(source, target)
     except (FileNotFoundError, FileExistsError):
@@ -225,7 +227,7 @@ def _copied_secret(secret: Path | None, partial: Path) -> FileLine | None:
 
 
 def _whole(partial: Path, manifest: Manifest, folder: Path) -> Backup:
-    """Put the backup's own name to it, once all of it is on the disk."""
+    """Rename the backup to its final name, once all of it is on the disk."""
     (partial / backup_folder.MANIFEST).write_bytes(
         msgspec.json.format(msgspec.json.encode(manifest))
     )
@@ -247,7 +249,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _as_sentence() -> Iterator[None]:
-    """Turn an error of a database or a disk into one sentence."""
+    """Convert an error of a database or a disk into one sentence."""
     try:
         yield
     except psycopg.Error as e:

@@ -1,5 +1,5 @@
-"""Prints docs/troubleshooting.md: each line of `cardsync doctor` that asks for something, and each
-error code with what to do, as the code has them.
+"""Prints docs/troubleshooting.md from the code: each line of `cardsync doctor` that needs an
+action, and each error code with its remedy.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def troubleshooting_page() -> str:
     return _HEAD + "\n".join(lines) + "\n"
 
 
-# A refusal has a line once its module is here.
+# An error's class exists once its module is imported here.
 _REFUSALS: Final = (errors, of_agents, of_imports, of_prices, of_sales, of_shop, of_stock)
 
 
@@ -185,7 +185,7 @@ def doctor_sentences() -> Iterator[tuple[str, str, str]]:
         if not isinstance(function, ast.FunctionDef):
             continue
         said: dict[str, str] = {}
-        # In the order of the text: a sentence is made just before its line.
+        # In the order of the source: a sentence is made just before its line.
         for node in sorted(ast.walk(function), key=lambda one: getattr(one, "lineno", 0)):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 said[node.targets[0].id] = _text(node.value, said)

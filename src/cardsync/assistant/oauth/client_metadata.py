@@ -20,7 +20,7 @@ class Metadata(NamedTuple):
 
 
 def read_metadata(told: Any) -> Metadata:
-    """Raises Refused."""
+    """Parse and check the metadata. Raises Refused."""
     if not isinstance(told, dict):
         raise Refused("invalid_client_metadata", "the metadata must be a JSON object")
     uris = told.get("redirect_uris")
@@ -47,14 +47,15 @@ def _name(given: Any) -> str:
         return _NAMELESS
     if not isinstance(given, str):
         raise Refused("invalid_client_metadata", "client_name: must be a text")
-    # It stands on the consent page: no character may turn the words around it, or hide others.
+    # It is shown on the consent page: no character may reverse the text around it, or hide other
+    # text.
     name = " ".join("".join(c if c.isprintable() else " " for c in given).split())
     return name[:NAME_CHARACTERS].strip() or _NAMELESS
 
 
 def must_be_public(told: Any) -> None:
-    """Refuse a metadata document of a client that proves itself by a secret or a key, which this
-    server has no way to check. Raises Refused.
+    """Refuse a metadata document of a client that authenticates by a secret or a key, which this
+    server cannot check. Parse and check the metadata. Raises Refused.
     """
     method = told.get("token_endpoint_auth_method", "none")
     if method != "none" or "client_secret" in told:

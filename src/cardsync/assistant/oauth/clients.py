@@ -1,5 +1,5 @@
 """Finds the client of a request: one that registered, or one whose `client_id` is the address of
-its metadata document. A document is kept for an hour.
+its metadata document. A document is cached for an hour.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def has_document(client_id: str) -> bool:
 
 
 async def register(session: AsyncSession, told: Any, now: datetime) -> OAuthClient:
-    """Raises Refused."""
+    """Register a client. Raises Refused."""
     name, uris = read_metadata(told)
     client = OAuthClient(
         client_id=keys.new_secret(PREFIX),
@@ -50,7 +50,7 @@ async def register(session: AsyncSession, told: Any, now: datetime) -> OAuthClie
 async def find(
     database: Database, settings: Settings, client_id: str, now: datetime
 ) -> OAuthClient:
-    """Raises Unverified for a client that is not known, or whose document is not good."""
+    """Return the client. Raises Unverified if it is unknown, or its document is invalid."""
     async with database.shared() as session:
         known = await session.get(OAuthClient, client_id)
     if known and (
@@ -99,7 +99,7 @@ async def is_known(session: AsyncSession, client_id: str) -> bool:
 
 
 async def note_use(session: AsyncSession, client_id: str, now: datetime) -> None:
-    """A client that was used once stays registered."""
+    """Record a use, after which a registered client stays."""
     first = update(OAuthClient).where(
         OAuthClient.client_id == client_id, OAuthClient.first_used_at.is_(None)
     )
@@ -112,7 +112,7 @@ _PAST: Final = """
         OR expires_at <= :long_ago AND known_by = 'document'
     RETURNING 1
 """
-# A code may still be redeemed when the document that it was made with is to be read again.
+# A code may still be redeemed when its client's document is due to be read again.
 _DOCUMENTS_ARE_KEPT: Final = timedelta(days=1)
 
 
@@ -122,5 +122,5 @@ async def drop_past(session: AsyncSession, now: datetime) -> int:
 
 
 async def forget(session: AsyncSession, client_id: str) -> None:
-    """Remove a client that nobody uses any more."""
+    """Delete a client that is no longer used."""
     await session.execute(delete(OAuthClient).where(OAuthClient.client_id == client_id))

@@ -38,9 +38,9 @@ Query = Sequence[tuple[str, str]]
 
 
 class ConsentRequest(msgspec.Struct, frozen=True):
-    """A request whose client and redirect address are known. `host` is that of the client's
-    document; None for a client that registered itself. `writes` is true if it requests the scope to
-    write, too.
+    """A request whose client and redirect address are verified. `host` is the host of the client's
+    document. None for a client that registered itself. `writes` is true if it also requests the
+    scope to write.
     """
 
     client_id: str
@@ -54,12 +54,12 @@ class ConsentRequest(msgspec.Struct, frozen=True):
     writes: bool
 
     def answer(self, **told: str) -> str:
-        """Return the address of the authorization response (RFC 9207: it names its issuer)."""
+        """Return the address of the authorization response, which names its issuer (RFC 9207)."""
         return redirects.with_answer(self.redirect_uri, **told, state=self.state, iss=self.issuer)
 
 
 class RefusedAt(Exception):
-    """A refusal that the client hears at `address`."""
+    """An error that is sent to the client at `address`."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -69,7 +69,9 @@ class RefusedAt(Exception):
 async def read_request(
     database: Database, settings: Settings, host: str | None, query: Query, now: datetime
 ) -> ConsentRequest:
-    """Raises Unverified before the redirect address is known to be the client's; then RefusedAt."""
+    """Parse the request. Raises Unverified until the redirect address is verified as the client's;
+    after that RefusedAt.
+    """
     names = Counter(name for name, _ in query)
     given = dict(query)
     for name in ("client_id", "redirect_uri"):
@@ -116,19 +118,19 @@ def _read(query: Query, names: Counter[str], given: dict[str, str], ours: str) -
         raise Refused("invalid_request", f"state: has more than {STATE_CHARACTERS} characters")
     need_target([value for name, value in query if name == "resource"], ours)
     known = {scope for scope in given.get("scope", "").split() if scope in SCOPES}
-    # A request that names no scope of ours leaves the choice to the owner.
+    # A request that names none of our scopes leaves the choice to the owner.
     return known or set(SCOPES)
 
 
 def need_target(resources: Sequence[str], ours: str) -> None:
-    """Refuse another resource than this service; without one it is meant. Raises Refused."""
+    """Refuse any other resource than this service, which is the default. Raises Refused."""
     for resource in resources:
         if resource.rstrip("/") != ours:
             raise Refused("invalid_target", f"resource: must be {ours}")
 
 
 def may_consent(caller: Caller, now: datetime) -> None:
-    """Raises OwnerRequired, PaidPlanRequired."""
+    """Check that the member may consent. Raises OwnerRequired, PaidPlanRequired."""
     caller.must_be_owner()
     if not is_paid(caller.account.plan, caller.account.trial_ends_at, now):
         raise errors.PaidPlanRequired("assistants need a paid plan, and this account has none")

@@ -1,7 +1,8 @@
-"""The page on which an owner lets an assistant in, or refuses it (GET and POST /oauth/authorize).
+"""The page on which an owner authorizes an assistant, or refuses it (GET and POST
+/oauth/authorize).
 
-It is a form without scripts. A request whose redirect address is not known to be the client's shows
-a page; every other refusal goes to the client.
+It is a form without scripts. A request whose redirect address is not verified as the client's shows
+a page; every other error is sent to the client.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _POLICY = "Content-Security-Policy"
 async def consent_page(
     request: ApiRequest, database: Database, settings: Settings
 ) -> Response[Any]:
-    """Only a member's browser makes us fetch what a client says of itself, so the sign-in comes
-    first.
+    """Show the page only after sign-in: only a member's browser may make this service fetch a
+    client's metadata.
     """
     token = session_token(request.scope)
     query = _query(request)
@@ -59,7 +60,7 @@ async def consent_page(
     may_consent(caller, now)
     async with database.tenant(caller.seller_id) as session:
         who = await sessions.who(session, caller, token)
-    # Browsers hold the answer's redirect to the policy of the page that has the form.
+    # Browsers apply the policy of the page with the form to the answer's redirect.
     policy = pages.HEADERS[_POLICY].replace(
         "form-action 'self'", f"form-action 'self' {redirects.source(asked.redirect_uri)}"
     )
@@ -77,7 +78,7 @@ async def consent_page(
 
 
 def _query(request: ApiRequest) -> list[tuple[str, str]]:
-    """Raises Unverified."""
+    """Parse the query. Raises Unverified."""
     text = request.url.query
     try:
         fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS)

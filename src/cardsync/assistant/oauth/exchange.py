@@ -1,8 +1,8 @@
-"""Gives tokens for a code or a refresh token, and ends a grant when a client asks for it or when
-something is used that was used before.
+"""Issues tokens for a code or a refresh token, and ends a grant when a client requests it or when a
+code or token is used a second time.
 
 A code makes a grant once. A refresh token is used once, too: it is exchanged for the grant's next
-tokens. Whoever comes second, a thief or the client, ends the grant for both.
+tokens. A second use, by a thief or by the client, ends the grant for both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tokens(msgspec.Struct):
 async def tokens_for(
     database: Database, settings: Settings, ours: str, form: Form, now: datetime
 ) -> Tokens:
-    """Answer a token request; `ours` is the audience. Raises Refused."""
+    """Answer a token request. `ours` is the audience. Raises Refused."""
     for name, values in form.items():
         if len(values) > 1 and name != "resource":
             raise Refused("invalid_request", f"{name}: is there more than once")
@@ -101,7 +101,7 @@ async def _of_code(
 def _check_code(code: OAuthCode, form: Form, ours: str, verifier: str, now: datetime) -> None:
     if now >= code.expires_at:
         raise Refused("invalid_grant", "code: has expired")
-    # A client may leave the address out (OAuth 2.1); if it names one, it is the same.
+    # A client may omit the address (OAuth 2.1); if it names one, it must be the same.
     if form.get("redirect_uri", [code.redirect_uri])[0] != code.redirect_uri:
         raise Refused("invalid_grant", "redirect_uri: is not that of the authorization request")
     if code.audience != ours:
@@ -153,12 +153,12 @@ def _narrowed(grant: OAuthGrant, form: Form) -> list[str]:
 
 
 async def _check_giver(session: AsyncSession, grant: OAuthGrant, now: datetime) -> None:
-    """Refuse where the member who gave the grant is no longer an owner, or where the account may
-    not have assistants. Raises Refused.
+    """Refuse if the member who gave the grant is no longer an owner, or the account may not have
+    assistants. Raises Refused.
     """
     of_member = (Member.seller_id == grant.seller_id) & (Member.id == grant.member_id)
     role = await session.scalar(select(Member.role).where(of_member))
-    # The role is read again when the token is added, in case it changes meanwhile.
+    # The role is read again when the token is added, in case it changes in the meantime.
     if role != "owner":
         raise Refused("invalid_grant", "the owner who gave access is no owner any more")
     account = await session.get(Account, grant.seller_id)
@@ -208,8 +208,8 @@ async def _issued(
 
 
 async def give_up(database: Database, form: Form, now: datetime) -> None:
-    """End the grant of a token that its client gives up (RFC 7009); a token that is not known is
-    none to end. Raises Refused.
+    """End the grant of a token that its client revokes (RFC 7009); an unknown token is ignored.
+    Raises Refused.
     """
     digest = keys.key_hash(_one(form, "token"))
     async with database.shared() as session:

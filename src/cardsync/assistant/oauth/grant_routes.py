@@ -1,5 +1,6 @@
-"""HTTP routes of the assistants that a shop's owners let in: list them, set the permission modes
-of one, and end one."""
+"""HTTP routes of the assistants that a shop's owners authorized: list them, set the permission
+modes of one, and end one.
+"""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ class ModesGiven(msgspec.Struct):
 
 
 class NamedGrant(NamedTuple):
-    """A grant that holds, the name of the owner who gave it, and the permission modes that are its
-    own.
-    """
+    """A grant in force, the name of the owner who gave it, and its own permission modes."""
 
     grant: OAuthGrant
     member_name: str
@@ -45,7 +43,7 @@ class NamedGrant(NamedTuple):
 
 
 async def listed(session: AsyncSession, caller: Caller) -> list[NamedGrant]:
-    """Return the grants that hold, newest first. Raises OwnerRequired."""
+    """Return the grants in force, newest first. Raises OwnerRequired."""
     caller.must_be_owner()
     query = (
         select(OAuthGrant, Member.name)
@@ -72,8 +70,8 @@ async def change_modes(
     body: Mapping[str, Any],
     now: datetime,
 ) -> Modes:
-    """Set the permission modes of a grant that the body names; None gives it the mode of all tokens
-    again. Return those that are its own. Raises OwnerRequired, InvalidPayload, NotFound.
+    """Set those permission modes of a grant that the body names. None resets one to the mode of all
+    tokens. Return the grant's own modes. Raises OwnerRequired, InvalidPayload, NotFound.
     """
     caller.must_be_owner()
     modes = read(body, ModesGiven).modes
@@ -91,7 +89,7 @@ async def _locked(session: AsyncSession, caller: Caller, grant_id: int) -> OAuth
 
 
 async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: datetime) -> None:
-    """End a grant, on every process from the next request on; revoking twice changes nothing.
+    """End a grant, on every process from the next request on; a second revocation changes nothing.
     Raises OwnerRequired, NotFound.
     """
     grant = await _locked(session, caller, grant_id)
@@ -117,8 +115,8 @@ _GRANTS: Final = """
 
 
 async def drop_past(database: Database, now: datetime) -> int:
-    """Delete codes, tokens and clients that are past, and the grants that were not used for so long
-    that nothing can be fetched with them; return how many.
+    """Delete expired codes, tokens and clients, and the grants whose long disuse has let all their
+    tokens expire; return how many.
     """
     async with database.shared() as session:
         gone = len((await session.execute(text(_TOKENS), {"now": now})).all())

@@ -14,10 +14,10 @@ from urllib.parse import urlencode, urlsplit
 from cardsync.web.public_fetch import OWN_MACHINE, host_of
 
 CHARACTERS_MOST: Final = 2_000
-# Visible ASCII, without characters that browsers and programs read in different ways.
+# Visible ASCII, without characters that browsers and programs interpret differently.
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
-# Browsers act on these schemes themselves; any other may be a program's own.
+# Browsers handle these schemes themselves; any other may be a program's own.
 _NOT_OWN: Final = frozenset(
     ("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "ftps", "gopher",
      "intent", "jar", "javascript", "mailto", "resource", "sms", "tel", "urn", "vbscript",
@@ -26,7 +26,7 @@ _NOT_OWN: Final = frozenset(
 
 
 def problem(uri: object) -> str | None:
-    """Return why no client may have this redirect address; None if one may."""
+    """Return why no client may have this redirect address. None if one may."""
     if not isinstance(uri, str) or len(uri) > CHARACTERS_MOST or not _PLAIN.fullmatch(uri):
         return f"must be an address of at most {CHARACTERS_MOST} plain characters"
     scheme, colon, rest = uri.partition(":")
@@ -45,7 +45,7 @@ def problem(uri: object) -> str | None:
 
 
 def is_one_of(uri: str, registered: Iterable[str]) -> bool:
-    """Return whether the client has this redirect address, and may have it."""
+    """Return whether the client registered this redirect address, and may have it."""
     if problem(uri):
         return False
     wanted = _LOOPBACK.fullmatch(uri)
@@ -65,9 +65,7 @@ def shown(uri: str) -> str:
 
 
 def source(uri: str) -> str:
-    """Return the address's origin as a content security policy names it, which has no form for
-    IPv6.
-    """
+    """Return the address's origin for a content security policy, which has no form for IPv6."""
     scheme = uri.partition(":")[0]
     if scheme not in ("http", "https") or "[" in urlsplit(uri).netloc:
         return f"{scheme}:"

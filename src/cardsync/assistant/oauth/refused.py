@@ -1,4 +1,4 @@
-"""Defines the refusals of the authorization server, whose bodies are those of OAuth (RFC 6749,
+"""Defines the errors of the authorization server, whose bodies are those of OAuth (RFC 6749,
 section 5.2): `{error, error_description}`.
 """
 
@@ -37,6 +37,6 @@ class Refused(Exception):
 
 
 class Unverified(Exception):
-    """An authorization request whose redirect address is not known to be the client's: a page says
-    so, and nobody is sent anywhere.
+    """An authorization request whose redirect address is not verified as the client's: a page
+    reports it, and the browser is not redirected.
     """

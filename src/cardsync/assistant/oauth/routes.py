@@ -1,4 +1,4 @@
-"""HTTP routes of programs that ask for access: what this server is (RFC 8414, RFC 9728), dynamic
+"""HTTP routes of programs that request access: the server's metadata (RFC 8414, RFC 9728), dynamic
 registration (RFC 7591), tokens (RFC 6749) and their revocation (RFC 7009).
 """
 

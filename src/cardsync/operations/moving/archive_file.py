@@ -1,8 +1,8 @@
 """Writes, checks and opens the archive of a seller: a zip of Parquet files, objects and
 `manifest.json`.
 
-The manifest names each file's bytes and SHA-256. The last 64 characters of the file are the SHA-256
-of all before them, so that a reader finds any change, wherever it is.
+The manifest lists each file's size and SHA-256. The last 64 characters of the file are the SHA-256
+of everything before them, so that a reader detects any change, wherever it is.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TABLES, OBJECTS = "tables", "objects"
 _DIGEST: Final = 64
 _CHUNK: Final = 1 << 20
 _MANIFEST_MOST: Final = 1 << 29
-# An entry of a zip has a time; these carry the earliest that the format knows.
+# A zip entry needs a time; the archive uses the earliest that the format allows.
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class FileLine(msgspec.Struct, frozen=True):
-    """A file's size in bytes, SHA-256 in hexadecimal, and the rows of a table."""
+    """A file's size in bytes, its SHA-256 in hexadecimal, and the number of rows of a table."""
 
     bytes: int
     sha256: str
@@ -40,7 +40,7 @@ class FileLine(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`revision` is the schema's; `tables` and `objects` describe the files by their names."""
+    """`revision` is the schema's. `tables` and `objects` describe the files by their names."""
 
     format: int = FORMAT
     made_at: datetime
@@ -75,7 +75,7 @@ def table_entry(name: str) -> str:
 
 
 class ArchiveWriter:
-    """An archive that is being written; `add` returns a file's entry in the manifest."""
+    """An archive that is being written. `add` returns a file's entry in the manifest."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
@@ -97,10 +97,10 @@ class ArchiveWriter:
 
 @contextmanager
 def written(path: Path) -> Iterator[ArchiveWriter]:
-    """Write an archive to `path`, which has it whole or not at all."""
+    """Write an archive to `path`, either completely or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     try:
-        # The owner alone may read it.
+        # Only the owner may read it.
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b") as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as file:
                 yield ArchiveWriter(file)
@@ -113,7 +113,7 @@ def written(path: Path) -> Iterator[ArchiveWriter]:
 
 
 def _sign(raw: BinaryIO) -> None:
-    """Put the digest of all before it at the end, as the zip's comment."""
+    """Append the digest of everything before it, as the zip's comment."""
     raw.seek(-2, os.SEEK_END)
     raw.write(_DIGEST.to_bytes(2, "little"))
     digest = _sha256(raw, raw.seek(0, os.SEEK_END))
@@ -122,7 +122,7 @@ def _sign(raw: BinaryIO) -> None:
 
 
 class Archive:
-    """An archive that is whole, and its manifest."""
+    """A complete archive and its manifest."""
 
     def __init__(self, file: zipfile.ZipFile, manifest: Manifest) -> None:
         self._file, self.manifest = file, manifest
@@ -138,7 +138,9 @@ class Archive:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
-    """Open an archive that is as it was written. Raises CommandError for any other file."""
+    """Open an archive that is unchanged since it was written. Raises CommandError for any other
+    file.
+    """
     with path.open("rb") as raw:
         _check_digest(path, raw)
         try:
@@ -185,7 +187,9 @@ def _manifest(file: zipfile.ZipFile) -> Manifest:
 
 
 def _check_files(path: Path, file: zipfile.ZipFile, manifest: Manifest) -> None:
-    """The digest says that the file was not changed; this says that the writer wrote all of it."""
+    """Check the files: the digest proves that nothing changed, this that the writer wrote all of
+    it.
+    """
     said = {table_entry(name): line for name, line in manifest.tables.items()}
     said |= {f"{OBJECTS}/{key}": line for key, line in manifest.objects.items()}
     entries = [one for one in file.infolist() if one.filename != MANIFEST]

@@ -1,7 +1,7 @@
-"""Judges the tables of an archive before any of their rows is written. Pure.
+"""Validates the tables of an archive before any of their rows is written. Pure.
 
-The maker of the archive may be hostile: only values that an export writes are accepted, each id is
-one that an installation gives out, and each reference names a row of the archive.
+The archive's author may be hostile: only values that an export writes are accepted, each ID must be
+one that an installation assigns, and each reference must name a row of the archive.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from cardsync.operations.moving.archive_tables import (
 from cardsync.platform import errors
 from cardsync.stock.pictures.picture_addresses import HOST
 
-# Greater numbers are not exact everywhere, and no sequence has come so far.
+# Greater numbers are not exact everywhere, and no sequence has reached them.
 ID_MOST: Final = 2**53 - 1
-# The largest distance between an archive's newest id and the newest here: beyond it, an archive
-# would use up the ids of all shops.
+# The largest distance between an archive's newest ID and the newest here: a greater one would use
+# up the IDs of all shops.
 IDS_AHEAD: Final = 10**10
-# The rows of tables that are read whole, and of all others.
+# The most rows of tables that are read whole, and of all others.
 _WHOLE_MOST: Final = 100_000
 _ROWS_MOST: Final = 200_000_000
 # The most months of price history: each month is a partition of a table that all shops share.
 MONTHS_MOST: Final = 120
-# Listings that a shop or a member made have negative numbers.
+# Listings that a shop or a member created have negative numbers.
 _OF_LISTINGS: Final = frozenset({"marketplace_id", "listing_id", "sku_id"})
-# -1 where the rule of a sale is not known.
+# -1 if the rule of a sale is unknown.
 _OR_UNKNOWN: Final = frozenset({"profit_sum.rule_id"})
 _OF_ONE_ROW: Final = ("seller", "account")
 _HISTORY: Final = "price_observation"
@@ -47,8 +47,8 @@ _ALSO_IDS: Final = frozenset({"id", "replaces", "received", "undone_by", "takes_
 
 
 _KEY: Final = "^[a-z]+/u{seller}/[A-Za-z0-9][A-Za-z0-9._-]*$"
-# An object's key in JSON; and a number there that could not be put in the place of another. JSON is
-# as the database writes it.
+# An object's key in JSON, and a number there that might replace another. JSON must be in the
+# database's own format.
 _KEY_IN_JSON: Final = '"[a-z]+/u{seller}/[^"]*"'
 _NO_NUMBER: Final = (
     rf'"({"|".join(sorted(MEMBERS | PRODUCTS))})": ([^0-9n]|[0-9]{{17}}|[0-9]+[^0-9,}}])'
@@ -56,10 +56,10 @@ _NO_NUMBER: Final = (
 
 
 class Judge:
-    """Judges the tables of one archive, those that others refer to first. Raises CommandError.
+    """Validates the tables of one archive, referenced tables first. Raises CommandError.
 
-    `hash_is_ours` returns whether a password's hash is no more expensive to check than our own, and
-    no time of the archive may be after `now`.
+    `hash_is_ours` returns whether a password's hash costs no more to check than our own. No time in
+    the archive may be after `now`.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Judge:
         self._now = now
         self._roles = roles
         self._hash_is_ours = hash_is_ours
-        # The newest id of each table that has one.
+        # The newest ID of each table that has IDs.
         self.newest = dict[str, int]()
-        # The keys of the tables that others refer to.
+        # The keys of the referenced tables.
         self._keys = dict[str, pl.DataFrame]()
 
     def judge(
@@ -89,8 +89,8 @@ class Judge:
         rows: int,
         referred: Sequence[str],
     ) -> None:
-        """`expected` are the columns of `part`, `rows` is their number in the manifest, and
-        `referred` are the columns by which other tables name a row of this one.
+        """Validate a table. `expected` are the columns of `part`, `rows` is their number in the
+        manifest, and `referred` are the columns by which other tables reference this one.
         """
         try:
             file = pl.scan_parquet(path)
@@ -235,7 +235,7 @@ class Judge:
 
 
 def referred(tables: Iterable[Table]) -> dict[str, list[str]]:
-    """Return the columns by which rows of each table are named by rows of others."""
+    """Return the columns of each table that other tables reference."""
     found: dict[str, dict[str, None]] = {}
     for table in tables:
         for _, target, names in _references(table):
@@ -248,8 +248,8 @@ def json_columns(table: Table, names: Iterable[str]) -> list[str]:
 
 
 def _references(table: Table) -> Iterator[tuple[list[str], str, list[str]]]:
-    """Yield the columns that name a row, its table, and the columns of that. All are of the seller,
-    who is in no row.
+    """Yield the referencing columns, the referenced table, and its columns. They omit the seller,
+    who is the same for all rows and is in none of them.
     """
     for key in _strict(table.foreign_key_constraints):
         pairs = [
@@ -266,13 +266,15 @@ def _references(table: Table) -> Iterator[tuple[list[str], str, list[str]]]:
 
 
 def _strict(keys: Iterable[ForeignKeyConstraint]) -> list[ForeignKeyConstraint]:
-    """Leave out the keys whose target may have been deleted before the archive was made."""
+    """Return the foreign keys without those whose target may have been deleted before the archive
+    was made.
+    """
     strict = [key for key in keys if not (key.ondelete or "").startswith("SET NULL")]
     return sorted(strict, key=lambda key: tuple(key.column_keys))
 
 
 def _of_types(table: Table, found: pl.Schema) -> Iterator[tuple[str, str, pl.Expr]]:
-    """Yield the values that PostgreSQL's types refuse and Parquet's accept."""
+    """Yield checks for values that PostgreSQL's types refuse and Parquet's accept."""
     for name, kind in found.items():
         column = pl.col(name)
         match table.columns[name].type:

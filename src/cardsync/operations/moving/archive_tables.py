@@ -1,8 +1,7 @@
-"""Lists the tables of a seller in an archive, the columns that it leaves out, and the reasons.
-Pure.
+"""Lists the tables of a seller in an archive, the columns that it omits, and the reasons. Pure.
 
 A test compares this with the metadata and with docs/moving.md: a new table is in the archive unless
-somebody says here why it is not.
+this module gives the reason why it is not.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from cardsync.stock.cards.chosen_match import KIND
 
 
 class Holds(StrEnum):
-    """The credentials that an archive may hold."""
+    """The credentials that an archive may contain."""
 
-    # All data, and nothing that lets anybody in: for the seller.
+    # All data, and no credentials: for the seller.
     DATA = "data"
-    # Hashes of passwords and API keys, too: people and agents go on with theirs.
+    # Also the hashes of passwords and API keys, so that people and agents keep their access.
     ACCESS = "access"
-    # The secrets of webhooks, too, in plain text.
+    # Also the secrets of webhooks, in plain text.
     SECRETS = "secrets"
 
 
@@ -43,16 +42,16 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "shared_repair_vote": "Votes are counted over the shops of one installation",
     "upload_request": "Its address for an upload is the old one: the agent asks for another",
 }
-# Rows that are left out of a table that the archive holds.
+# The rows that the archive contains of a table, where it does not contain all.
 WHICH: Final[Mapping[str, str]] = {
-    # Tokens of grants end with them; the others stay as names in the activity feed.
+    # Tokens of grants end with their grants; the others stay as names in the activity feed.
     "access_token": "grant_id IS NULL",
-    # The rows of a file that is being written are in their table still.
+    # The rows of a file that is being written are still in their table.
     "old_rows": "kept_at IS NOT NULL",
     "work_due": "stream NOT IN ('deletion', 'left_objects')",
 }
 WHICH_OF: Final[Mapping[tuple[Holds, str], str]] = {(Holds.DATA, "passkey"): "false"}
-# Columns that the archive holds empty.
+# Columns that are empty in the archive.
 EMPTIED: Final[Mapping[str, Mapping[str, str]]] = {
     "access_token": {"token_hash": "NULL::bytea", "audience": "NULL::text"},
     "pull_link": {"secret_hash": "NULL::bytea"},
@@ -91,7 +90,7 @@ _WITHOUT_ACCESS: Final[Mapping[str, Mapping[str, str]]] = {
     "webhook": {"secret": "NULL::bytea"},
 }
 _WITHOUT_SECRETS: Final[Mapping[str, Mapping[str, str]]] = {"webhook": {"secret": "NULL::bytea"}}
-# Values that replace a row's own on arrival. A credential that came without its hash ends.
+# Values that replace a row's own on import. A credential without its hash is revoked.
 _A_HASH: Final = "coalesce({0}, sha256(convert_to(gen_random_uuid()::text, 'UTF8')))"
 _ENDED: Final = "coalesce(revoked_at, CASE WHEN {0} IS NULL THEN now() END)"
 ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -121,17 +120,17 @@ ARRIVES: Final[Mapping[str, Mapping[str, str]]] = {
         "revoked_at": _ENDED.format("secret_hash"),
     },
 }
-# Tables that the archive holds, and whose rows stay there.
+# Tables in the archive that an import does not take.
 NOT_TAKEN: Final[Mapping[str, str]] = {
     "credit_transaction": "Credits are granted by the operator of each installation",
 }
-# Ids of these tables are unique within an installation, so they are assigned anew; ids of all other
-# tables are a seller's own, and stay.
+# IDs of these tables are unique within an installation, so they are assigned anew; IDs of all other
+# tables are unique within a seller, and stay.
 COUNTED_ANEW: Final = ("member", "api_key", "access_token", "passkey")
-# The kinds of ids that a column, a text or a key of JSON names.
+# The kinds of IDs in a column, a text or a JSON key.
 MEMBERS: Final = frozenset({"member_id", "contributed_by"})
 PRODUCTS: Final = frozenset({"product_id", "was_product_id"})
-# The columns whose texts name a caller, as `member 3`, or an object of the seller.
+# The columns whose texts name a caller, such as `member 3`, or an object of the seller.
 CALLERS: Final = frozenset(
     {
         "actor",
@@ -145,11 +144,11 @@ CALLERS: Final = frozenset(
     }
 )
 KEYS: Final = frozenset({"storage_key", "source_key", "screenshot_key"})
-# The kinds of stored objects that an archive holds; `syncs` are uploads that nobody has accepted.
+# The kinds of stored objects in an archive; `syncs` are uploads that nobody has accepted.
 OBJECTS: Final = ("accepted", "debug", "receipts", "pictures", "old")
 
-# The table of the products of the catalog that the seller's cards are of, and the columns that
-# identify a product for another installation; an import looks the last ones up in its catalog.
+# The table of the catalog's products of the seller's cards, and the columns that identify a product
+# for another installation; an import looks the last ones up in its own catalog.
 PRODUCT: Final = "product"
 _PRODUCT: Final = (
     "id",
@@ -163,7 +162,7 @@ _PRODUCT: Final = (
     "language",
     "sealed",
 )
-# The products that an undo would put back.
+# The products that an undo would restore.
 _UNDONE: Final = f"""
     SELECT CAST(undo ->> side AS bigint) FROM activity, unnest(ARRAY['was', 'became']) AS side
      WHERE seller_id = {{seller}} AND undo ->> 'kind' = '{KIND}'
@@ -179,7 +178,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A table of the archive: `which` are its rows, in the order of `key`."""
+    """A table of the archive. `which` selects its rows, in the order of `key`."""
 
     name: str
     columns: tuple[Column, ...]
@@ -188,7 +187,7 @@ class Part:
     of_seller: bool = True
 
     def query(self, seller_id: int) -> str:
-        """Return the query of the rows; all in it is the program's but the number."""
+        """Return the query of the rows; everything in it but the number is our own text."""
         listed = ", ".join(f"{one.value} AS {quoted(one.name)}" for one in self.columns)
         owner = "id" if self.name == "seller" else "seller_id"
         own = f"{owner} = {int(seller_id)} AND " if self.of_seller else ""
@@ -209,13 +208,13 @@ def products(parts: Sequence[Part], seller_id: int) -> Part:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name in SQL: some are words of SQL, too."""
+    """Return a column's name quoted for SQL, because some are keywords."""
     return f'"{name}"'
 
 
 def parts(tables: Sequence[Table], holds: Holds) -> list[Part]:
-    """Return the parts of an archive, in the order in which foreign keys allow to write them;
-    `tables` are all tables that name a seller, and `seller`.
+    """Return the parts of an archive, in an order that satisfies the foreign keys. `tables` are all
+    tables that name a seller, and `seller`.
     """
     return [_part(table, holds) for table in tables if table.name not in LEFT_OUT]
 

@@ -1,5 +1,5 @@
-"""Finds the products of an archive in this installation's catalog, by their identity; those that it
-lacks are found or made as an upload of the same cards would.
+"""Finds the products of an archive in this installation's catalog by their identity; missing ones
+are found or created as an upload of the same cards would.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cardsync.platform.database.session import Database, run
 
 
 async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
-    """Return `old` and `new`, the ids there and here, of the products that the catalog has."""
+    """Return `old` and `new`, the IDs there and here, of the products that the catalog has."""
     asked = archived.select("id", "identity")
     await run(session, "CREATE TEMP TABLE asked (id bigint, identity text) ON COMMIT DROP", {})
     await copy_in(session, "asked", asked.columns, encode(asked))
@@ -28,8 +28,8 @@ async def known(session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
 
 
 async def found(database: Database, session: AsyncSession, archived: pl.DataFrame) -> pl.DataFrame:
-    """Return `old`, `new` and `match`, which is null where the catalog has the product. Provisional
-    products are made in transactions of their own, as those of an upload are.
+    """Return `old`, `new` and `match`, which is null if the catalog has the product. Provisional
+    products are created in their own transactions, as those of an upload are.
     """
     here = await known(session, archived)
     lacking = archived.join(here, left_on="id", right_on="old", how="anti").with_row_index("row")

@@ -1,4 +1,4 @@
-"""Keeps the sequences of ids ahead of the rows that another installation numbered."""
+"""Keeps the sequences of IDs ahead of the rows that another installation numbered."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ADVANCED: Final = """
 """
 _CARD_BLOCKS: Final = "card_id_block"
 _DRAWN: Final = "SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
-# The largest number of ids that are drawn one by one. Nobody else draws as many at this moment, so
-# a sequence that is further away is set, and never back.
+# The most IDs that are drawn one by one. No other process draws as many at this moment, so a
+# sequence that is further away is set instead, and never backwards.
 _DRAWN_MOST: Final = 1_000_000
 _SET: Final = """
     SELECT setval(CAST(:sequence AS regclass), :newest) FROM {sequence} WHERE last_value < :newest
@@ -27,7 +27,7 @@ _SET: Final = """
 
 
 async def near(session: AsyncSession, table: Table, newest: int) -> None:
-    """Raise CommandError for ids that would use up the numbers of all shops."""
+    """Raise CommandError for IDs that would use up the numbers of all shops."""
     if newest and (found := await _sequence(session, table)):
         sequence, size = found
         if newest // size > await _drawn(session, sequence) + IDS_AHEAD:
@@ -38,8 +38,8 @@ async def near(session: AsyncSession, table: Table, newest: int) -> None:
 
 
 async def advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
-    """Draw the ids up to the archive's newest from the sequence here. Nobody can be in between:
-    each id is drawn, and none is put back.
+    """Draw IDs from the sequence here up to the archive's newest. No other transaction can get one
+    of them: each ID is drawn and none returned.
     """
     if table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
         return
@@ -56,9 +56,7 @@ def _counted(table: Table) -> str:
 
 
 async def _sequence(session: AsyncSession, table: Table) -> tuple[str, int] | None:
-    """Return the sequence that gives out the table's ids, and how many ids each of its numbers
-    is.
-    """
+    """Return the sequence of the table's IDs, and how many IDs each of its numbers represents."""
     if table.name == "card":
         return _CARD_BLOCKS, CARD_ID_BLOCK
     if all(one.identity is None for one in table.columns):

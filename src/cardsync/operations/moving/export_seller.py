@@ -1,7 +1,7 @@
 """Exports a seller: every row of one moment and the stored objects, into an archive.
 
-Rows come out of the database by COPY and become Parquet a part at a time, so that memory holds a
-part of a table and never a shop.
+Rows are read by COPY and converted to Parquet a part at a time, so that memory holds a part of a
+table and never a shop.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ async def export(
     tables: Sequence[Table],
     say: Say,
 ) -> Manifest:
-    """Write the archive of a seller to `path`; `tables` are all that name a seller, and `seller`.
+    """Write the archive of a seller to `path`. `tables` are all that name a seller, and `seller`.
 
-    Raises SellerError. Nothing is left behind then.
+    Raises SellerError. A failed export leaves nothing behind.
     """
     async with database.tenant(seller_id, snapshot=True) as session:
         seller = await known_seller(session, seller_id)
@@ -116,7 +116,7 @@ async def _table(
 
 
 def _with_secrets(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Write the secrets of webhooks in plain text: another installation cannot unseal them."""
+    """Write the secrets of webhooks in plain text, because another installation cannot unseal them."""
     try:
         plain = [
             "\\x" + unsealed(settings, seller_id, bytes.fromhex(sealed[2:])).encode().hex()
@@ -135,7 +135,7 @@ async def _objects(store: Store, writer: ArchiveWriter, seller_id: int) -> dict[
     for kind in archive_tables.OBJECTS:
         for key in await store.keys(f"{kind}/u{seller_id}"):
             name = f"{kind}/{key.rpartition('/')[2]}"
-            # It may be deleted meanwhile, because it is too old.
+            # It may have expired and been deleted in the meantime.
             with suppress(ObjectMissing), TemporaryDirectory(prefix="cardsync-") as folder:
                 path = Path(folder) / "object"
                 with path.open("wb") as file:

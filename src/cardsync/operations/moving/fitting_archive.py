@@ -1,4 +1,4 @@
-"""Judges whether an archive fits this installation, before anything of it is written."""
+"""Checks whether an archive fits this installation before any of it is written."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _HERE: Final = """
     SELECT s.email FROM seller s WHERE s.created_at = :created
      LIMIT 1
 """
-# A name without folders: an archive puts nothing beside the shop's own objects.
+# A name without folders, so that an archive cannot write outside the shop's own objects.
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# A table's JSON as the database itself writes it: only that can be read without a doubt.
+# A table's JSON in the database's own format, because any other may be read ambiguously.
 _NOT_CANONICAL: Final = """
     SELECT count(*) FROM unnest(CAST(:texts AS text[])) AS t
      WHERE t <> CAST(CAST(t AS jsonb) AS text)
@@ -45,8 +45,8 @@ _TEXTS: Final = 5_000
 
 @dataclass(frozen=True)
 class ImportChoices:
-    """The operator's choices for an imported shop, since its archive does not decide them: the
-    plan, and the addresses of the owners. Without these the shop's own address is its owner's.
+    """The operator's choices for an imported shop, which its archive must not decide: the plan, and
+    the addresses of the owners. Without such addresses the shop's own address is its owner's.
     """
 
     plan: str
@@ -62,7 +62,7 @@ async def must_fit(
     choices: ImportChoices,
 ) -> list[str]:
     """Return the owners' addresses. Raises CommandError for an archive that this installation
-    cannot take, or has.
+    cannot import, or has already.
     """
     manifest = archive.manifest
     if manifest.revision > head_revision():
@@ -115,7 +115,7 @@ async def _judged(
     for name, part in known.items():
         if name in manifest.tables:
             table, path = described[name], file_of(archive, name, folder)
-            # In a transaction of its own: no month can be added to a table that the import's own
+            # In a separate transaction: a month cannot be added to a table that the import's own
             # transaction has read.
             async with database.shared() as apart:
                 expected = schema_of(await types_of(apart, part.query(0)))
@@ -129,7 +129,7 @@ async def _judged(
 
 
 async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
-    """Raise CommandError for JSON that reads otherwise here than where it is judged."""
+    """Raise CommandError for JSON that the database would read differently from the validation."""
     file = pl.scan_parquet(path)
     for column in json_columns(table, file.collect_schema().names()):
         start = 0
@@ -144,7 +144,7 @@ async def _canonical(session: AsyncSession, table: Table, path: Path) -> None:
 
 
 def file_of(archive: Archive, table: str, folder: Path) -> Path:
-    """Return the table's file outside of the archive."""
+    """Extract the table's file from the archive."""
     path = folder / f"{table}.parquet"
     if not path.exists():
         with path.open("wb") as file:

@@ -1,5 +1,5 @@
-"""Brings a seller of another installation in, from an archive, in one transaction: all of it is
-there afterwards, or nothing.
+"""Imports a seller of another installation from an archive, in one transaction: either completely
+or not at all.
 
 Objects are written before the rows that name them. `left_objects` deletes those of an import that
 was killed.
@@ -56,7 +56,7 @@ _ENDS_WITH_US: Final = "SELECT set_config('client_connection_check_interval', '2
 
 @dataclass(frozen=True)
 class _Coming:
-    """An archive that fits, on its way into the transaction; `folder` has its tables' files."""
+    """An archive that fits, during its import. `folder` has its tables' files."""
 
     session: AsyncSession
     settings: Settings
@@ -67,7 +67,7 @@ class _Coming:
     owners: Sequence[str]
 
     def of(self, tables: Sequence[Table]) -> list[Table]:
-        """Return the tables whose rows are taken."""
+        """Return the tables that are imported."""
         taken = self.archive.manifest.tables.keys() - archive_tables.NOT_TAKEN.keys()
         return [table for table in tables if table.name in taken]
 
@@ -77,7 +77,7 @@ class _Coming:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The seller's id here, and the number of products that the catalog lacked."""
+    """The seller's ID here, and the number of products that the catalog lacked."""
 
     seller_id: int
     new_products: int
@@ -92,8 +92,8 @@ async def bring_in(
     choices: ImportChoices,
     say: Say,
 ) -> Arrived:
-    """Bring the seller in; `tables` are all that name a seller, and `seller`, in the order in which
-    they are written. Raises CommandError, and leaves nothing behind then.
+    """Import the seller. `tables` are all that name a seller, and `seller`, in the order in which
+    they are written. Raises CommandError, and then leaves nothing behind.
     """
     async with database.shared() as session:
         [seller_id] = await _next(session, "seller", 1)
@@ -107,7 +107,7 @@ async def bring_in(
                     database, session, store, settings, archive, tables, choices, say, seller_id
                 )
     finally:
-        # After an import that ended well there is nothing to delete.
+        # After a successful import there is nothing to delete.
         await left_objects.sweep(database, store, seller_id)
 
 
@@ -119,7 +119,7 @@ async def examined(
     choices: ImportChoices,
 ) -> int:
     """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
-    CommandError for an archive that cannot come in.
+    CommandError for an archive that cannot be imported.
     """
     with TemporaryDirectory(prefix="cardsync-") as name, _as_sentence():
         folder = Path(name)
@@ -135,7 +135,7 @@ async def examined(
 
 
 def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
-    """Return ids that stay as they are, for rows that are written to be judged alone."""
+    """Return IDs that stay unchanged, for rows that are written only to be validated."""
     old = {
         name: rows_of(archive, name, folder)["id"].to_list() for name in archive_tables.COUNTED_ANEW
     }
@@ -150,14 +150,14 @@ def _same_ids(archive: Archive, folder: Path, archived: pl.DataFrame) -> NewIds:
 
 async def _tried(coming: _Coming, table: Table) -> None:
     """Write the rows into a temporary table with the checks and unique keys of the real one, so
-    that the database judges them as it would there.
+    that the database validates them in the same way.
     """
     session, name = coming.session, table.name
     like = "INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING INDEXES"
     await run(session, f"CREATE TEMP TABLE {name} (LIKE {name} {like}) ON COMMIT DROP", {})
     await _written(coming, table, f"pg_temp.{name}")
     for key in table.constraints:
-        # The unique keys of a seller's own rows are free as the seller is new.
+        # The unique keys of a seller's own rows are free, because the seller is new.
         if isinstance(key, UniqueConstraint) and "seller_id" not in key.columns:
             columns = ", ".join(quoted(one.name) for one in key.columns)
             here = (
@@ -232,7 +232,7 @@ async def _objects(store: Store, archive: Archive, ids: NewIds) -> None:
 
 
 def _content(archive: Archive, name: str, ids: NewIds) -> Iterable[bytes]:
-    """Return an object's bytes. Old rows of the activity name callers, whose ids are new here."""
+    """Return an object's bytes. Old rows of the activity feed name callers, whose IDs are new here."""
     chunks = archive.chunks(f"{archive_file.OBJECTS}/{name}")
     if not name.startswith(f"{FOLDER}/{ACTIVITY.name}-"):
         return chunks
@@ -254,7 +254,7 @@ async def _table(database: Database, coming: _Coming, table: Table, say: Say) ->
 
 
 async def _written(coming: _Coming, table: Table, into: str) -> int:
-    """Write the rows of a table into it, or into another that has its columns; return how many."""
+    """Write the rows of a table into it, or into another with its columns; return how many."""
     session, rows = coming.session, coming.rows(table)
     [part] = archive_tables.parts([table], coming.archive.manifest.holds)
     columns = rows.collect_schema().names()
@@ -279,7 +279,7 @@ async def _written(coming: _Coming, table: Table, into: str) -> int:
 
 
 def _emptied(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows without the values that an export leaves out: the file may have them."""
+    """Return the rows without the values that an export omits, in case the file has them."""
     left_out = {
         one.name: None if one.value.startswith("NULL") else {"false": False, "0": 0}[one.value]
         for one in part.columns
@@ -303,8 +303,8 @@ def _insert(table: Table, into: str, columns: Sequence[str]) -> str:
 
 
 def _sealed_again(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Seal the secrets of webhooks for this installation. One that came without its secret gets a
-    new one, and is off until an owner has given that to its receiver.
+    """Seal the secrets of webhooks for this installation. A webhook without its secret gets a new
+    one, and is off until an owner has entered it at its receiver.
     """
     now = clock.now()
     plain = [
@@ -320,8 +320,8 @@ def _sealed_again(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.
 
 
 async def _partitions(database: Database, rows: pl.LazyFrame, seller_id: int) -> None:
-    """Make the months of the price history in transactions of their own: making one keeps all
-    others from the history.
+    """Create the months of the price history in separate transactions, because creating one blocks
+    all others from the history.
     """
     days = rows.select(pl.col("observed_at").dt.truncate("1d").unique()).collect()["observed_at"]
     for month in sorted({month_of(day).date() for day in days}):
@@ -347,7 +347,7 @@ async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest)
 
 @contextmanager
 def _as_sentence() -> Iterator[None]:
-    """Turn an error of the database, such as a row that it has already, into one sentence."""
+    """Convert a database error, such as a row that exists already, into one sentence."""
     try:
         yield
     except (DBAPIError, psycopg.Error) as e:
@@ -372,5 +372,5 @@ def _is_here(table: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return the error's first line; the others may have cells in them."""
+    """Return the error's first line; the others may quote cells."""
     return str(error).partition("\n")[0][:200]

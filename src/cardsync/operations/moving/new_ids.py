@@ -1,8 +1,7 @@
-"""Puts the ids of this installation in the place of those of the other, in the rows of an archive.
-Pure.
+"""Replaces the other installation's IDs in an archive's rows by those of this one. Pure.
 
-The ids of a seller's own tables stay as they were. New are those of the seller, of members and
-credentials, and of the catalog's products.
+The IDs of a seller's own tables stay. New are the IDs of the seller, of members and credentials,
+and of the catalog's products.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from cardsync.operations.moving.archive_tables import CALLERS, COUNTED_ANEW, KEY
 from cardsync.platform import errors
 from cardsync.stock.cards.chosen_match import KIND
 
-# The tables of those that a text names, as in `member 3`; grants and links keep their ids.
+# The tables of the IDs in texts such as `member 3`; grants and links keep their IDs.
 _NAMED: Final = {"member": "member", "key": "api_key", "token": "access_token"}
 _CALLER: Final = re.compile(r"\b(member|key|token) (\d{1,18})\b")
 _KEYS: Final = "|".join((*sorted(MEMBERS | PRODUCTS), "became", "was"))
@@ -30,26 +29,26 @@ _IN_JSON: Final = re.compile(
     rf'|"(?P<key>{_KEYS})": (?P<value>\d{{1,18}})(?=[,}}])'
     r"|/u(?P<seller>\d{1,18})/"
 )
-# This pattern matches in every JSON text with an id to change; most texts have no such id.
+# This pattern matches every JSON text with an ID to change; most texts have none.
 _TO_CHANGE: Final = r'"(member|key|token) \d|_id": \d|_by": \d|"was": \d|/u\d'
 _OF_A_MATCH: Final = ("became", "was")
 
 
 @dataclass(frozen=True)
 class NewIds:
-    """`anew` has the new id of each old one by table; an id that it lacks, of somebody who left,
-    becomes the table's `spare`, which nobody gets.
+    """`anew` has the new ID of each old one by table. In texts, an ID that it lacks, of somebody
+    who left, becomes the table's `spare`, which is never assigned.
     """
 
     old_seller: int
     seller: int
     anew: Mapping[str, Mapping[int, int]]
     spare: Mapping[str, int]
-    # `old`, `new` and, where the catalog had to be asked again, `match`.
+    # `old`, `new` and, if the catalog had to be searched again, `match`.
     products: pl.DataFrame
 
     def mapped(self, table: Table, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of a table as they are here."""
+        """Return the rows of a table with the IDs of this installation."""
         changed = [
             series
             for name in rows.columns
@@ -80,8 +79,8 @@ class NewIds:
         return None
 
     def _of_members(self, table: Table, values: pl.Series) -> pl.Series:
-        """Member 0 is the shop. One who left gets an id that no member has, each its own; where
-        only members are named, nobody is.
+        """Return new IDs of members; member 0 is the shop. A member who left gets a unique negative
+        ID, or null in a foreign key to members.
         """
         known = self.anew["member"]
         if any(key.referred_table.name == "member" for key in table.foreign_key_constraints):
@@ -128,7 +127,7 @@ class NewIds:
         return self.anew[table].get(old, self.spare[table])
 
     def _matched_again(self, rows: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
-        """A card whose product the catalog lacks is matched as an import would match it."""
+        """Set the match of cards whose product the catalog lacked, as an import would."""
         again = self.products.select(product_id="old", again="match")
         found = rows.select("product_id").join(
             again, on="product_id", how="left", maintain_order="left"
@@ -143,7 +142,7 @@ def _replaced(values: pl.Series, ids: Mapping[int, int]) -> pl.Series:
 
 
 def _where(values: pl.Series, pattern: str, change: Callable[[str], str]) -> pl.Series:
-    """Change the few texts that have something to change."""
+    """Change only the few texts that match the pattern."""
     found = values.str.contains(pattern).fill_null(value=False)
     if not found.any():
         return values

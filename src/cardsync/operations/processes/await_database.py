@@ -1,4 +1,6 @@
-"""Waits for a database that is away as a worker starts, so that no init has to start it again."""
+"""Waits for an unavailable database at a worker's start, so that no init system must restart the
+worker.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from cardsync.platform.database.migrate import DatabaseAway, check
 from cardsync.platform.settings import Settings
 
 TRY_SECONDS: Final = 1.0
-# The reason is printed at the first try, and then once in this number of tries.
+# The reason is printed at the first try, and then once per this number of tries.
 _SAID_EACH: Final = 60
 
 
 def await_database(settings: Settings, say: Callable[[str], None]) -> None:
-    """Return once the database answers at this program's schema. Raises RuntimeError where its
+    """Return once the database answers with this program's schema. Raises RuntimeError if its
     schema is another one.
     """
     assert settings.database_url is not None
@@ -36,7 +38,7 @@ def await_database(settings: Settings, say: Callable[[str], None]) -> None:
 
 
 def show_life(file: Path | None) -> None:
-    """Touch the file that a probe looks at; a full disk ends no worker."""
+    """Touch the file that a probe checks; a full disk does not end a worker."""
     if file is not None:
         with contextlib.suppress(OSError):
             file.touch()

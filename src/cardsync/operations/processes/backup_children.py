@@ -1,5 +1,5 @@
-"""Makes the day's backup, one that a page asks for, and the restore that the set-up page asks for,
-in processes of their own while the service runs.
+"""Makes the daily backup, a backup that a page requests, and the restore that the set-up page
+requests, in separate processes while the service runs.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from cardsync.platform.concurrency import every_in_thread
 from cardsync.platform.database.urls import libpq_url
 from cardsync.platform.settings import PREFIX, Settings
 
-# Seconds from the start to the first check for a due backup, and between two checks; requests of a
-# page are checked far more often.
+# Seconds from the start to the first check for a due backup, and between two checks; requests from
+# a page are checked far more often.
 _BACKUP_SECONDS: Final = 300
 _ASKED_SECONDS: Final = 2
 
 
 @contextmanager
 def daily_backups(ready: Settings) -> Iterator[None]:
-    """Make the daily backup once it is due, and requested ones, each in its own process."""
+    """Make the daily backup when it is due, and requested ones, each in its own process."""
     if not ready.daily_backups:
         asked_backup.forget(ready.data_dir)
         yield
@@ -83,7 +83,7 @@ def _backup_child(ready: Settings, command: str) -> Child:
 
 @contextmanager
 def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
-    """Yield the function that carries out a restore requested on the set-up page, while the
+    """Yield the function that performs a restore requested on the set-up page, while the
     installation has no shop.
     """
     folder = ready.data_dir
@@ -104,7 +104,7 @@ def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
         if asked.state == "asked" and child.process is None:
             child.start(stdin=subprocess.PIPE)
         elif asked.state == "switching" and child.process is not None:
-            # Pages that watch are asked again within this time, and then wait longer.
+            # Open pages with the state request it again within this time, and then wait longer.
             threading.Event().wait(asked_restore.RELOAD_SECONDS + 1)
             stop(children)
             _let_end(child)
@@ -119,7 +119,7 @@ def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
 
 
 def _let_end(child: Child) -> None:
-    """Let a child go on that waits for the end of its input."""
+    """Let a child continue that waits for the end of its input."""
     assert child.process is not None
     assert child.process.stdin is not None
     child.process.stdin.close()

@@ -1,9 +1,9 @@
-"""Checks that the API's address and the data folder are free, or reports in one sentence that they
-are taken and stay so.
+"""Checks that the API's address and the data folder are free, or raises one sentence if they stay
+in use.
 
-Web processes hold a lock in the data folder for as long as they live, and so do those of a killed
-supervisor, until they notice. If the address is taken without that lock, another program has it,
-and the start does not wait.
+Web processes hold a lock in the data folder while they live; so do those of a killed supervisor,
+until they notice. If the address is in use without that lock, another program has it, and the start
+does not wait.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from cardsync.operations.processes.embedded_host import is_root, make_folder
 from cardsync.platform import clock
 from cardsync.platform.settings import Settings
 
-# How long processes of a killed supervisor may still hold the address that its successor wants.
+# How long processes of a killed supervisor may still hold the address that its successor needs.
 WAIT_SECONDS = 10
 
 
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
-    """Show the next `cardsync serve` that a web process of this data folder lives.
+    """Hold a lock that shows the next `cardsync serve` that a web process of this data folder
+    lives.
 
     Processes forked from it hold the lock as well.
     """
@@ -38,9 +39,9 @@ def held(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Lock the data folder against a second supervisor for as long as the block lasts: both would
-    start workers and clear each other's metrics. Raises RuntimeError if there is one. The lock of a
-    killed supervisor is gone.
+    """Lock the data folder against a second supervisor while the block lasts: both would start
+    workers and delete each other's metrics. Raises RuntimeError if there is one. The lock of a
+    killed supervisor ends with it.
     """
     path = run_folder(settings) / "serve.lock"
     with path.open("a+b") as lock:
@@ -54,14 +55,13 @@ def alone(settings: Settings) -> Iterator[None]:
 
 
 def run_folder(settings: Settings) -> Path:
-    """Return DATA_DIR/run, which only its owner may read; one of an earlier version was open to
-    all.
+    """Return DATA_DIR/run, which only its owner may read; an earlier version left it open to all.
 
-    Raises RuntimeError if it cannot be closed.
+    Raises RuntimeError if its mode cannot be changed.
     """
     folder = settings.data_dir / "run"
     try:
-        # Under root, the database's user must get through to its own folder.
+        # Under root, the database's user must be able to reach its own folder.
         make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
         make_folder(folder, 0o700)
         if folder.stat().st_mode & 0o077:
@@ -72,15 +72,15 @@ def run_folder(settings: Settings) -> Path:
 
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:
-    """Check that no other program listens there: another cardsync would answer /readyz in our
-    place. Raises RuntimeError.
+    """Check that no other program listens there: another cardsync would answer /readyz instead of
+    this one. Raises RuntimeError.
     """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
     reported = False
     while problem := _bind_problem(settings):
         ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
-        # It may have gone between the two checks.
+        # It may have ended between the two checks.
         if not ours and not (problem := _bind_problem(settings)):
             return
         why = f"{problem.strerror or problem}"

@@ -1,4 +1,4 @@
-"""One process of the service, which its supervisor starts again when it dies, and stops."""
+"""Manages one process of the service: its supervisor starts it again when it dies, and stops it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Child:
     env: dict[str, str]
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0
-    # Deaths in a row that came soon after the start.
+    # Consecutive deaths soon after the start.
     quick_deaths: int = 0
     deaths: int = 0
     restart_at: float | None = None
@@ -36,8 +36,8 @@ class Child:
     def start(self, stdin: int = subprocess.DEVNULL) -> None:
         self.started_at = clock.monotonic()
         self.restart_at = None
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops
-        # things in order.
+        # A separate session: Ctrl-C in the terminal reaches only the supervisor, which stops
+        # processes in order.
         self.process = subprocess.Popen(
             self.command,
             env=self.env,
@@ -49,11 +49,11 @@ class Child:
         return self.process is not None and self.process.poll() is None
 
     def died(self, *, starting: bool) -> None:
-        """Plan the next start: at once, or after a growing pause when it fails soon after its start
-        again and again.
+        """Schedule the next start: immediately, or after a growing pause if the process repeatedly
+        fails soon after its start.
 
-        A process that was killed on purpose has not failed, but one that never gets ready is given
-        up all the same.
+        A process that was killed on purpose has not failed, but one that never becomes ready is
+        given up all the same.
         """
         assert self.process is not None
         self.deaths += 1
@@ -80,7 +80,7 @@ def child_env(settings: Settings) -> dict[str, str]:
 
 
 def stop(children: list[Child]) -> None:
-    """Send SIGTERM to all, and SIGKILL after a while to those that are left."""
+    """Send SIGTERM to all, and after a while SIGKILL to those that remain."""
     running = [
         child.process for child in children if child.process and child.process.poll() is None
     ]

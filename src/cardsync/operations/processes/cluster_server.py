@@ -1,4 +1,4 @@
-"""Makes one PostgreSQL cluster of a folder, adopts its server if it runs, and starts it if not."""
+"""Manages one PostgreSQL cluster in a folder: creates it, adopts its running server, or starts one."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ SUPERUSER = "postgres"
 
 START_SECONDS = 300.0
 
-# These settings are in postgresql.conf of a new cluster, where its owner may change them: sized
-# for a laptop, durability kept. The log gets neither statements nor the values in them.
+# These settings are in a new cluster's postgresql.conf, where its owner may change them: sized for
+# a laptop, with full durability. The log contains neither statements nor their values.
 _SETTINGS = {
     "shared_buffers": "256MB",
-    # Two who write at once fill less than this sooner than it reaches the disk, and then wait for
-    # each other.
+    # Two concurrent writers fill less than this before it reaches the disk, and then wait for each
+    # other.
     "wal_buffers": "32MB",
     "effective_cache_size": "2GB",
     "work_mem": "32MB",
     "maintenance_work_mem": "128MB",
     "max_wal_size": "2GB",
-    # This build compresses slowly: it would take longer than all other work of a large import.
+    # This build compresses slowly: compression would take longer than all other work of a large
+    # import.
     "wal_compression": "off",
     "max_connections": "200",
     "huge_pages": "try",
@@ -63,13 +64,11 @@ _SETTINGS = {
 
 
 class StillRecovering(EmbeddedError):
-    """The server is alive but did not get ready in time; it goes on, and a later start adopts
-    it.
-    """
+    """The server lives but did not become ready in time; it continues, and a later start adopts it."""
 
 
 def create_cluster(home: Path, install: Path, account: Account, *more: str) -> None:
-    """Create the cluster under another name until it is complete, so that a half-finished one is
+    """Create the cluster under another name until it is complete, so that an unfinished one is
     never taken for a database.
     """
     for leftover in home.glob(f"{CLUSTER}-*"):
@@ -110,7 +109,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def adopt(home: Path, say: Say) -> Path | None:
-    """Return the socket folder of the running server once it is ready; None if no server runs, or
+    """Return the socket folder of the running server once it is ready. None if no server runs, or
     it stopped.
     """
     cluster = home / CLUSTER
@@ -125,7 +124,7 @@ def adopt(home: Path, say: Say) -> Path | None:
     sockets = Path(postmaster.pid_file(cluster)[4])
     if not (
         sockets / SOCKET_NAME
-    ).exists():  # a cleaner of temporary folders took it: nobody could ever connect
+    ).exists():  # a cleaner of temporary folders deleted it: no client could ever connect
         postmaster.stop(cluster, say)
         return None
     return sockets
@@ -147,7 +146,7 @@ def start_server(home: Path, install: Path, account: Account, say: Say) -> Path:
     options |= {"port": str(PORT), "log_directory": str(home / "log")}
     command = [str(install / "bin" / "postgres"), "-D", str(cluster)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    with open_log(home / "start.log") as output:  # only what is said before the log proper is open
+    with open_log(home / "start.log") as output:  # only the messages before the log itself is open
         server = account.spawn(command, output)
     _await_ready(home, server, say)
     return sockets
@@ -164,7 +163,7 @@ def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
         ready = postmaster.wait(
             settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data"
         )
-    except BaseException:  # a signal while waiting: no server must stay behind unseen
+    except BaseException:  # a signal while waiting: no server may stay behind unnoticed
         server.send_signal(signal.SIGINT)
         server.wait(postmaster.STOP_SECONDS)
         raise
@@ -172,7 +171,7 @@ def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
         raise EmbeddedError(
             f"PostgreSQL did not start in {home}; its last words:\n{_last_words(home)}"
         )
-    server.returncode = 0  # it outlives this object on purpose, which otherwise warns of that
+    server.returncode = 0  # the server outlives this object on purpose: avoid the warning
     if not ready:
         raise StillRecovering(_not_ready(home))
 
@@ -196,9 +195,10 @@ def last_lines(path: Path) -> str:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Open an empty log for its owner alone: the server's messages may quote settings and paths.
+    """Open an empty log that only its owner can read: the server's messages may quote settings and
+    paths.
 
-    A log of an earlier version was open to all.
+    An earlier version left its log open to all.
     """
     log = os.open(
         path,

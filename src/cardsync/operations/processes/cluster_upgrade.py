@@ -1,8 +1,8 @@
-"""Brings a cluster of an older major version of PostgreSQL to the newest bundled one (pg_upgrade).
+"""Upgrades a cluster of an older PostgreSQL major version to the newest bundled one (pg_upgrade).
 
-The new cluster is made beside the old one, in `upgrade`, by copying; there its rows are counted.
-Only then two renames replace the old one, which stays as `before-MAJOR-TIME`. Whatever fails before
-leaves the old one in use. The caller holds the lock of the start.
+The new cluster is made by copying beside the old one, in `upgrade`, and its rows are counted there.
+Only then two renames replace the old one, which stays as `before-MAJOR-TIME`. Any failure before
+that leaves the old one in use. The caller holds the lock of the start.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from cardsync.platform import clock
 
 WORK: Final = "upgrade"
 BEFORE: Final = "before"
-# Written last: the new cluster holds all that the old one held.
+# Written last: the new cluster has everything that the old one had.
 CHECKED: Final = "checked"
 SPARE_BYTES: Final = 500_000_000
 _TABLES: Final = """
@@ -51,19 +51,19 @@ _TABLES: Final = """
       JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 """
-# Rows of each table of each database.
+# The row counts of each database's tables.
 _Rows = dict[str, dict[str, int]]
 
 
 def recover(home: Path) -> None:
-    """Finish or undo a killed upgrade. After the first rename the new cluster takes its place;
+    """Finish or undo a killed upgrade. After the first rename the new cluster replaces the old one;
     before it the old one is still in place.
     """
     work = home / WORK
     if not work.exists():
         return
     _end_processes(work)
-    # Nobody else uses the server: an upgrade begins only while it is stopped.
+    # No other process uses the server: an upgrade begins only while it is stopped.
     postmaster.stop(home / CLUSTER, lambda _: None)
     if not (home / CLUSTER).exists() and (work / CHECKED).exists():
         (work / CLUSTER).rename(home / CLUSTER)
@@ -72,8 +72,8 @@ def recover(home: Path) -> None:
 
 
 def upgrade(home: Path, account: Account, say: Say) -> None:
-    """Upgrade a cluster of an older bundled major version; if that cannot be, say why, and leave
-    it as it is.
+    """Upgrade a cluster of an older bundled major version; if that fails, report why and leave it
+    unchanged.
     """
     old, installs = cluster_major(home), bundled()
     new = max(installs)
@@ -137,7 +137,7 @@ def _upgraded(
     for name in ("postgresql.conf", "postgresql.auto.conf", "pg_hba.conf"):
         with suppress(FileNotFoundError):
             text = (home / CLUSTER / name).read_bytes()
-            # In place, so that owner and mode stay.
+            # Written in place, so that owner and mode stay.
             (work / CLUSTER / name).write_bytes(text)
     for words, more in (("checking that it can be done", ["--check"]), ("copying the data", [])):
         say(f"Upgrading the database: {words} …")
@@ -164,7 +164,7 @@ def _named(install: Path) -> str:
 def _run_pg_upgrade(
     home: Path, work: Path, before: Path, after: Path, account: Account, more: list[str]
 ) -> None:
-    # It wants to write where it is.
+    # pg_upgrade writes into its working directory.
     command = ["/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(work)]
     command += [str(after / "bin" / "pg_upgrade"), "--copy", "--username", SUPERUSER]
     command += ["--old-bindir", str(before / "bin"), "--new-bindir", str(after / "bin")]
@@ -188,7 +188,7 @@ def _counted(home: Path, account: Account) -> _Rows:
 
 
 def _rows(connection: psycopg.Connection, table: str) -> int:
-    # The name is quoted by the database.
+    # The database quotes the name.
     found = connection.execute(sql.SQL(f"SELECT count(*) FROM {table}")).fetchone()
     assert found is not None
     return int(found[0])
@@ -210,7 +210,9 @@ def _connected(home: Path, account: Account, database: str) -> psycopg.Connectio
 
 
 def _end_processes(work: Path) -> None:
-    """pg_upgrade outlives a killed parent, and works in this folder as all that it starts does."""
+    """End leftover processes: pg_upgrade survives a killed parent, and works in this folder as do
+    all its children.
+    """
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if Path(process.cwd()).is_relative_to(work):

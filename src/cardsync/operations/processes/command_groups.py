@@ -1,5 +1,5 @@
-"""Groups of commands that load the commands of other modules when they are called, and turn errors
-into one sentence.
+"""Groups of commands that load the commands of other modules when they are called, and convert
+errors into one sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 class Elsewhere(click.Group):
     """A group that loads the commands of other modules when they are called: the list of commands
-    needs their lines alone.
+    needs only their lines.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Elsewhere(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.elsewhere:
             module, _, attribute = self.elsewhere[cmd_name].place.partition(":")
-            # Modules load no garbage, and looking for some is a fifth of a start.
+            # Importing modules creates no garbage, and collecting it takes a fifth of a start.
             gc.disable()
             try:
                 found: click.Command = getattr(import_module(module), attribute)
@@ -57,13 +57,13 @@ class Elsewhere(click.Group):
 
 
 class Program(Elsewhere):
-    """Turns expected errors into one sentence and exit status 1."""
+    """Converts expected errors into one sentence and exit status 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
-            # How click itself ends a command (`admin --help`): the last two are RuntimeErrors.
+            # How click itself ends a command (`admin --help`); the last two are RuntimeErrors.
             raise
         except Exception as e:
             sentence = _sentence(e)
@@ -73,7 +73,7 @@ class Program(Elsewhere):
 
 
 def _sentence(e: Exception) -> str | None:
-    """Return the sentence of an error; None for a fault of the program."""
+    """Return the sentence of an error. None for a bug in the program."""
     from pydantic import ValidationError
 
     from cardsync.operations.processes.embedded_host import EmbeddedError

@@ -1,7 +1,7 @@
-"""The parts that all commands share: their result, printed for people or as JSON; settings with the
+"""The shared parts of all commands: their result, printed for people or as JSON; settings with the
 given options; and a database beside a running server or without one.
 
-Nothing is imported here before it is used: libraries take longer than most commands.
+Nothing is imported here before it is used: importing libraries takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _OBJECTS_UNTIL_A_LOOK: Final = 50_000
 ROW_ID = click.IntRange(1, 2**63 - 1)
-# The exit statuses of all commands, as `cardsync --help` and docs/commands.md have them.
+# The exit statuses of all commands, as `cardsync --help` and docs/commands.md list them.
 EXIT_CODES: Final = {
     0: "The command did its work.",
     1: "It was refused or failed: the error says why. Or what it checked is not good: `doctor`"
@@ -40,8 +40,8 @@ EXIT_CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The data that a command prints. For people they are `lines`, or else each name with its
-    value; `failed` ends the command with exit status 1.
+    """The data that a command prints. For people these are `lines`, or without them each name with
+    its value. `failed` ends the command with exit status 1.
     """
 
     data: Mapping[str, Any]
@@ -50,13 +50,13 @@ class Result:
 
 
 def prints(command: Callable[P, Result]) -> Callable[..., None]:
-    """Make a command of a function that returns its result: with `--json`, it prints the data as
+    """Make a command from a function that returns its result; with `--json`, it prints the data as
     one JSON object.
     """
 
     @functools.wraps(command)
     def run(*arguments: P.args, as_json: bool, **options: P.kwargs) -> None:  # type: ignore[valid-type]
-        # Modules load little garbage, and looking for some is a fifth of a start.
+        # Importing modules creates little garbage, and collecting it takes a fifth of a start.
         gc.set_threshold(_OBJECTS_UNTIL_A_LOOK)
         _load_logs()
         result = command(*arguments, **options)
@@ -70,7 +70,7 @@ def prints(command: Callable[P, Result]) -> Callable[..., None]:
 
     option = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
     own = getattr(command, "__click_params__", [])
-    # Click reads them from the last to the first, so this one comes last.
+    # Click reads decorators from the last to the first, so this option comes last.
     run.__dict__.update(__click_params__=[option, *own], prints=True)
     return run
 
@@ -92,8 +92,8 @@ def _names_and_values(data: Mapping[str, Any]) -> Iterable[str]:
 
 
 def say(line: str) -> None:
-    """Print progress for people; standard output is for results. The work goes on even if the line
-    cannot be printed.
+    """Print progress for people; standard output is for results. The work continues even if the
+    line cannot be printed.
     """
     with suppress(OSError):
         click.echo(line, err=True)
@@ -110,7 +110,7 @@ def settings_with(**given: Any) -> Settings:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON carries it."""
+    """Convert a value to JSON's types."""
     if isinstance(value, datetime):
         return clock.rfc3339(value)
     return str(value) if isinstance(value, Decimal | PurePath) else value

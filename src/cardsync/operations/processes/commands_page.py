@@ -32,7 +32,7 @@ This page is printed by `cardsync commands`.
 def leaves(
     command: click.Command, words: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield each command that does something, with its words, in the order of its list."""
+    """Yield each command that is not a group, with its words, in list order."""
     if not isinstance(command, click.Group):
         yield words, command
         return

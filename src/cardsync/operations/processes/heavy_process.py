@@ -1,7 +1,7 @@
 """Answers the heavy reads of web processes (`web/heavy_work.py`), one at a time, until its input
 ends.
 
-It has a limit of memory, and yields the processor and the system's memory to web processes.
+It has a memory limit, and yields the processor and the system's memory to web processes.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from cardsync.web.heavy_child import LENGTH, STOP, Answered
 from cardsync.web.heavy_work import FOLDER, TOO_MUCH, HeavyRequest
 from cardsync.web.made_files import MADE
 
-# The work, and the lease that is renewed beside it.
+# The work, and the renewal of its lease.
 _CONNECTIONS = 3
-# The answer where the memory is at its limit.
+# The answer when the memory limit is reached.
 _NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
 
 
 def serve_heavy_reads() -> None:
-    """Serve the standard input. Other output goes to the log."""
+    """Serve requests from standard input. Other output goes to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A service manager may forbid it.
@@ -86,7 +86,7 @@ async def _serve(answers: BinaryIO) -> None:
 
 
 def _forget(_: object) -> None:
-    """Remove the files of work that was stopped at its end: nobody takes its answer."""
+    """Remove the files of work that was stopped at its end, because nobody reads its answer."""
     for path in Path(tempfile.gettempdir()).glob(f"{MADE}*"):
         path.unlink()
 
@@ -121,7 +121,7 @@ async def _answer(
 
 
 def tell(answers: BinaryIO, answered: Answered) -> None:
-    """Name the file that holds the answer: it may be large, and is read once."""
+    """Write the name of the file with the answer, which may be large and is read once."""
     if isinstance(answered.failure, MemoryError):
         answered = _NO_ROOM
     try:
@@ -135,7 +135,7 @@ def tell(answers: BinaryIO, answered: Answered) -> None:
 
 
 def _kept(answered: Answered) -> bytes:
-    """Write the answer; who reads it removes the file."""
+    """Write the answer; its reader removes the file."""
     with tempfile.NamedTemporaryFile(prefix="cardsync-", delete=False) as file:
         pickle.dump(answered, file)
     return file.name.encode()

@@ -1,7 +1,7 @@
 """Metrics of the whole installation, read from the database and the disk on each request of
 /metrics: waiting work, backups, agents, free space, and processes that died.
 
-They are read from tables that belong to no seller, as the role that is bound by row-level security.
+They are read from tables that belong to no seller, as the role that row-level security binds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cardsync.platform.settings import Settings
 log = structlog.get_logger(__name__)
 
 _SECONDS: Final = 3
-# An agent calls every 30 seconds. One that was not seen for an hour is silent; for a week, gone.
+# An agent calls every 30 seconds. One that has not called for an hour is silent; for a week, gone.
 _AGENTS: Final = """
     SELECT count(*) FILTER (WHERE last_seen_at > %(now)s - interval '2 minutes'),
            count(*) FILTER (WHERE last_seen_at <= %(now)s - interval '1 hour')
@@ -79,7 +79,7 @@ class InstallationMetrics(Collector):
         self._settings, self._deaths = settings, deaths
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is asked of the database before the first scrape."""
+        """Describe no metrics, so that the database is not queried before the first scrape."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -131,7 +131,9 @@ class InstallationMetrics(Collector):
 
 
 def _backups(reports: list[Any], now: datetime) -> Iterator[Metric]:
-    """`kind` is backup or rehearsal; a kind without a report has no line."""
+    """Return the figures of backups; `kind` is backup or rehearsal, and a kind without a report has
+    no line.
+    """
     good = [(kind, (now - at).total_seconds(), size) for kind, at, _, _, size in reports if at]
     yield _gauge("cardsync_backup_age_seconds", [((kind,), age) for kind, age, _ in good])
     yield _gauge("cardsync_backup_bytes", [((kind,), size or 0) for kind, _, size in good])

@@ -1,5 +1,5 @@
-"""Serves /metrics on its own address, and pushes the same by OTLP where that is set: of all
-processes of a supervisor together, or of a worker that runs alone.
+"""Serves /metrics on its own address, and pushes the same by OTLP if that is set: of all processes
+of a supervisor together, or of a worker that runs alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cardsync.platform.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# No process has this number: the counts in its name are those of dead processes.
+# No process has this number; files with it hold the counts of dead processes.
 _DEAD = "0"
 _folding = threading.Lock()
 _Counts: Any = MmapedDict
@@ -39,9 +39,9 @@ _Counts: Any = MmapedDict
 def metrics_folder(run_folder: Path) -> Path:
     """Make the folder in which the processes of a supervisor store their counts.
 
-    They map its files. On a full disk that ends a process, so the folder is in memory where the
-    system has a place for that. Its name follows from `run_folder`: a supervisor that was killed
-    leaves no second one.
+    They map its files into memory. A full disk would then kill a process, so the folder is in
+    memory if the system has a place for that. Its name is derived from `run_folder`, so that a
+    killed supervisor leaves no second one.
     """
     name = f"cardsync-metrics-{sha256(bytes(run_folder.resolve())).hexdigest()[:16]}"
     for folder in (Path("/dev/shm") / name, run_folder / "metrics"):  # noqa: S108
@@ -66,7 +66,7 @@ class _OfAll(multiprocess.MultiProcessCollector):
 
 def fold_dead(folder: Path) -> None:
     """Add the counts of dead processes to one file of each kind and delete theirs, which would
-    otherwise pile up.
+    otherwise accumulate.
     """
     dead: dict[str, list[Path]] = {}
     with _folding:
@@ -82,7 +82,7 @@ def fold_dead(folder: Path) -> None:
 def _fold(kept: Path, dead: list[Path]) -> None:
     sums = Counter[str]()
     for path in (kept, *dead):
-        # A process that was killed as it made its file has counted nothing.
+        # A process that was killed while it made its file has counted nothing.
         if path.exists() and path.stat().st_size:
             for key, value, *_ in _Counts.read_all_values_from_file(str(path)):
                 sums[key] += value
@@ -101,7 +101,9 @@ def _fold(kept: Path, dead: list[Path]) -> None:
 def metrics_served(
     settings: Settings, folder: Path, deaths: Callable[[], dict[str, int]]
 ) -> Iterator[None]:
-    """Processes write their counts into the folder; `deaths` counts those that ended."""
+    """Serve the metrics of processes that write their counts into the folder. `deaths` counts those
+    that ended.
+    """
     registry = CollectorRegistry()
     _OfAll(registry, folder)
     registry.register(InstallationMetrics(settings, deaths))
@@ -124,7 +126,7 @@ def _shown(settings: Settings, registry: CollectorRegistry) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(_served(settings, registry))
         if settings.otlp_url and "metrics" in settings.exports:
-            # Only here: nothing of OpenTelemetry is imported where nothing is exported.
+            # Imported only here, so that nothing of OpenTelemetry is loaded without an export.
             from cardsync.platform.telemetry.pushed_metrics import pushed
 
             stack.enter_context(pushed(settings.otlp_url, registry))

@@ -1,7 +1,7 @@
-"""Ends a process of ours with the process that started it, even when that one is killed.
+"""Ends our processes with the process that started them, even if that is killed.
 
-Each process names itself in the environment of those below it: the supervisor, and the web process
-whose workers serve.
+Each process puts its ID into its children's environment: the supervisor, and the web process whose
+workers serve.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARENT = f"{PREFIX}PARENT"
 
 
 def be_parent() -> None:
-    """Make processes that are started from here on end with this one."""
+    """Make processes that are started from now on end with this one."""
     os.environ[_PARENT] = str(os.getpid())
 
 
@@ -26,8 +26,8 @@ def watch_parent(
     orphaned: Callable[[], None] = lambda: None,
     kill_after: float | None = None,
 ) -> None:
-    """End this process like a SIGTERM, after a call of `orphaned`, when its parent is gone: a dead
-    parent's children get another one. `kill_after` adds a SIGKILL if it still runs after that
+    """End this process like a SIGTERM, after a call of `orphaned`, when its parent has died: the
+    system then gives it another parent. `kill_after` adds a SIGKILL if it still runs after that
     number of seconds.
 
     A process that was started by hand has no parent to watch.

@@ -21,7 +21,7 @@ from cardsync.platform import clock
 STOP_SECONDS = 120.0
 REPORT_SECONDS = 3.0
 POLL_SECONDS = 0.02
-# Processes that outlived their server may take this long: on their own, after SIGQUIT, after
+# How long processes that outlived their server may take to end: on their own, after SIGQUIT, after
 # SIGKILL.
 REMAINS_SECONDS = (2.0, 3.0, 10.0)
 
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 def is_up(cluster: Path) -> bool:
-    """Return whether the main process lives; cheap enough to ask twice a second."""
+    """Return whether the main process lives; cheap enough to check twice a second."""
     with suppress(psutil.Error, OSError, ValueError, IndexError):
         process = psutil.Process(int(pid_file(cluster)[0]))
         return bool(process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE)
@@ -37,9 +37,10 @@ def is_up(cluster: Path) -> bool:
 
 
 def clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
-    """After a crash processes may outlive their server, writing to its files and memory: no new
-    one starts beside them. Nor does one start while a lock file names a number that is in use, be
-    it by a dead server that nobody reaped."""
+    """End processes that outlived their server after a crash: they write to its files and memory,
+    and no new server starts beside them. Nor does one start while a lock file names a process ID
+    that is in use, even by a dead server that was not reaped.
+    """
     for signum, patience in zip(
         (None, signal.SIGQUIT, signal.SIGKILL),
         REMAINS_SECONDS,
@@ -69,9 +70,9 @@ def clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
 
 
 def stop(cluster: Path, say: Say) -> None:
-    """Stop the server fast: clients are disconnected, the data is written.
+    """Stop the server in fast mode: clients are disconnected, the data is written.
 
-    If that takes too long, stop it at once; the next start recovers.
+    If that takes too long, stop it in immediate mode; the next start recovers.
     """
     for signum, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
         server = living(cluster)
@@ -87,7 +88,7 @@ def stop(cluster: Path, say: Say) -> None:
 def _has_ended(process: Any) -> bool:
     with suppress(
         ChildProcessError
-    ):  # a dead child of ours is reaped; somebody else's is dead all the same
+    ):  # a dead child of ours is reaped; any other process is dead all the same
         os.waitpid(process.pid, os.WNOHANG)
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
@@ -98,7 +99,7 @@ def _has_ended(process: Any) -> bool:
 def living(cluster: Path) -> Any | None:
     """Return the living server of exactly this cluster.
 
-    The file may name a dead process, or one that got its number since.
+    The file may name a dead process, or a later one with the same ID.
     """
     lines = pid_file(cluster)
     return next(
@@ -108,7 +109,7 @@ def living(cluster: Path) -> Any | None:
 
 def pid_file(cluster: Path) -> list[str]:
     """Read process, folder, start, port, socket folder, address, memory, state; fewer while the
-    server is coming up.
+    server starts.
     """
     with suppress(FileNotFoundError):
         return [
@@ -138,7 +139,7 @@ def wait(
     say: Say,
     what: str,
 ) -> bool:
-    """Poll until `done`, and report `what` every few seconds; False when the limit is over."""
+    """Poll until `done`, and report `what` every few seconds. False when the time is over."""
     begun = reported = clock.monotonic()
     while not done():
         now = clock.monotonic()

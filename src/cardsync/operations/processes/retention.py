@@ -1,7 +1,7 @@
-"""Moves old rows into the object store, and deletes data that is too old: unclaimed objects, raw
-uploads, screenshots, receipts, market observations, notices, plans, ended sessions, past access of
-assistants, unmet demand and full rate limits; and accounts that are to be removed. Any worker may
-run it at any moment.
+"""Moves old rows into the object store, and deletes expired data: unclaimed objects, raw uploads,
+screenshots, receipts, market observations, notices, plans, ended sessions, past access of
+assistants, unmet demand and full rate limits; and removes accounts that are due. Any worker may run
+it at any moment.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ async def has_right_time(work: Work) -> bool:
 
 
 async def tidy(work: Work) -> dict[str, int]:
-    """Delete data that is too old; return how many objects of each kind, months of history and
-    limits went. A step that fails stops no later one.
+    """Delete expired data; return how many objects of each kind, months of history and limits were
+    deleted. A step that fails does not stop later ones.
 
-    Raises an ExceptionGroup with the errors of the steps that failed.
+    Raises an ExceptionGroup with the errors of the failed steps.
     """
     removed: dict[str, int] = {}
     failures: list[Exception] = []
@@ -82,7 +82,8 @@ def _steps(work: Work, now: datetime) -> dict[str, Callable[[], Awaitable[int]]]
         "catalog_files": partial(sweep, "catalogs/", unclaimed),
         "uploads": partial(sweep, "accepted/", before(settings.upload_retention_days)),
         "receipts": partial(sweep, "receipts/", before(settings.receipt_retention_days)),
-        # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
+        # Their rows are deleted by the stream "screenshots" of work_due, one transaction per
+        # seller.
         "screenshots": partial(sweep, "debug/", before(settings.screenshot_retention_days)),
         "old_rows": partial(put_away.put_away, work),
         "old_files": partial(put_away.drop_old, work),

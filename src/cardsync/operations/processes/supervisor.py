@@ -1,7 +1,7 @@
 """Starts the database, web and worker processes of the service, keeps them running, and stops them.
 
-Children watch their parent: when the supervisor is killed they end by themselves, and the next
-start adopts the database.
+Children watch their parent: if the supervisor is killed they end by themselves, and the next start
+adopts the database.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
 
 @contextmanager
 def _sealed(settings: Settings, owner: str) -> Iterator[None]:
-    """Make the installation's seal known to the database. On a full disk there may be no secret
-    yet: then the others are served meanwhile, and members and keys are made once there is room.
+    """Register the installation's seal in the database. On a full disk there may be no secret yet:
+    other requests are served meanwhile, and members and keys can be made once there is room.
     """
     try:
-        # A role that owns no table leaves it to who migrates: /readyz says if nobody did.
+        # A role that owns no table leaves this to the migration; /readyz reports if nobody did it.
         with suppress(psycopg.errors.InsufficientPrivilege):
             keep_seal(owner, seal(settings))
     except OSError as e:
@@ -102,8 +102,8 @@ def _sealed(settings: Settings, owner: str) -> Iterator[None]:
 
 @contextmanager
 def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Iterator[None]:
-    """Start the embedded server again when it dies while the block lasts; web and worker
-    processes connect again.
+    """Restart the embedded server if it dies while the block lasts; web and worker processes then
+    reconnect.
     """
 
     def watch() -> None:
@@ -126,7 +126,7 @@ class Stopped(BaseException):
 
 def stop_on_signals() -> None:
     def stop(_number: int, _frame: object) -> None:
-        # A second one must not interrupt the stopping, which would leave processes behind.
+        # A second signal must not interrupt the stop, which would leave processes behind.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise Stopped
@@ -137,7 +137,7 @@ def stop_on_signals() -> None:
 
 @contextmanager
 def processes(settings: Settings) -> Iterator[list[Child]]:
-    """Run web and worker processes for as long as the block lasts."""
+    """Run web and worker processes while the block lasts."""
     env = child_env(settings)
     metrics = metrics_folder(bind_address.run_folder(settings))
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
@@ -161,8 +161,8 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
 def supervise(
     children: list[Child], also: Callable[[list[Child]], None] = lambda children: None
 ) -> None:
-    """Start dead children again until a signal comes (`Stopped`); give up when one dies at once
-    again and again. `also` is called now and then.
+    """Restart dead children until a signal arrives (`Stopped`); give up when one repeatedly dies at
+    its start. `also` is called from time to time.
     """
     pause = threading.Event()
     while True:
@@ -172,7 +172,7 @@ def supervise(
 
 
 def _revive(children: list[Child], *, before_web: Callable[[], None] | None = None) -> None:
-    """Start the processes; `before_web` is called during the start and raises where another program
+    """Start the processes. `before_web` is called during the start and raises if another program
     has taken the address.
     """
     for child in children:
@@ -234,17 +234,16 @@ def wait_until_ready(
     say: Say,
     seconds: float = 60,
 ) -> None:
-    """Wait until /readyz says yes. Raises when a process dies again and again, or it takes too
-    long.
+    """Wait until /readyz answers that the service is ready. Raises if a process repeatedly dies, or
+    if it takes too long.
 
-    A disk that takes no bytes does not delay the start: few requests need one, and it may come
-    back.
+    An unwritable disk does not delay the start: few requests need one, and it may recover.
     """
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
     while True:
         missing = _missing(settings)
-        # This check comes after the request: if our process has ended meanwhile, another program
+        # This check follows the request: if our process has ended in the meantime, another program
         # answered.
         _revive(children, before_web=lambda: bind_address.find_free(settings, say))
         if all(child.runs() for child in children):
@@ -262,7 +261,7 @@ def wait_until_ready(
 
 
 def _missing(settings: Settings) -> list[str]:
-    """Return the faults that /readyz names; none when everything is there."""
+    """Return the faults in /readyz's answer; none if everything is available."""
     connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
     try:
         connection.request("GET", "/readyz")

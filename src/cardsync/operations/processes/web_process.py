@@ -20,11 +20,11 @@ from cardsync.platform.logs import setup_logging
 from cardsync.platform.settings import Settings
 from cardsync.web.fair_threads import short_turns
 
-# A web process holds this many connections, idle ones too: every agent has one open between its
-# polls. A client beyond them waits without an answer.
+# A web process holds this many connections, including idle ones: every agent has one open between
+# its polls. A further client waits without an answer.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
-# At the end of the process, requests in progress have this long, and less when its supervisor is
+# At the end of the process, requests in progress have this long, and less if its supervisor is
 # dead: the next one waits for the address.
 ENDING_SECONDS = 20
 ORPHANS_ENDING_SECONDS = 5
@@ -58,9 +58,9 @@ def run_web(settings: Settings) -> None:
 
 
 def workers_end_at_signals_from_the_start() -> None:
-    """Hold back the signal that ends a worker until the worker has handlers of its own: it inherits
-    the server's, which would swallow the signal. A signal at its beginning waits until the default
-    ones are in place.
+    """Block the signal that ends a worker until the worker has its own handlers: it inherits the
+    server's, which would swallow the signal. A signal during the worker's start waits until the
+    default handlers are in place.
     """
     signals = {signal.SIGTERM, signal.SIGINT}
 
@@ -77,7 +77,9 @@ def workers_end_at_signals_from_the_start() -> None:
 
 
 def _allow_open_files(count: int) -> None:
-    """Return as many as the system lets us have, up to `count`; the workers inherit it."""
+    """Raise the limit of open files as far as the system allows, up to `count`, and return it; the
+    workers inherit it.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -95,7 +97,7 @@ def web_app() -> object:
     gc.disable()
     app = create_app(settings)
     short_turns()
-    # The garbage collector leaves out the objects that exist here: walking them took 0.2 s, and
+    # The garbage collector skips the objects that exist here: walking them took 0.2 s, during which
     # every caller waited.
     gc.collect()
     gc.freeze()

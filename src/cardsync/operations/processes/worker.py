@@ -1,5 +1,4 @@
-"""Runs a worker: it works off jobs, sweeps for work that got no job or lost it, and deletes old
-data.
+"""Runs a worker: it processes jobs, sweeps for work without a job, and deletes old data.
 
 Every task's module is imported here, because a worker runs only the tasks of imported modules.
 """
@@ -70,7 +69,7 @@ from cardsync.stock.pictures import ask
 from cardsync.stock.pictures.fetch_pictures import fetch_pictures
 from cardsync.web.public_fetch import Outward
 
-# The task that works off each stream of work_due.
+# The task for each stream of work_due.
 STREAMS: dict[str, Task[Any, Any, Any]] = {
     "inventory": drain_inventory,
     COLLECTIONS: drain_collections,
@@ -94,10 +93,9 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
 }
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[KeptFigure[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
-# A worker works off one job at a time. Beside it pictures are fetched, one at a time, shops are
-# looked at for notices, a few at a time, notices are sent, and catalogs are downloaded: so no
-# import waits for another machine. Sending is waiting, so there are many slots for it, of which a
-# shop has one for each task.
+# A worker processes one job at a time. Separately it fetches pictures, one at a time, checks shops
+# for notices, a few at a time, sends notices, and downloads catalogs: so no import waits for
+# another machine. Sending mostly waits, so it has many slots; a shop uses one for each task.
 QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
 CATALOG_QUEUES = ["catalogs"]
@@ -105,9 +103,9 @@ NOTICE_QUEUES = ["notices"]
 NOTICES_AT_ONCE = 3
 SENDING_QUEUES = [SENDING]
 SENT_AT_ONCE = 20
-# Seconds without a connection after which a worker ends.
+# A worker ends after this many seconds without a connection.
 AWAY_SECONDS = 10.0
-# Each worker looks for expired data this often.
+# Each worker looks for expired data at this interval.
 TIDY_SECONDS = 3600
 
 
@@ -128,7 +126,7 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
 
 
 def worker_options(work: Work) -> dict[str, Any]:
-    """Return the options of every worker (tests run jobs inline by the same options)."""
+    """Return the options of every worker (tests run jobs inline with the same options)."""
     return {
         "concurrency": 1,
         "fetch_job_polling_interval": 1.0,
@@ -140,7 +138,7 @@ def worker_options(work: Work) -> dict[str, Any]:
 
 
 async def run_worker(work: Work) -> None:
-    """Work jobs off until the process gets a signal to end."""
+    """Process jobs until the process gets a signal to end."""
     async with (
         opened(work.database, 8) as app,
         _sweeping(work),
@@ -161,8 +159,8 @@ async def run_worker(work: Work) -> None:
             beside(catalogs) as fourth,
             beside(imports) as fifth,
         ):
-            # Each ends where the database is away as it asks for a job. Then the process ends, and
-            # its supervisor starts another one with all of them.
+            # Each ends if the database is unavailable when it requests a job. Then the process
+            # ends, and its supervisor starts another one with all of them.
             await asyncio.wait(
                 (first, second, third, fourth, fifth), return_when=asyncio.FIRST_COMPLETED
             )
@@ -170,7 +168,7 @@ async def run_worker(work: Work) -> None:
 
 @asynccontextmanager
 async def _sweeping(work: Work) -> AsyncIterator[None]:
-    """Do the work at intervals that no job requests, and touch the file that a probe looks at,
+    """Do the work at intervals that no job requests, and touch the file that a probe checks,
     however long the rest takes.
     """
     settings = work.settings
@@ -198,14 +196,14 @@ async def _sweeping(work: Work) -> AsyncIterator[None]:
 
 
 async def sweep(work: Work) -> int:
-    """Nudge every stream whose work has waited too long; forget jobs of killed workers.
+    """Nudge every stream whose work has waited too long; delete jobs of killed workers.
 
-    Returns how many were nudged.
+    Return how many were nudged.
     """
     now = clock.now()
     before = now - timedelta(seconds=work.settings.sweep_seconds)
     until = WorkDue.rests_until
-    # A pause that ends later than any can was written by a clock that was wrong.
+    # A pause that ends later than any can was written by a wrong clock.
     rested = or_(until.is_(None), until <= now, until > now + LONGEST_PAUSE)
     async with work.database.shared() as session:
         # A killed worker's job stays `doing` forever and nothing needs it: work_due below finds
@@ -217,7 +215,7 @@ async def sweep(work: Work) -> int:
         )
         late = select(WorkDue).where(WorkDue.due_at < before, rested)
         late = late.order_by(WorkDue.due_at).limit(1000)
-        # Looks at shops recur forever, so all other work is found first.
+        # Checks of shops recur forever, so all other work is found first.
         due = [
             *await session.scalars(late.where(WorkDue.stream != look.LOOK)),
             *await session.scalars(late.where(WorkDue.stream == look.LOOK)),
@@ -231,7 +229,7 @@ async def sweep(work: Work) -> int:
 
 
 def serve_jobs(settings: Settings) -> None:
-    """One worker process, until SIGTERM. `settings` name a database that is up and migrated."""
+    """Run one worker process until SIGTERM. `settings` must name a running and migrated database."""
 
     async def main() -> None:
         assert settings.database_url is not None

@@ -1,6 +1,6 @@
-"""Sets the allocators of a worker, so that it uses less memory, and the most that it may have.
+"""Sets a worker's memory allocators, so that it uses less memory, and its memory limit.
 
-Allocators read their settings when a process starts, and never again.
+Allocators read their settings only when a process starts.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# Frames are large and short-lived: their memory goes back to the system within the second.
+# Frames are large and short-lived: their memory returns to the system within a second.
 FRUGAL = {
     "MALLOC_ARENA_MAX": "2",
-    # Fixed values, because glibc raises both by itself and then does not return the memory of large
+    # Fixed values, because glibc otherwise raises both and then does not return the memory of large
     # buffers.
     "MALLOC_MMAP_THRESHOLD_": "262144",
     "MALLOC_TRIM_THRESHOLD_": "262144",
-    # Memory outside frames uses huge pages, where the system gives them: a third fewer page faults.
-    # Frames in them cost more than they save.
+    # Memory outside frames uses huge pages if the system has them: a third fewer page faults. For
+    # frames they cost more than they save.
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:700,muzzy_decay_ms:0,narenas:2",
 }
 
 
 def frugal(env: Mapping[str, str]) -> dict[str, str]:
-    # Our settings count. Polars writes its own into the environment of a process that imports it,
-    # and they would be passed on.
+    # Our settings take precedence. Polars writes its own into the environment of a process that
+    # imports it, and children would inherit them.
     return {**env, **FRUGAL}
 
 
 def begin_anew() -> None:
-    """Start the same program again in the same process with a worker's memory, unless it began with
-    that.
+    """Restart the same program in the same process with a worker's memory settings, unless it
+    already has them.
     """
     # Polars writes its own settings beside ours into the environment of the process that imports
     # it.
@@ -47,7 +47,7 @@ def begin_anew() -> None:
 
 
 def limit_memory(megabytes: int) -> None:
-    """Limit this process's memory, and let the system end it before others when memory runs out.
+    """Limit this process's memory, and make the system kill it before others when memory runs out.
     Systems differ in what they can limit.
     """
     with contextlib.suppress(ValueError, OSError):
