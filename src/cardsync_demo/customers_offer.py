@@ -1,4 +1,4 @@
-"""Makes the customer whose collection arrived in the demo an offer for it."""
+"""Makes an offer to the customer whose collection was uploaded in the demo."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ DAYS: Final = 7
 
 
 def show(console: Console, http: httpx.Client, collection_id: int) -> None:
-    """Offer what the rules pay, and print it. Nothing is made of a collection that brings
-    nothing.
-    """
+    """Offer the rules' prices, and print the offer. A collection without value gets no offer."""
     customer = http.post("/api/buying/customers", json=CUSTOMER).json()
     body = {"collection_id": collection_id, "customer_id": customer["id"]}
     drafted = http.post("/api/buying/offers", json=body)

@@ -1,7 +1,7 @@
-"""The project's own demo: a small catalog and one seller's pricing export.
+"""The project's own demo data: a small catalog and one seller's pricing export.
 
-Names, sets and collector numbers are real; ids, prices and quantities are invented.
-A few rows of the export are broken on purpose, so that the demo shows rejected rows too.
+Names, sets and collector numbers are real; IDs, prices and quantities are invented. A few rows of
+the export are broken on purpose, so that the demo also shows rejected rows.
 """
 
 import csv
@@ -42,7 +42,7 @@ def write_inventory(path: Path, age: int) -> None:
 
 
 def amounts_at(row: dict[str, str], age: int) -> dict[str, Decimal]:
-    """Return the row's amounts `age` days ago, by column; those that it lacks are left out."""
+    """Return the row's amounts `age` days ago, by column, without those that it lacks."""
     sku = int(row["TCGplayer Id"])
     walks = {PRICE: price_walk.price_at} | dict.fromkeys(MARKET.values(), price_walk.market_at)
     return {name: walk(sku, age, Decimal(row[name])) for name, walk in walks.items() if row[name]}

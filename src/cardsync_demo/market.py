@@ -1,5 +1,5 @@
 """Makes market observations of a few of the demo's cards and imports them as `cardsync market
-import` does, so that recommendations and badges have something to show.
+import` does, so that recommendations and badges have data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HEADER: Final = (
     "fetched_at",
     "observed_at",
 )
-# A rise of more than this waits for the owner's look.
+# A larger rise than this waits for the owner's review.
 LOOK_AT_RISES_BP: Final = 1_500
 _CARDS: Final = text("""
     SELECT p.marketplace_product_id AS product, c.condition, c.printing, c.language, c.price
@@ -50,14 +50,14 @@ _CARDS: Final = text("""
 
 
 async def set_limits(database: Database, seller_id: int) -> None:
-    """Let the demo's larger rises wait for a look."""
+    """Make the demo's larger rises wait for a review."""
     async with database.tenant(seller_id) as session:
         account = await session.get_one(Account, seller_id)
         account.review_up_bp = LOOK_AT_RISES_BP
 
 
 async def observe(settings: Settings, seller_id: int) -> str:
-    """Import the observations, ask for recommendations, and return the import's sentence."""
+    """Import the observations, request recommendations, and return the import's sentence."""
     assert settings.database_url is not None
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         async with opened.tenant(seller_id) as session:
@@ -76,7 +76,7 @@ def _file(cards: Sequence[Any], now: datetime) -> str:
     output = io.StringIO()
     writer = csv.writer(output)
     writer.writerow(HEADER)
-    # The dearest card was bought out; others are listed for more, or sell for more.
+    # The most expensive card was bought out; others are listed for more, or sell for more.
     for place, card in enumerate(cards):
         rows = _bought_out(card.price, now) if place == 0 else _calm(place, card.price, now)
         for price, quantity, sold_at, seen_at in rows:
@@ -103,7 +103,9 @@ _Row = tuple[Decimal, int, datetime | None, datetime]
 
 
 def _bought_out(price: Decimal, now: datetime) -> Iterator[_Row]:
-    """Twelve copies in the morning, two an hour ago, and sales in between."""
+    """Return the observations of a buy-out: twelve copies in the morning, two an hour ago, and
+    sales in between.
+    """
     morning, lately = now - timedelta(hours=9), now - timedelta(hours=1)
     for copies in (6, 6):
         yield price, copies, None, morning
@@ -116,7 +118,8 @@ def _bought_out(price: Decimal, now: datetime) -> Iterator[_Row]:
 def _calm(place: int, price: Decimal, now: datetime) -> Iterator[_Row]:
     seen = now - timedelta(hours=2)
     rise = Decimal(1) + Decimal(place % 3 + 1) / 10
-    # The undercut follows listings by itself, so what only sells for more is recommended.
+    # The undercut rule follows listings by itself, so a recommendation needs a card that only sells
+    # for more.
     if place % 2:
         for sale in range(5):
             yield price * rise, 1, now - timedelta(days=3 + sale), seen

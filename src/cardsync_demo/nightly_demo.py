@@ -1,7 +1,7 @@
-"""Runs `cardsync demo --public`: a demo shop that everybody may use, made anew each night.
+"""Runs `cardsync demo --public`: a demo shop that everybody may use, created again every night.
 
-The next shop is made beside the present one, in a folder of its own, so that visitors wait for no
-more than a restart. A start makes a new shop, too: nothing of the last one is used again.
+The next shop is created beside the current one, in its own folder, so that visitors wait only for a
+restart. A start creates a new shop, too: nothing of the last one is reused.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from cardsync.platform.errors import CommandError
 from cardsync.platform.settings import PREFIX, Settings
 from cardsync_demo.story import say
 
-# By UTC: the early morning of all the United States.
+# In UTC: the early morning in all of the United States.
 NIGHT: Final = time(9, 0)
-# Making a shop takes about a minute.
+# Creating a shop takes about a minute.
 _AHEAD: Final = timedelta(minutes=10)
 _NO_LETTERS_OUT: Final = {"OUTWARD_REQUESTS": "false", "PICTURE_HOSTS": "", "OTLP_URL": ""}
-# Everybody has the same account; each address has its own limit.
+# All visitors share one account; each address has its own limit.
 _ONE_ACCOUNT: Final = {"RATE_LIMIT_SIGN_IN_ACCOUNT": "0"}
 
 
 class _NightIsOver(Exception):
-    """The next shop is ready, and it is its time."""
+    """The next shop is ready, and the night has begun."""
 
 
 def run_public(settings: Settings, night: time) -> None:
@@ -78,7 +78,7 @@ def _next(night: time) -> datetime:
 
 
 class _Making:
-    """A shop that is being made by a process of its own, which ends when it is whole."""
+    """A shop that a separate process is creating, which ends when the shop is complete."""
 
     def __init__(self, shops: Path, *, begin: bool = True) -> None:
         self.folder = shops / f"{clock.now():%Y%m%d%H%M%S%f}"
@@ -88,7 +88,7 @@ class _Making:
             self.begin()
 
     def begin(self) -> None:
-        """Begin, or begin again some time after a try that failed."""
+        """Begin, or begin again some time after a failed try."""
         if self._process is not None and (
             self._process.poll() in (None, 0) or clock.now() < self._begun_at + _AHEAD
         ):
@@ -98,7 +98,7 @@ class _Making:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = str(probe.getsockname()[1])
-        # The shop is made before it is public: its own agent writes, too.
+        # The shop is created before it is public, because its own agent writes, too.
         env = {name: value for name, value in os.environ.items() if name != f"{PREFIX}PUBLIC_DEMO"}
         env |= {f"{PREFIX}BIND": f"127.0.0.1:{port}", f"{PREFIX}METRICS_BIND": ""}
         place = ["--data-dir", str(self.folder)]
@@ -113,7 +113,7 @@ class _Making:
         return self._process is not None and self._process.poll() == 0
 
     def wait(self) -> None:
-        """Wait until the shop is whole. Raises CommandError."""
+        """Wait until the shop is complete. Raises CommandError."""
         assert self._process is not None
         try:
             status = self._process.wait()
@@ -135,9 +135,9 @@ def _sign_in(folder: Path) -> str:
 
 
 def _serve(settings: Settings, folder: Path, coming: _Making, night: datetime) -> None:
-    """Serve a shop until the next one is there after that night began."""
+    """Serve a shop until the next one is ready after the night has begun."""
     os.environ[f"{PREFIX}PUBLIC_DEMO"] = _sign_in(folder)
-    # A backup would keep a shop that the next night undoes.
+    # A backup would keep a shop that is replaced every night.
     own = settings.model_copy(update={"data_dir": folder, "daily_backups": False})
 
     def look(_: list[Child]) -> None:

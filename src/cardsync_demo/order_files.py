@@ -17,7 +17,7 @@ from cardsync.platform import clock
 
 MOST_WAIT = 60.0
 PER_PAGE = 200
-# The agent sends this many months a cycle.
+# The agent sends this many months per cycle.
 AGENT_MONTHS = 2
 SHIPPING = {"pwe": "in a plain envelope", "tracked": "tracked", "expedited": "expedited"}
 
@@ -96,7 +96,7 @@ def _json(http: httpx.Client, path: str) -> dict[str, Any]:
 
 
 def finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
-    """An upload's report once it is worked off: accepting is at once, writing is the worker's."""
+    """Return an upload's report once the worker has finished it; an upload is accepted before that."""
     ends = clock.monotonic() + MOST_WAIT
     while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in (
         "queued",

@@ -1,5 +1,5 @@
-"""Writes the demo's order files: what the marketplace would have exported today of a shop that has
-sold the demo's inventory for a year.
+"""Writes the demo's order files: the marketplace's exports of today, of a shop that has sold the
+demo's inventory for a year.
 
 The texts are always the same for the same inventory and day. People, addresses and sums are
 invented; one line of the order list is broken on purpose.
@@ -20,9 +20,10 @@ from cardsync_demo import demo_catalog, price_walk
 
 ORDERS = 420
 BUYERS = 190
-# Orders are younger than this many days while they wait to ship, and while they are on their way.
+# Orders younger than the first number of days wait to ship; those younger than the second are being
+# shipped.
 WAITING, ON_THE_WAY = 2, 9
-# This order was canceled, and every so many before it.
+# This order was canceled, and every one at this interval before it.
 CANCELED, CANCELED_EVERY = 17, 97
 FEES = Decimal("0.13")
 PLACES = [
@@ -78,7 +79,7 @@ class Order:
 
 
 def files(today: date) -> dict[str, str]:
-    """By file name."""
+    """Return the files by name."""
     orders = _orders(today)
     return {
         "order-list.csv": _table(LIST, map(_listed, orders))
@@ -136,7 +137,7 @@ def _for_sale(row: dict[str, str]) -> bool:
     quantity, price = row["Total Quantity"], row[demo_catalog.PRICE]
     in_stock = quantity.isdigit() and quantity != "0"
     cheap = bool(price) and Decimal(price) < 100
-    # A pull sheet does not say which of the custom listings was sold.
+    # A pull sheet does not identify which of the custom listings was sold.
     usual = not row["Title"] and row["Product Line"] != "Sports Cards"
     return in_stock and cheap and usual
 
@@ -235,7 +236,7 @@ def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
 
 
 def _summed(orders: Sequence[Order], today: date) -> Iterable[list[object]]:
-    """The whole months since the shop opened, each the sum of its orders."""
+    """Return the whole months since the shop opened, each the sum of its orders."""
     months: dict[date, list[Order]] = defaultdict(list)
     for order in orders:
         if order.status != "Canceled":

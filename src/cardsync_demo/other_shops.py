@@ -1,5 +1,5 @@
 """Sets up the demo's network: two more shops that consent, each with a part of the demo's stock at
-prices of its own; and shows a basket over all three in the terminal.
+its own prices; and shows a basket over all three in the terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WANTED = 6
 
 
 class Shop(NamedTuple):
-    """It holds the rows whose number leaves `part` when it is divided by three."""
+    """It has the rows except those whose number modulo three is `part`."""
 
     name: str
     factor: Decimal
@@ -65,7 +65,7 @@ def _price(row: dict[str, Any]) -> Decimal | None:
 
 
 def basket() -> list[dict[str, Any]]:
-    """Return the dearest cards of the demo's stock as a buyer writes them."""
+    """Return the most expensive cards of the demo's stock as a buyer writes them."""
     with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Product Line"] == "Pokemon"]
     held = [(price, row) for row in rows if _held(row) and (price := _price(row)) is not None]
@@ -82,7 +82,7 @@ def _held(row: dict[str, Any]) -> bool:
 
 
 async def join(settings: Settings, seller_id: int, lines: list[str]) -> list[str]:
-    """Let the demo's seller and the two shops take part; return the shops' keys."""
+    """Let the demo's seller and the two shops join; return the shops' keys."""
     assert settings.database_url is not None
     keys = []
     async with Database.open(

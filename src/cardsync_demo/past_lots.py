@@ -1,4 +1,4 @@
-"""Gives the demo shop the lots that its cards came from, and what its orders cost to send."""
+"""Gives the demo shop the lots of its cards, and the cost of sending its orders."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SENT_FOR: Final = {
     "parcel_postage": Decimal("4.50"),
     "supplies": Decimal("0.25"),
 }
-# A shop does not know of every card what it paid.
+# A shop does not know the cost of every card.
 _UNKNOWN_EVERY: Final = 9
 _SHARES: Final = (Decimal("0.45"), Decimal("0.60"), Decimal("0.75"))
 
 
 async def write(settings: Settings, seller_id: int) -> int:
-    """Add the lots of a seller whose orders are there; return how many."""
+    """Add the lots of a seller whose orders are stored; return how many."""
     assert settings.database_url is not None
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         async with opened.tenant(seller_id) as session:
@@ -50,7 +50,9 @@ async def write(settings: Settings, seller_id: int) -> int:
 
 
 def _lots_of(row: Any, today: date) -> Iterator[NewLot]:
-    """Two lots: one from before the shop's year for what was sold, and a later one for the stock."""
+    """Return two lots: one from before the shop's year for the sold copies, and a later one for the
+    stock.
+    """
     share = _SHARES[row.marketplace_id % len(_SHARES)]
     cost = None if row.marketplace_id % _UNKNOWN_EVERY == 0 else row.worth * share
     opened = today - timedelta(days=price_walk.DAYS + 1)

@@ -30,7 +30,7 @@ _OBSERVED: Final = text("""
 _OPENED: Final = text("""
     UPDATE card SET created_at = :at WHERE seller_id = :seller AND created_at > :at
 """)
-# The listed value of a day is that of each card's newest observation before it ended.
+# The listed value of a day uses each card's newest observation before the day ended.
 _LISTED: Final = text("""
     INSERT INTO listed_value
            (seller_id, product_line, day, cards, copies, listed, market, seen_at)
@@ -51,7 +51,7 @@ _LISTED: Final = text("""
 
 
 async def write(settings: Settings, seller_id: int) -> int:
-    """Write what was observed in the past year, and return the number of observations."""
+    """Write the observations of the past year, and return their number."""
     assert settings.database_url is not None
     today = _midnight(clock.now())
     async with (

@@ -1,4 +1,4 @@
-"""Invents the prices of a year: a walk for each card that ends at the prices of the demo's
+"""Invents the prices of a year: a random walk for each card that ends at the prices of the demo's
 inventory.
 
 The walk of a card is always the same.
@@ -15,15 +15,15 @@ from typing import Final
 
 # The demo's shop opened this many days ago: twelve whole months and the current one.
 DAYS: Final = 396
-# Prices of the last weeks are known for each day, older ones for each week.
+# Prices of the last weeks exist for each day, older ones for each week.
 DAILY: Final = 35
-# The seller's prices follow the market once in so many days.
+# The seller's prices follow the market at this interval of days.
 REPRICED: Final = 7
 _CENT: Final = Decimal("0.01")
 
 
 def ages() -> Iterator[int]:
-    """Yield the days, counted back from today, on which the shop's cards were seen."""
+    """Yield the days, counted back from today, on which the shop's cards were observed."""
     yield from range(DAYS, DAILY, -7)
     yield from range(DAILY, -1, -1)
 
@@ -36,14 +36,14 @@ def _walk(sku: int) -> list[float]:
     noise = chance.choice((0.004, 0.008, 0.015))
     height, factors = 0.0, [1.0]
     for _ in range(DAYS):
-        # The pull to the middle keeps a year's walk within what cards do.
+        # The pull to the middle keeps a year's walk realistic for cards.
         height += trend + chance.gauss(0, noise) - height * 0.004
         factors.append(math.exp(height))
     return factors
 
 
 def market_at(sku: int, age: int, now: Decimal) -> Decimal:
-    """Return the amount that the market had `age` days ago, if it is `now` today."""
+    """Return the market's amount `age` days ago, if it is `now` today."""
     return _cents(now, _walk(sku)[_seen(age)])
 
 

@@ -1,4 +1,4 @@
-"""`cardsync demo --marketplace`: a simulated marketplace beside the demo, a seller of its own, and
+"""`cardsync demo --marketplace`: a simulated marketplace beside the demo, with its own seller, and
 the settings with which the agent drives it in a browser.
 """
 
@@ -22,13 +22,13 @@ from cardsync.platform.settings import Settings
 from cardsync.shop.accounts import sellers
 
 ROOT: Final = Path(__file__).parents[2]
-# The pack that comes with the agent leads there.
+# The workflow pack that is shipped with the agent leads there.
 PORT: Final = 8765
 _LINES: Final = ["magic", "pokemon", "yugioh", "lorcana", "flesh_and_blood"]
 
 
 def must_be_here() -> None:
-    """Raises UsageError where the program was installed without its tests."""
+    """Raise UsageError if the program was installed without its tests."""
     if not (ROOT / "tests" / "marketplace" / "__main__.py").is_file():
         raise click.UsageError(
             "the simulated marketplace is part of the source: clone the repository and use"
@@ -38,8 +38,8 @@ def must_be_here() -> None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[list[str]]:
-    """Run the marketplace as a process, which keeps its state in `folder`; yields what it says of
-    its address and sign-in. Raises ClickException.
+    """Run the marketplace as a process, which keeps its state in `folder`; yield its address and
+    sign-in as it prints them. Raises ClickException.
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = [
@@ -65,7 +65,7 @@ def running(folder: Path) -> Iterator[list[str]]:
 
 
 async def seller_of(settings: Settings, folder: Path) -> Path:
-    """Make the seller on the first run; returns the agent's settings file."""
+    """Create the seller on the first run; return the agent's settings file."""
     config, shop = folder / "agent.toml", folder / "shop"
     if config.exists():
         return config

@@ -82,11 +82,11 @@ def say(line: str) -> None:
 
 
 def run(settings: Settings, *, leave: bool, marketplace: bool = False) -> None:
-    """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C. With `marketplace`, a
-    simulated one runs beside it.
+    """Run the demo. With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C. With
+    `marketplace`, a simulated one runs beside it.
     """
     stop_on_signals()
-    # The demo prints its steps; the processes print only when something is wrong.
+    # The demo prints its steps; the processes print only problems.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     # The demo needs no network: its pages draw the cards.
     os.environ["CARDSYNC_PICTURE_HOSTS"] = ""
@@ -137,7 +137,7 @@ def _beside(settings: Settings, *, marketplace: bool) -> Iterator[None]:
 
 
 async def _prepare(settings: Settings) -> DemoSeller:
-    """Return the demo seller, made on the first run."""
+    """Return the demo seller, created on the first run."""
     assert settings.database_url is not None
     folder = settings.data_dir / "demo"
     note = folder / "seller.json"
@@ -157,7 +157,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         say(await import_catalog(opened, demo_catalog.CATALOG, "csv", None, say))
         made = await _demo_seller(opened)
         await market.set_limits(opened, made.seller_id)
-    # The owner of a demo runs it, too, and sees the operator's page.
+    # The owner of a demo is also its operator, and sees the operator's page.
     assert settings.migration_database_url is not None
     async with (
         Database.open(settings.migration_database_url, pool=1, hot_pool=1, role=None) as opened,
@@ -174,7 +174,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
 
 
 async def _demo_seller(database: Database) -> sellers.CreatedSeller:
-    """Make the seller; where another run was stopped in between, its address is taken already."""
+    """Create the seller; if an earlier run was stopped in between, its address exists already."""
     addresses = (EMAIL, f"demo-{clock.now():%Y%m%d%H%M%S}@example.com")
     async with database.shared() as session:
         email = addresses[await sellers.is_taken(session, EMAIL)]
@@ -193,8 +193,8 @@ def _had_a_cycle(folder: Path) -> bool:
 
 
 def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
-    """Let the agent sync the prices of yesterday, quietly, and today all of the shop's year;
-    returns the order uploads.
+    """Let the agent sync yesterday's prices, without output, and today the whole year of the shop;
+    return the order uploads.
     """
     inbox = demo.folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
         pass
     say(f"{asyncio.run(past_year.write(settings, demo.seller_id))} prices of the past year")
     shutil.copyfile(demo_catalog.INVENTORY, inbox / EXPORT)
-    # A new seller's day is that of this zone: no order of the demo may be in the future.
+    # A new seller's day is in this zone: no order of the demo may be in the future.
     today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
     files = orders_of_the_day.files(today)
     for name, content in files.items():
@@ -299,7 +299,7 @@ PRICES_SQL = text("""
 
 
 async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
-    """The first ten price changes, each with the engine's own sentence."""
+    """Show the first ten price changes, each with the engine's own sentence."""
     assert settings.database_url is not None
     async with (
         Database.open(settings.database_url, pool=1, hot_pool=1) as opened,
@@ -364,7 +364,7 @@ def _show_address(settings: Settings, demo: DemoSeller) -> None:
 
 
 def _show_sign_in(settings: Settings, demo: DemoSeller) -> None:
-    """Print what a browser needs: the last lines, by themselves."""
+    """Print the address and sign-in for a browser, as the last lines."""
     if demo.password:
         console.print(
             f"\n  http://{settings.bind}/sign-in\n  email     {demo.email}\n  password  {demo.password}",

@@ -1,5 +1,5 @@
-"""Says who may bind the shop: an owner, a key or a script of the owner's, and no assistant. An
-assistant drafts offers, and its owner makes and pays them.
+"""Checks who may bind the shop: an owner, a key or a script of the owner's, but no assistant. An
+assistant drafts offers, and the owner makes and pays them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from cardsync.platform import errors
 
 
 def must_bind_shop(caller: Caller) -> None:
-    """Raises OwnerRequired, RefusedByGrant."""
+    """Raise OwnerRequired or RefusedByGrant unless the caller may bind the shop."""
     caller.must_be_owner()
     if caller.identity.grant_id is not None:
         raise errors.RefusedByGrant(

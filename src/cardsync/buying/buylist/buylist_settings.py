@@ -1,5 +1,5 @@
-"""Reads and changes whether strangers see the buylist, which is off until the owner opens it, and
-the terms that they and every customer of an offer read.
+"""Reads and changes whether the buylist is public, which is off until the owner opens it, and the
+terms that visitors and customers with an offer read.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ KIND: Final = "buylist.changed"
 
 
 async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSettings:
-    """Raises OwnerRequired."""
+    """Return the settings. Raises OwnerRequired."""
     caller.must_be_owner()
     row = await session.get(PublicBuylist, caller.seller_id)
     return _body(caller, row)
 
 
 async def shop_of(session: AsyncSession, caller: Caller) -> Shop:
-    """Return the shop as a customer of it sees it on paper."""
+    """Return the shop's details as its customers see them."""
     row = await session.get(PublicBuylist, caller.seller_id)
     name = await session.scalar(select(Seller.name).where(Seller.id == caller.seller_id))
     return Shop(name or "", row.terms if row else "")
@@ -70,7 +70,7 @@ async def change_settings(
     terms: str | UnsetType,
     now: datetime,
 ) -> BuylistSettings:
-    """Raises OwnerRequired, RefusedByGrant, InvalidPayload."""
+    """Change the settings. Raises OwnerRequired, RefusedByGrant, InvalidPayload."""
     must_bind_shop(caller)
     row = await _locked(session, caller, now)
     was = [row.is_open, row.terms]
@@ -90,7 +90,7 @@ async def change_settings(
 async def undo_settings(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Raises ChangedSince."""
+    """Undo a change. Raises ChangedSince."""
     row = await _locked(session, caller, now)
     if [row.is_open, row.terms] != undo["became"]:
         raise errors.ChangedSince("the public buylist was changed in the meantime")

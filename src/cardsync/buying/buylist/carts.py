@@ -1,7 +1,7 @@
-"""Reads a visitor's cart, which its page's address carries, and turns it into a draft offer.
+"""Parses a visitor's cart, which its page's address contains, and turns it into a draft offer.
 
-An entry is `product-condition-printing-copies`; the printing by its place in the tables, or as its
-text where they lack it. Nothing of a visitor is kept before the cart is sent.
+An entry is `product-condition-printing-copies`; the printing is its index in the tables, or its
+text if they lack it. Nothing about a visitor is stored before the cart is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.catalog.printings import LONGEST, PRINTINGS
 from cardsync.platform import errors
 from cardsync.platform.database.locks import Lock, locked
 
-# The feed names the sender of a cart so, and its draft offer names its maker so.
+# The activity feed uses this name for the sender of a cart, and its draft offer for its author.
 VISITOR: Final = "visitor"
 _ENTRY: Final = re.compile(rf"([0-9]{{1,18}})-([A-Z]{{2,3}})-(.{{1,{LONGEST}}})-([0-9]{{1,5}})")
 _WAITING: Final = """
@@ -46,7 +46,7 @@ class CartLine(NamedTuple):
 
 
 def read_cart(entries: Iterable[str]) -> list[CartLine]:
-    """Return the lines of a cart, grouped by card; unreadable parts are left out, since anybody may
+    """Return the lines of a cart, grouped by card; unreadable parts are ignored, since anybody may
     write an address.
     """
     copies: dict[tuple[int, str, str], int] = {}
@@ -83,8 +83,8 @@ async def send_cart(
     words: str,
     now: datetime,
 ) -> int:
-    """Make a draft offer of a cart, priced by the rules of now, and return its id. The shop is
-    locked once the cards are priced, so that a large cart delays nobody. Raises InvalidPayload,
+    """Make a draft offer of a cart, priced by the current rules, and return its ID. The shop is
+    locked after the cards are priced, so that a large cart delays nobody. Raises InvalidPayload,
     ListFull.
     """
     if not cart:

@@ -1,8 +1,8 @@
 """Searches a shop's buylist: products of the catalog, with both prices in each condition.
 
-The prices of the few rows of a page are computed when it is asked for. Each price is for a single
-copy: the price of many copies follows when the cart is priced. A product whose finish the catalog
-does not say has a row for each printing that is bought.
+The prices of a page's few rows are computed on request. Each price is for a single copy; the price
+of many copies is computed when the cart is priced. A product without a finish in the catalog has a
+row for each printing that is bought.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.platform.money import dollars_or_none
 from cardsync.stock.quick_add.schemas import Product
 from cardsync.stock.quick_add.type_ahead import products_like
 
-# A provisional product is made of one shop's row, which is nobody else's business.
+# A provisional product is made from one shop's row, which other shops must not see.
 _DEAREST: Final = """
     WITH own AS MATERIALIZED (
         SELECT product_id, max(market) AS worth FROM card
@@ -43,7 +43,7 @@ _DEAREST: Final = """
 
 
 class Price(NamedTuple):
-    """The price of a copy in a condition; None where it is not bought in that way."""
+    """The price of a copy in a condition. None if it is not bought in cash, or in credit."""
 
     condition: str
     cash: str | None
@@ -59,8 +59,8 @@ class BuylistRow(NamedTuple):
 async def search_buylist(
     session: AsyncSession, caller: Caller, typed: str, game: str | None, now: datetime
 ) -> list[BuylistRow]:
-    """Return the rows for the typed words; without words, the dearest of the shop's own cards that
-    it buys.
+    """Return the rows for the typed words; without words, the most expensive of the shop's own
+    cards that it buys.
     """
     if typed.strip():
         found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
@@ -92,7 +92,7 @@ async def _valued(
     for (product, printing), line in zip(offered, lines, strict=True):
         facts = known.of_cards.get(key_of(line), LineFacts(None))
         others = rows[product.product_id]
-        # A rule may buy cards without a price as bulk: a product shows that once.
+        # A rule may buy cards without a price as bulk; a product shows that only once.
         if not others or _has_price(line, facts):
             prices = _prices(line, facts, known.rules)
             others.append(BuylistRow(product, printing, prices))
@@ -105,7 +105,7 @@ def _printings(product: Product) -> Sequence[str]:
 
 
 def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
-    """Return the printings that are bought, or the first one to show that no printing is."""
+    """Return the printings that are bought, or the first one to show that none is."""
     return [row for row in rows if row.prices] or rows[:1]
 
 

@@ -1,5 +1,5 @@
-"""Admits strangers to a shop's public buylist, by their address, and puts a caller into the request
-that may do nothing of a member's.
+"""Admits visitors to a shop's public buylist by their address, and puts a caller without a member's
+rights into the request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OPEN: Final = caller_query(
 
 
 async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:
-    """Raises NotFound, the same for a shop that is not there and one that is closed."""
+    """Return the shop. Raises NotFound for a missing shop and a closed one alike."""
     row = await database.polled.first_row(seller_id, _OPEN) if seller_id <= LARGEST_ID else None
     if row is None:
         raise errors.NotFound("this shop has no public buylist")

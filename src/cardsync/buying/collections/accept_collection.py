@@ -37,7 +37,7 @@ async def accept_collection(
     data: bytes,
     now: datetime,
 ) -> Collection:
-    """Raises InvalidCsv, TooManyRows."""
+    """Store the file. Raises InvalidCsv, TooManyRows."""
     plain = await asyncio.to_thread(_checked, data)
     sha256 = hashlib.sha256(plain).hexdigest()
     async with database.tenant(caller.seller_id) as session:
@@ -81,7 +81,7 @@ async def _made(
     key: str,
     now: datetime,
 ) -> Collection:
-    """Add the collection, unless another caller brought the same file meanwhile."""
+    """Add the collection, unless another caller has added the same file in the meantime."""
     made = await session.scalar(
         insert(Collection)
         .values(

@@ -1,6 +1,6 @@
-"""Reads the words in which apps write conditions, finishes, languages and games. Pure.
+"""Parses the words in which apps write conditions, finishes, languages and games. Pure.
 
-A word that is not known is an UnknownWord: its row waits with it, and nothing is guessed.
+An unknown word raises UnknownWord: its row waits with the word, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Words = Mapping[str, Sequence[str]]
 
 
 class UnknownWord(Exception):
-    """The reason for people."""
+    """The message is the reason for people."""
 
 
 class Condition(NamedTuple):
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 
 
 def squeezed(text: str) -> str:
-    """Return a word's letters and digits of any script, its stars and its pictures."""
+    """Return a word's letters and digits of any script, its stars and its symbols."""
     plain = unicodedata.normalize("NFKD", text).lower()
     return "".join(
         sign
@@ -45,7 +45,7 @@ def _table(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
     return {squeezed(word): ours for ours, written in words.items() for word in written}
 
 
-# The grades of each ladder, from the best to the worst: a worse word never has a better code.
+# The grades of each ladder, best first: a worse word never has a better code.
 LADDERS: Final[Mapping[Ladder, Words]] = {
     # The words as shops in the United States use them.
     "american": {
@@ -59,7 +59,7 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
         "HP": ("played", "pl", "hp", "heavily played", "heavy played", "heavy play"),
         "DMG": ("poor", "po", "damaged", "dmg", "dm", "d"),
     },
-    # Cardmarket's, which ManaBox and Dragon Shield have, too.
+    # Cardmarket's words, which ManaBox and Dragon Shield also use.
     "european": {
         "NM": ("", "mt", "m", "mint", "nm", "near mint"),
         "LP": ("ex", "exc", "excellent", "sp", "slightly played"),
@@ -83,13 +83,14 @@ LADDERS: Final[Mapping[Ladder, Words]] = {
     },
 }  # fmt: skip
 _LADDERS: Final = {name: _table(ladder) for name, ladder in LADDERS.items()}
-# Words that occur in only one ladder: they identify it where no format does.
+# Words that occur in only one ladder, and identify it if no format does.
 _EUROPEAN: Final = frozenset(map(squeezed, ("mt", "ex", "exc", "excellent", "gd", "good", "po")))
 _AMERICAN: Final = frozenset(
     map(squeezed, ("mp", "moderately played", "moderate play", "medium played", "dmg", "damaged"))
 )
-# The finish of a card without the foil flag of an app that has no other word of finish. In games
-# without that flag, or where it means something else (reverse), a card without plain copies has it.
+# The finish of a card without the foil flag, for apps that have no other word for a finish. In
+# games without that flag, or where it means something else (reverse), it is the finish of a card
+# without plain copies.
 NOT_FOIL: Final = "Nonfoil"
 _FLAGGED: Final = ("magic", "flesh_and_blood", "lorcana", "star_wars_unlimited")
 _NORMAL: Final = (
@@ -156,7 +157,7 @@ _LANGUAGES: Final = _table(
         "Russian": ("russian", "ru", "rus", "русский", "russisch", "russe", "ruso", "russo"),
     }
 )  # fmt: skip
-# "2xGood" has the copies once more.
+# "2xGood" repeats the copies.
 _COPIES: Final = re.compile(r"^[0-9]+x(?=[a-z])")
 _REGION: Final = re.compile(r"(?<=\w)\s*[-_(][^-_(]*$")
 _GAMES: Final = _table({line.name: (line.name, line.label) for line in LINES} | {"": ("",)})
@@ -181,14 +182,14 @@ _GAMES_TOO: Final = {
 
 
 def ladder_of(words: Iterable[str]) -> Ladder:
-    """Return the ladder that a column's words are of."""
+    """Return the ladder to which a column's words belong."""
     written = {squeezed(word) for word in words}
     return "european" if written & _EUROPEAN and not written & _AMERICAN else "american"
 
 
 def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition:
     """Return the meaning of a word by the app's own words, by its ladder, or as a marketplace's
-    label. Raises UnknownWord.
+    label. Return the game of a word. Raises UnknownWord.
     """
     plain = squeezed(word)
     code = own.get(plain) or _LADDERS[ladder].get(_COPIES.sub("", plain))
@@ -201,9 +202,9 @@ def condition_of(word: str, ladder: Ladder, own: Mapping[str, str]) -> Condition
 
 
 def finish_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the printing of a word; empty where it names none. A word that ends in "foil", or has
-    it in front of more words, is a foil; a number or the game's own table may specify which. Raises
-    UnknownWord.
+    """Return the printing that a word names; empty if it names none. A word that ends in "foil", or
+    begins with it and has more words, is a foil; a number or the game's own table may specify
+    which. Return the game of a word. Raises UnknownWord.
     """
     plain = squeezed(word)
     found = own.get(plain)
@@ -219,7 +220,7 @@ def finish_of(word: str, own: Mapping[str, str]) -> str:
 
 def printings_of_word(finish: str, game: str) -> list[str]:
     """Return the printings of a game that a finish can be: "Surge Foil" is a foil of Magic, and a
-    foil of Lorcana is one of its own kinds. An empty one is not said.
+    foil of Lorcana is one of its own kinds. An empty finish is unknown.
     """
     if finish == NOT_FOIL:
         return ["Normal" if game in _FLAGGED else ""]
@@ -232,8 +233,8 @@ def printings_of_word(finish: str, game: str) -> list[str]:
 
 
 def language_of(word: str, own: Mapping[str, str]) -> str:
-    """Return the language of a word, which a region may follow: "de-AT", "Spanish (Mexico)". Raises
-    UnknownWord.
+    """Return the language of a word, which a region may follow: "de-AT", "Spanish (Mexico)". Return
+    the game of a word. Raises UnknownWord.
     """
     said = word
     while True:
@@ -247,7 +248,7 @@ def language_of(word: str, own: Mapping[str, str]) -> str:
 
 
 def game_of(word: str) -> str:
-    """Raises UnknownWord."""
+    """Return the game of a word. Raises UnknownWord."""
     plain = squeezed(word)
     found = _GAMES.get(plain, _GAMES_TOO.get(plain))
     if found is None:
@@ -256,5 +257,5 @@ def game_of(word: str) -> str:
 
 
 def own_words(words: Mapping[Any, Sequence[str]]) -> dict[str, str]:
-    """Return a format's own words as they are compared."""
+    """Return a format's own words in the form in which they are compared."""
     return _table(words)

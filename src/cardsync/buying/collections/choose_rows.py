@@ -1,4 +1,4 @@
-"""Settles the open questions of a collection: the products of rows, the rows to leave out, and the
+"""Answers the open questions of a collection: the products of rows, the rows to leave out, and the
 meanings of an unknown file's columns.
 """
 
@@ -29,8 +29,8 @@ from cardsync.platform.work.jobs import enqueue, mark_due
 
 # A choice corrects its row, and the rows with the same unknown word.
 _MEANT: Final = "(o.row = r.row OR r.reason <> '')"
-# A row that was settled before may be settled anew; rows like it follow while they wait. Words that
-# are not known give way to the product's finish, and to the lowest condition.
+# A row that has a choice may get another one; rows like it change with it only while they wait.
+# Unknown words are replaced by the product's finish, and by the lowest condition.
 _CHOOSE: Final = f"""
     UPDATE collection_row o
        SET product_id = CAST(:product AS bigint), left_out = :left_out, certainty = :certainty,
@@ -63,7 +63,7 @@ async def choose_rows(
     choices: list[Choice],
     now: datetime,
 ) -> Chosen:
-    """Settle rows, each with those that are like it; all choices or none. Raises NotFound,
+    """Apply choices, each to its row and the rows like it; all choices or none. Raises NotFound,
     InvalidPayload.
     """
     await one_collection(session, caller, collection_id, lock=True)
@@ -126,7 +126,7 @@ async def name_columns(
     columns: Mapping[str, str],
     now: datetime,
 ) -> Collection:
-    """Say which column is which, for this file and for later ones with the same header. Raises
+    """Set the meaning of each column, for this file and for later ones with the same header. Raises
     NotFound, InvalidPayload.
     """
     row = await one_collection(session, caller, collection_id, lock=True)
@@ -170,7 +170,7 @@ async def delete_collection(
     collection_id: int,
     now: datetime,
 ) -> None:
-    """Raises NotFound."""
+    """Delete a collection. Raises NotFound."""
     caller.must_be_owner()
     row = await one_collection(session, caller, collection_id, lock=True)
     said = f"collection {collection_id} “{row.name}” deleted"

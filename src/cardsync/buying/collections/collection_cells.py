@@ -1,5 +1,5 @@
-"""Reads the cells of a collection's rows into one frame. A row with a word that is not known, or
-that cannot be read at all, keeps its text and the reason, and waits; a proxy is left out. Pure.
+"""Parses the cells of a collection's rows into one frame. A row with an unknown word, or an
+unreadable row, keeps its text and the reason, and waits; a proxy is left out. Pure.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ROW_CHARACTERS: Final = 500
 
 
 class RejectedRow(msgspec.Struct):
-    """`column` is the file's own name of it; it is empty where the whole row cannot be read."""
+    """`column` is the file's own name of it; it is empty if the whole row is unreadable."""
 
     line: int
     column: str
@@ -42,8 +42,8 @@ class RejectedRow(msgspec.Struct):
 
 
 class ReadRows(NamedTuple):
-    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those of them that
-    cannot be read as a card: they wait with their text. `empty` counts lines of no copies.
+    """`frame` has a row for each card, by SCHEMA and KEPT. `rejected` lists those that cannot be
+    read as a card: they wait with their text. `empty` counts lines without copies.
     """
 
     frame: pl.DataFrame
@@ -51,8 +51,8 @@ class ReadRows(NamedTuple):
     empty: int
 
 
-# Columns by which a card is found. `row` is its line; where a line is two cards, the second has a
-# number behind the last line.
+# Columns by which a card is found. `row` is its line; if a line is two cards, the second has a
+# number after the last line.
 SCHEMA: Final[dict[str, Any]] = {
     "row": pl.Int64,
     "copies": pl.Int64,
@@ -71,7 +71,7 @@ SCHEMA: Final[dict[str, Any]] = {
     "cardtrader_id": pl.Int64,
     "mtgjson_id": pl.String,
 }
-# Beside it: the line, why the row waits or is left out, and its text where it cannot be read.
+# Further columns: the line, why the row waits or is left out, and its text if it is unreadable.
 KEPT: Final[dict[str, Any]] = {
     "line": pl.Int64,
     "left_out": pl.Boolean,
@@ -127,7 +127,7 @@ _SAYING: Final = (
 
 
 class _Unreadable(Exception):
-    """The reason of a cell without which there is no card."""
+    """The reason why a cell without which there is no card is unreadable."""
 
 
 def _copies(cell: str, decimal: str) -> int:
@@ -148,7 +148,9 @@ def _text(cell: str) -> str:
 
 
 def _id(cell: str) -> int | None:
-    """An id helps to find a card; one that cannot be read leaves the other columns to find it."""
+    """Return an ID that helps to find a card; an unreadable one is ignored, and the other columns
+    identify the card.
+    """
     try:
         number = typed_whole(cell)
     except ValueError:
@@ -169,7 +171,7 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 class _Problems(NamedTuple):
-    """By the place of a row: its first word that is not known, and why it is no card."""
+    """The problems of rows by their index: the first unknown word, and why a row is not a card."""
 
     words: dict[int, str]
     broken: dict[int, tuple[str, str]]
@@ -178,7 +180,7 @@ class _Problems(NamedTuple):
 def read_rows(
     rows: Sequence[Row], found: Recognized, header: Sequence[str], decimal: str = "."
 ) -> ReadRows:
-    """Read the rows of a file whose columns are known; `decimal` is its sign before decimals."""
+    """Parse the rows of a file with recognized columns. `decimal` is its decimal sign."""
     app = BY_KEY.get(found.key)
     rows = _apart(rows, found.columns)
     problems = _Problems({}, {at: ("", row.fault) for at, row in enumerate(rows) if row.fault})
@@ -208,8 +210,8 @@ def read_rows(
 
 
 def _apart(rows: Sequence[Row], columns: Mapped) -> Sequence[Row]:
-    """Return a row for each condition, or each language, where a cell has those of several copies:
-    "1xGood,2xPlayed". A row stays one where it is unknown which copies have which condition.
+    """Return a row for each condition, or each language, if a cell has those of several copies:
+    "1xGood,2xPlayed". A row is not split if it is unknown which copies have which condition.
     """
     counts = [at for field in ("copies", "foil_copies") for at in columns.get(field, ())]
     several = [columns[field][-1] for field in ("condition", "language") if field in columns]
@@ -241,7 +243,7 @@ def _columns(
     problems: _Problems,
     decimal: str,
 ) -> dict[str, list[Any]]:
-    """Return the values of each row by our fields; a word that is not known is kept as it is."""
+    """Return the values of each row by our fields; an unknown word is kept unchanged."""
     columns: dict[str, list[Any]] = {}
     proxies: set[int] = set()
     blank = [""] * (max(map(max, found.columns.values())) + 1)
@@ -284,7 +286,7 @@ def _labels(said: Condition | str) -> Condition:
 
 
 def _written(table: Sequence[Sequence[str]], places: Sequence[int]) -> list[str]:
-    """Return the cells of a column; of several, the first with something in it."""
+    """Return the cells of a column; of several columns, the first non-empty cell."""
     found = [cells[places[-1]] for cells in table]
     for at in reversed(places[:-1]):
         found = [
@@ -302,7 +304,7 @@ def _counted(
     decimal: str,
     alone: bool,
 ) -> list[int]:
-    """Return the copies of each row; those that cannot be read count one until they are settled. A
+    """Return the copies of each row; an unreadable number counts as one until it is settled. A
     blank means no copies, unless no other column has copies.
     """
     counts = [0] * len(table)
@@ -321,8 +323,8 @@ def _counted(
 
 
 def _own_finishes(app: Format | None, name: str) -> dict[str, str]:
-    """Return an app's own words of finishes. In a column of foils that no app declares, a blank
-    means that the card is not a foil.
+    """Return an app's own words for finishes. In a foil column that no app declares, a blank means
+    that the card is not a foil.
     """
     if app:
         return own_words(app.finishes)
@@ -347,7 +349,7 @@ def _reader(
 def _distinct(
     cells: Sequence[str], read: Callable[[str], Any]
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Read each distinct cell once: a file has few conditions and sets. Return the values, the
+    """Parse each distinct cell once: a file has few conditions and sets. Return the values, the
     reasons for unknown words, and the reasons for unreadable cells.
     """
     values: dict[str, Any] = {}
@@ -370,7 +372,7 @@ def _mark_rows_without_a_card(
     header: Sequence[str],
     problems: _Problems,
 ) -> None:
-    """A row says its card by a name, an ID, or a set's code with a number."""
+    """Mark rows without a card: a row needs a name, an ID, or a set's code with a number."""
     nothing = [""] * len(rows)
     said = zip(*(columns.get(field, nothing) for field in _SAYING), strict=True)
     place = found.columns.get("name")
@@ -385,7 +387,7 @@ def _said(row: Row) -> str:
 
 
 def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
-    """Give each row all columns, and the values that follow from several of them."""
+    """Add the missing columns to each row, and the values that depend on several of them."""
     counted_apart = "foil_copies" in frame.columns
     absent = _ABSENT | {"finish": _own_finishes(app, "").get("", "")}
     frame = frame.with_columns(
@@ -394,7 +396,7 @@ def _whole(frame: pl.DataFrame, game: str, app: Format | None) -> pl.DataFrame:
         if field not in frame.columns
     ).with_columns(pl.col(pl.String).fill_null(""))
     if counted_apart:
-        # Beside the copies of foils, the others are none.
+        # In a file that also counts foils, the other copies are not foils.
         frame = frame.with_columns(pl.col("finish").replace("", "Normal"))
     plain = pl.col("finish").is_in(("", "Normal", NOT_FOIL))
     by_label = plain & (pl.col("of_finish") != "")

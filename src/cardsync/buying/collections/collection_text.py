@@ -1,5 +1,5 @@
-"""Reads a collection's bytes as a header and rows of cells, or as lines like `4 Name (SET) 123
-*F*`. Pure.
+"""Converts a collection's bytes into a header and rows of cells, or into lines like `4 Name (SET)
+123 *F*`. Pure.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from cardsync.platform.table_text import (
 )
 
 TEXT_HEADER: Final = FIELDS
-# This many lines are enough to know a list from a table without a known column.
+# This many lines are enough to distinguish a list from a table without a known column.
 _TOLD_BY: Final = 10
 
 
 class CollectionText(NamedTuple):
-    """`header` is empty where the file is plain text; its rows have the cells of TEXT_HEADER."""
+    """`header` is empty for plain text, whose rows have the cells of TEXT_HEADER."""
 
     header: list[str]
     rows: list[Row]
@@ -41,7 +41,7 @@ class CollectionText(NamedTuple):
 
 
 def read_text(data: bytes) -> CollectionText:
-    """Raises InvalidCsv where the file holds no row, or is of another kind."""
+    """Parse the bytes. Raises InvalidCsv if the file has no row, or is of another kind."""
     try:
         lines, encoding = lines_of(data)
     except NotATable as e:
@@ -75,7 +75,7 @@ def _table(lines: Sequence[str], form: Form) -> CollectionText:
             else f"line {number} cannot be read: a quote is misplaced or never closed"
         )
     rows = without_headers(read_rows(lines, form, len(header), 1), header)
-    # A row that cannot be read keeps its text.
+    # An unreadable row keeps its text.
     kept = [
         Row(row.line, [lines[row.line - 1].replace("\0", "")], row.fault) if row.fault else row
         for row in rows
@@ -84,7 +84,7 @@ def _table(lines: Sequence[str], form: Form) -> CollectionText:
 
 
 def _is_list(given: Iterable[str], delimiter: str) -> bool:
-    """Return whether the lines are a list of cards, whose names have commas, and no table."""
+    """Return whether the lines are a list of cards, whose names contain commas, and not a table."""
     lines = list(islice(filter(None, map(str.strip, given)), _TOLD_BY))
     if begins_with_copies(lines[0]) or delimiter not in re.sub(r'"[^"]*"', "", lines[0]):
         return True

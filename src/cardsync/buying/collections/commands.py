@@ -1,5 +1,5 @@
-"""The command `cardsync buy`: it brings a customer's collection to a server, and prints the
-matches and the sums that the buy rules pay for it.
+"""The command `cardsync buy`: it uploads a customer's collection to a server, and prints the
+matches and the sums that the buy rules pay.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, Any], dict[str, 
 
 
 def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
-    """Return the story of a collection in lines."""
+    """Return the lines that describe a collection's progress and result."""
     told = ", ".join(filter(None, (found["format_label"] or found["state"], found["read_as"])))
     lines = [f"collection {found['id']}: {told}"]
     if found["state"] == "needs_columns":

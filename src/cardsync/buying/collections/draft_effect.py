@@ -1,4 +1,4 @@
-"""Shows the effect of a draft of a buy rule on a collection, by default on the newest. Nothing is
+"""Shows the effect of a draft of a buy rule on a collection, by default the newest. Nothing is
 written.
 """
 
@@ -42,8 +42,9 @@ async def preview_draft(
     body: Mapping[str, Any],
     now: datetime,
 ) -> EffectShown:
-    """`body` has the fields of a rule, `rule_id` where the draft takes a rule's place, and
-    `collection_id`. Raises NotFound, InvalidRule, InvalidQuery, InvalidPayload.
+    """Return the effect of a draft. `body` has the fields of a rule, `rule_id` if the draft
+    replaces a rule, and `collection_id`. Raises NotFound, InvalidRule, InvalidQuery,
+    InvalidPayload.
     """
     caller.must_be_owner()
     fields = dict(body)
@@ -110,7 +111,7 @@ def _draft(
     fields: Mapping[str, Any],
     rule_id: int | None,
 ) -> BuyRule:
-    """Return the rule as it would govern: published, and before the preset's."""
+    """Return the rule as if it were published, with a priority before the preset's."""
     base = BuyRule(
         id=0,
         name="Draft",
@@ -133,7 +134,7 @@ async def _collection(
     caller: Caller,
     collection_id: int | None,
 ) -> Collection | None:
-    """Raises NotFound."""
+    """Return the collection. Raises NotFound."""
     if collection_id is not None:
         return await one_collection(
             session,

@@ -1,8 +1,8 @@
-"""The stream of a shop's collections, one per job, as `platform/work/runner.py` runs it: the file
-is read, and its rows are matched and stored in slabs.
+"""The stream of a shop's collections, one per job, for `platform/work/runner.py`: the file is read,
+and its rows are matched and stored in slabs.
 
-A writer holds the collection's own row in each transaction. A collection that a killed worker left
-goes on behind its last slab: rows that are stored already stay as they are.
+A writer locks the collection's own row in each transaction. A collection that a killed worker left
+continues after its last slab: stored rows do not change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = structlog.get_logger(__name__)
 
 COLLECTIONS: Final = "collections"
 SAMPLES: Final = 5
-# The largest number of rejected rows in a report, which counts all of them.
+# The most rejected rows that a report lists; it counts all of them.
 _LISTED: Final = 1_000
 _STORED: Final = (
     "row",
@@ -82,8 +82,8 @@ _STORE: Final = f"""
 """
 
 
-# The first rows were matched without a catalog that was loaded since, and its own mark may have
-# been worked off before the last were stored.
+# A catalog may have been loaded after the first rows were matched, and its own mark handled before
+# the last rows were stored.
 _LOADED_MEANWHILE: Final = """
     SELECT EXISTS (SELECT FROM catalog_import WHERE finished_at > :since)
 """
@@ -104,7 +104,7 @@ async def drain_collections(context: procrastinate.JobContext, seller_id: int) -
 
 
 class _ByItsRow:
-    """How `platform/work/runner.py` holds a collection: its row, which each transaction locks
+    """How `platform/work/runner.py` holds a collection: by its row, which each transaction locks
     again.
     """
 
@@ -118,15 +118,15 @@ class _ByItsRow:
         )
 
     async def release(self, session: AsyncSession, hold: Piece) -> None:
-        """The row was let go with the transaction that locked it."""
+        """Do nothing: the row's lock ended with its transaction."""
 
     def kept(self, database: Database, hold: Piece) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
 
 async def _mine(session: AsyncSession, piece: Piece, *, wait: bool = True) -> Collection | None:
-    """Return the collection with its row locked; None if it is no longer open, or another holds
-    it and `wait` is false.
+    """Return the collection with its row locked. None if it is no longer open, or if another
+    transaction holds it and `wait` is false.
     """
     statement = (
         select(Collection)
@@ -152,14 +152,14 @@ async def _oldest(session: AsyncSession, seller_id: int) -> Collection | None:
 
 
 class _Known(NamedTuple):
-    """The reading of the file's columns; None where its owner has to name them."""
+    """The file's text, and its recognized columns. They are None if its owner has to name them."""
 
     text: CollectionText
     found: Recognized | None
 
 
 async def _read(work: Work, hold: Piece, collection: Collection) -> None:
-    """Read the file and store its rows, or leave it to its owner to name the columns."""
+    """Read the file and store its rows, or wait for its owner to name the columns."""
     data = await work.store.read(collection.storage_key)
     known = await _recognized(
         work,
@@ -213,8 +213,8 @@ async def _rows_of(text_: CollectionText, found: Recognized) -> ReadRows:
 
 
 async def read_again(work: Work, collection: Collection) -> pl.DataFrame:
-    """Return the rows of a collection's file as they are read now; no rows where its columns are no
-    longer known. Raises ObjectMissing.
+    """Return the rows of a collection's file as they are read now; no rows if its columns are no
+    longer recognized. Raises ObjectMissing.
     """
     data = await work.store.read(collection.storage_key)
     known = await _recognized(work, collection, data)
@@ -323,7 +323,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The collection is given up, and the stream continues with the next one."""
+    """Mark the collection as failed; the stream continues with the next one."""
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state, mine.finished_at = "failed", clock.now()

@@ -1,7 +1,7 @@
-"""Names the formats in which collections come, and finds the one of a header, whatever the order of
-its columns. Pure.
+"""Declares the formats of collections, and recognizes a header's format, whatever the order of its
+columns. Pure.
 
-A format is a file of `formats/`: the columns that identify it, the meanings of its columns, its
+A format is a file in `formats/`: the columns that identify it, the meanings of its columns, its
 ladder of conditions, and its own words. The file's name is the format's key.
 """
 
@@ -43,7 +43,7 @@ Field = Literal[
     "mtgjson_id",
 ]
 FIELDS: Final[tuple[Field, ...]] = get_args(Field)
-# Any of these says which card a row is.
+# Any of these identifies the card of a row.
 _SAYS_CARD: Final = {
     "name",
     "sku",
@@ -57,15 +57,15 @@ Mapped = Mapping[str, Sequence[int]]
 
 
 class Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`signs` has the columns by which a header is known: all of one of its lists. `columns` has
-    the file's names of ours; of several, copies are added up, and else the first with a text
-    counts.
+    """`signs` has the columns that identify a header: it must have all of one of these lists.
+    `columns` has the file's names for our columns. Of several, copies are added up; otherwise the
+    first with a text counts.
 
-    `seen` names the public projects where the header was seen; `game` is the game of its cards, if
-    they are all of one. `conditions`, `finishes` and `languages` are words of the app's own, by
-    ours. A blank finish is unknown where blank is not among them; a file without the column counts
-    as blank. With `number_holds_code` the number begins with the set's code. `note` is what the
-    docs add.
+    `seen` names the public projects in which the header was seen. `game` is the game of its cards,
+    if they are all of one. `conditions`, `finishes` and `languages` are the app's own words, by
+    ours. A blank finish is unknown unless blank is among them; a file without the column counts as
+    blank. With `number_holds_code` the number begins with the set's code. `note` is an addition for
+    the docs.
     """
 
     label: str
@@ -96,7 +96,7 @@ def _declared() -> dict[str, Format]:
 
 
 BY_KEY: Final = _declared()
-# The key of the formats that no header names.
+# The key of the formats that no header identifies.
 PLAIN_TEXT: Final = "text"
 MAPPED: Final = "mapped"
 LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
@@ -104,7 +104,7 @@ LABELS: Final = {key: one.label for key, one in BY_KEY.items()} | {
     MAPPED: "Your own columns",
 }
 
-# Names of columns as apps and people write them, for headers that no format has.
+# Column names as apps and people write them, for headers that match no format.
 _NAMES: Final[Mapping[Field, str]] = {
     "scryfall_id": "scryfall id|scryfallid|scryfall",
     "cardmarket_id": "cardmarket id|cardmarketid|idproduct|mkm id|cardmarket product id",
@@ -178,7 +178,7 @@ def recognize(header: Sequence[str]) -> Recognized | None:
 
 
 def says_card(columns: Iterable[str]) -> bool:
-    """Return whether the columns say which card a row is."""
+    """Return whether the columns identify the card of a row."""
     named = set(columns)
     return bool(_SAYS_CARD & named) or {"set_code", "number"} <= named
 
@@ -200,12 +200,12 @@ def _found(one: Format, places: Mapping[str, int]) -> dict[str, list[int]]:
 
 
 def _named(places: Mapping[str, int], field: Field) -> list[int]:
-    """Return where the columns are that people name so, the best name first."""
+    """Return where the columns with people's names are, the best name first."""
     return [places[name] for name in _NAMES[field].split("|") if name in places]
 
 
 def is_column(name: str) -> bool:
-    """Return whether some app or person names a column so."""
+    """Return whether an app or a person uses this name for a column."""
     return _CSV.field_of(name) is not None
 
 
@@ -248,8 +248,8 @@ def _by_sample(cells: Sequence[str]) -> Field | None:
 
 
 def header_key(header: Sequence[str]) -> str:
-    """Return the key under which a shop keeps a mapping: the same columns in another order have
-    the same.
+    """Return the key under which a shop's mapping is stored; it does not depend on the order of the
+    columns.
     """
     names = "\x1f".join(sorted(column_name(name) for name in header))
     return hashlib.sha256(names.encode()).hexdigest()
@@ -276,7 +276,7 @@ _READ: Final[Mapping[Field, str]] = {
 
 
 def docs_table() -> str:
-    """Return the table of the docs with the fields that are read of each format."""
+    """Return the table of the docs with the fields that are read from each format."""
     rows = ["| format | what is read | header seen in |", "|---|---|---|"]
     for one in sorted(BY_KEY.values(), key=lambda one: one.label.casefold()):
         read = ", ".join(said for field, said in _READ.items() if field in one.columns)

@@ -1,8 +1,9 @@
-"""Reads a line of a list of cards as apps and people write it. Pure.
+"""Parses a line of a card list as apps and people write it. Pure.
 
 `4 Name (SET) 123 *F*`, `4x Name [SET] (F)`, `SB: 3 Name`, `[SET#123] Name`, `Name <123> [SET] (F)`,
 `1x Name (set) 123 [Category] ^Have,#37d67a^`, `4 Name|SET`, `Name (Set Name) #123`, `Name`. Missing
-copies count as one; a set's whole name stays with the card's name, where the catalog recognizes it.
+copies count as one. A set's full name stays part of the card's name, where the catalog recognizes
+it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ FIELDS: Final = (
 
 
 class ListLine(NamedTuple):
-    """The cells of a line, as its writer has them. `set_name` is in brackets: "[Ramp]" is a
-    category, "[Magic 2011]" a set, and the catalog tells which.
+    """The cells of a line, as its author wrote them. `set_name` is in brackets: "[Ramp]" is a
+    category, "[Magic 2011]" a set, and the catalog decides which.
     """
 
     copies: str = "1"
@@ -64,7 +65,7 @@ _NUMBER: Final = (
     r"(?:[A-Z]{1,5}\d?-)?[A-Za-z]{0,4}\d{1,5}[A-Za-z★☆*†‡φ]{0,3}(?:/[A-Za-z]{0,3}\d{1,4})?"
 )
 _BEFORE: Final = re.compile(rf"\[({_SET})(?:[#:]({_NUMBER}))?\]\s+")
-# Marks that may follow a name, read from the right.
+# Marks that may follow a name, parsed from the right.
 _TAGS: Final = re.compile(r"\s+\^[^^]*\^$|\s+#!?\s?[A-Za-z][^#]*$|\s+//\s*#.*$")
 _CATEGORY: Final = re.compile(r"\s+\[(?P<category>[^\]]*)\]$|\s+`[^`]*`$")
 _FINISH: Final = re.compile(
@@ -73,7 +74,7 @@ _FINISH: Final = re.compile(
     r"foil|etched)|(?<=[\]>]\s)\((?P<behind>FE)\))$",
     re.IGNORECASE,
 )  # fmt: skip
-# Other stars say that a card is altered, or the commander.
+# Other starred marks mean that a card is altered, or the commander.
 _STARRED: Final = {"f": "foil", "e": "etched", "fe": "etched"}
 _CONDITION: Final = re.compile(
     r"\s+(?:[(\[](?P<marked>NM|LP|MP|HP|DMG|EX|SP|NM/M|Near Mint|Lightly Played|Moderately Played|"
@@ -91,13 +92,13 @@ _IN_SET: Final = re.compile(
     rf"|\|(?P<piped>{_SET})(?:\|\[?\w+\]?)?)$"
 )
 # The form of Pokemon TCG Live: code and number have no brackets, and PH means a parallel holo. A
-# longer code has a number in it, as the codes of other sources do: SWSH7, SV8PT5, sv3.5.
+# longer code contains a digit, as the codes of other sources do: SWSH7, SV8PT5, sv3.5.
 _LONGER: Final = (
     r"(?:[A-Z]{2,5}\d{1,3}(?:PT\d|\.\d|[A-Z]{1,2})?|[a-z]{2,5}\d{1,3}(?:pt\d|\.\d|[a-z]{1,2})?)"
 )
 _BARE: Final = re.compile(rf"\s+(?P<set>(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{{2,4}}(?:-[A-Z]{{2,4}})?|{_LONGER})"
                           r"\s+(?P<number>[A-Z]{0,3}\d{1,4}[a-z]?)(?P<parallel>\s+PH)?$")  # fmt: skip
-# The number of One Piece, Yu-Gi-Oh, Digimon and others holds the set's code.
+# A number of One Piece, Yu-Gi-Oh, Digimon and others contains the set's code.
 _CODED: Final = re.compile(r"\s+[(\[]?(?P<number>[A-Z]{1,5}\d{0,2}-[A-Z]{0,2}\d{2,3}[a-z]?)[)\]]?$")
 _PROXY: Final = re.compile(r"\bprox(?:y|ies|ied)\b", re.IGNORECASE)
 _ANGLED: Final = re.compile(r"\s+<(?P<number>[^<>]{1,30})>")
@@ -107,14 +108,14 @@ _PRICE: Final = re.compile(r"\s+[-–@]?\s*[$€£]\s?\d[\d.,]*$")
 
 
 def begins_with_copies(line: str) -> bool:
-    """Return whether a line begins as one of a list with copies does."""
+    """Return whether a line begins like one of a list with copies."""
     rest = _BOARD.sub("", line.strip(), count=1)
     found = _COPIES.match(rest)
     return bool(found and re.match(r"[^\W\d]|[\[\"+]", rest[found.end() :]))
 
 
 def is_no_card(line: str) -> bool:
-    """Return whether a line names a part of a list, or is a comment."""
+    """Return whether a line is a heading within a list, or a comment."""
     if line.startswith(("//", "#", ";", "---", "===", "***")) or _NAMED.fullmatch(line):
         return True
     found = _HEADING.fullmatch(line)
@@ -122,7 +123,7 @@ def is_no_card(line: str) -> bool:
 
 
 def read_line(line: str) -> ListLine | None:
-    """Return the card of a line; None where it cannot be one."""
+    """Return the card of a line. None if it cannot be one."""
     rest = _BOARD.sub("", line.strip(), count=1)
     rest = _BULLET.sub("", rest, count=1)
     found = dict.fromkeys(FIELDS, "")
@@ -191,7 +192,7 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
     if not found["number"] and (hit := _BEHIND.search(text)):
         found["number"] = hit["number"]
         return text[: hit.start()]
-    # Without copies in front of the name a number behind it may be theirs.
+    # Without copies before the name, a number after it may be theirs.
     if found["copies"] and not found["number"] and (hit := _MARKED.search(text)):
         found["number"] = hit["number"].removeprefix("#")
         return text[: hit.start()]
@@ -204,8 +205,8 @@ def _one_cut(text: str, found: dict[str, str]) -> str | None:
 
 
 def _is_set(hit: re.Match[str], text: str) -> bool:
-    """Return whether a hit is a set and not a category: "[Ramp]", or brackets behind a set. The
-    first word of a set's name is no code: "(Magic 2011)".
+    """Return whether a hit is a set and not a category: "[Ramp]", or brackets after a set. The
+    first word of a set's name is not a code: "(Magic 2011)".
     """
     parts = hit.groupdict("")
     code = parts["set"] or parts.get("with", "")

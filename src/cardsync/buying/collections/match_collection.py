@@ -1,9 +1,9 @@
-"""Finds the product of each row of a collection: by SKU, by the id of the marketplace or of a
-source of catalogs, by set and number, and last by name. Nothing is guessed: a row that fits several
-products has none.
+"""Finds the product of each row of a collection: by SKU, by the ID of the marketplace or of a
+catalog source, by set and number, and last by name. Nothing is guessed: a row that fits several
+products gets none.
 
-The catalog's matcher judges sets, numbers and names; no provisional product is made of a
-customer's row.
+The catalog's matcher judges sets, numbers and names; a customer's row never creates a provisional
+product.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SKU_SCHEMA: Final[dict[str, Any]] = {
     "of_finish": pl.String,
     "of_language": pl.String,
 }
-# Columns that a line of the match takes from its row.
+# Columns that a line for the matcher copies from its row.
 _OF_LINE: Final = ("of_row", "game", "printing")
 
 
@@ -54,8 +54,8 @@ async def match_rows(
     games: Sequence[str],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the rows with `product_id`, `certainty` and `how`, and with the game of the product
-    that was found; `games` are the account's, for rows that name none.
+    """Return the rows with `product_id`, `certainty` and `how`, and with the game of the matched
+    product. `games` are the account's, for rows without a game.
     """
     read = rows.filter(~pl.col("left_out") & (pl.col("reason") == ""))
     keyed = await asyncio.to_thread(
@@ -83,10 +83,10 @@ async def match_rows(
     )
 
 
-# Apps' own codes of sets, by ours.
+# Apps' own set codes, with ours.
 _OTHER_CODES: Final = {
     "list": "plst", "plist": "plst", "uplist": "ulst", "legi": "leg",
-    # Gatherer's, which Magic Online and Deckbox have, too.
+    # Gatherer's codes, which Magic Online and Deckbox also use.
     "1e": "lea", "2e": "leb", "2u": "2ed", "3e": "3ed", "4e": "4ed", "5e": "5ed", "6e": "6ed",
     "7e": "7ed", "an": "arn", "aq": "atq", "le": "leg", "dk": "drk", "fe": "fem", "hm": "hml",
     "ia": "ice", "al": "all", "mi": "mir", "vi": "vis", "wl": "wth", "te": "tmp", "st": "sth",
@@ -96,9 +96,9 @@ _OTHER_CODES: Final = {
 }  # fmt: skip
 _CODE: Final = re.compile(r"[a-z0-9]{2,6}")
 _ADDED: Final = re.compile(r"(?<=[a-z0-9]{2})(?:_|[ -](?=[a-z0-9]{3})).*")
-# "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card is called so.
+# "Fire/Ice", "Fire / Ice" and "Fire//Ice" are "Fire // Ice", unless a card has that name.
 _SLASH: Final = r"(\p{L})\s*//?\s*(\p{L})"
-# Apps write these words behind the name of a token, and catalogs do not.
+# Apps write these words after the name of a token, and catalogs do not.
 _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 
 
@@ -107,12 +107,12 @@ _SAID_OF_TOKENS: Final = r" (?:Token|Emblem|Creature)(?: \([0-9*]+/[0-9*]+\))?$"
 _SET_BEHIND: Final = r"^(.+?)\s+(?:[(\[]([^()\[\]]+)[)\]]|[-–]\s+([^-–]+))$"
 
 
-# Apps write the set of this reprint behind its name, beside the set that it reprints.
+# Apps write "The List" after the name of such a reprint, and the reprinted set in the set's column.
 _IN_THE_LIST: Final = r"\s*[(\[]The List[)\]]\s*$"
 
 
 def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
-    """Give the reprints of The List their set, whose numbers have the first set's code in front."""
+    """Set the set of reprints in The List, whose numbers begin with the reprinted set's code."""
     listed = pl.col("product_name").str.contains(_IN_THE_LIST) & (pl.col("game") == "magic")
     code, number = pl.col("set_code").str.strip_chars().str.to_uppercase(), pl.col("number")
     bare = number.str.contains(r"^[0-9]+[a-z★]?$") & ~code.is_in(("", "PLST", "LIST", "PLIST"))
@@ -131,8 +131,8 @@ def _of_the_list(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _codes(code: str, set_name: str) -> list[str | None]:
-    """Return the codes that a row's set may have: the app's, ours for it, the part before what an
-    app adds ("GK2_AZORIU", "gk2-azorius"), and a set's name that can be a code.
+    """Return the codes that a row's set may have: the app's, ours for it, the part before an app's
+    addition ("GK2_AZORIU", "gk2-azorius"), and a set's name that can be a code.
     """
     plain = code.strip().lower()
     named = set_name.strip().lower()
@@ -145,7 +145,7 @@ def _codes(code: str, set_name: str) -> list[str | None]:
 
 
 def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.DataFrame:
-    """Return a line for each of the texts that `read` makes of a line's own."""
+    """Return a line for each of the texts that `read` makes from a line's own."""
     distinct = lines.select(of).unique()
     texts = [read(*one) for one in distinct.iter_rows()]
     table = distinct.with_columns(pl.Series(column, texts, dtype=pl.List(pl.String)))
@@ -153,9 +153,9 @@ def _exploded(lines: pl.DataFrame, column: str, of: list[str], read: Any) -> pl.
 
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
-    """Return a line for each row, and for each game, printing, set and name that it may be of, with
-    the matcher's keys; `row` is the number of the line, `of_row` the row's. `in_parts` says whether
-    catalogs may have the set's cards in others.
+    """Return a line for each row and each game, printing, set and name that it may have, with the
+    matcher's keys. `row` is the number of the line, `of_row` the row's. `in_parts` is whether
+    catalogs may have the set's cards in other sets.
     """
     several = rows.with_columns(
         pl.when(pl.col("game") == "")
@@ -176,7 +176,7 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     lines = pl.concat([lines, faced.filter(is_other), tokens])
     setless = (pl.col("set_name") == "") & (pl.col("set_code") == "")
     said = lines.filter(setless).filter(pl.col("product_name").str.contains(_SET_BEHIND))
-    # A list's brackets are a set or a category.
+    # Brackets in a list are a set or a category.
     doubtful = pl.col("code").is_null() & pl.col("set_name").str.starts_with("[")
     bare = lines.filter(doubtful).with_columns(set_name=pl.lit(""))
     in_set = said.with_columns(
@@ -203,9 +203,9 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
-    """Give each line the set of its code where the catalog lacks the set's name, if the code
-    belongs to one set alone, and the name does not stand for several. `has_set` says whether the
-    line names a set.
+    """Give each line the set of its code if the catalog lacks the set's name, the code belongs to
+    one set alone, and the name does not match several sets. `has_set` is whether the line names a
+    set.
     """
     coded = (
         catalog.drop_nulls("code")
@@ -234,7 +234,7 @@ def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
 
 
 def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
-    """Return the product of each line that has one, and the ties, the surest first."""
+    """Return the product of each line that has one, and the ties, the most certain first."""
     catalog, with_ids = offered
     keyed = _with_sets(keyed, catalog)
     has_set = pl.col("has_set")
@@ -266,7 +266,7 @@ def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
             _alone(nameless, catalog, ["game", "set_key", "number_key"]),
         ]
     )
-    # A name that holds its set's is read with it, if it is one.
+    # A name that contains its set's name is also read as such, if that is a set.
     setless = keyed.filter(~has_set & named).join(in_sets, on="of_row", how="anti")
     return pl.concat([in_sets, _alone(setless, catalog, ["game", "name_key"])])
 
@@ -285,7 +285,7 @@ def _certainty() -> pl.Expr:
 
 
 def _by_id(keyed: pl.DataFrame, with_ids: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the lines whose id belongs to one product in the line's finish. Among several
+    """Return the lines whose ID belongs to one product in the line's finish. Among several
     candidates, those of the line's set count.
     """
     lines = keyed.select(*_OF_LINE, "finish_key", "set_key", key=pl.col(column).cast(pl.String))
@@ -309,7 +309,7 @@ def _finish_fits(offered: str) -> pl.Expr:
 
 
 def _alone(lines: pl.DataFrame, catalog: pl.DataFrame, on: list[str]) -> pl.DataFrame:
-    """Return the lines by a part of their identity: a single product with it is a match, several
+    """Return the matches of lines by a part of their identity: a single product is a match, several
     are a tie. Among several candidates, those with the line's own number and variant count.
     """
     own = [f"{name}_key" for name in ("set", "number", "variant", "back", "finish", "language")]
@@ -384,8 +384,8 @@ async def _read_skus(
 
 
 def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.DataFrame:
-    """Give each row its surest finding: an id before set and number, both before a name. Findings
-    of one kind that name different products are a tie.
+    """Give each row its most certain match: an ID before set and number, both before a name.
+    Matches of one kind with different products are a tie.
     """
     first = found.with_columns(
         pl.col("how").replace_strict(_ORDER, return_dtype=pl.Int8).alias("order")

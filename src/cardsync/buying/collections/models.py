@@ -1,5 +1,5 @@
 """Tables of collections: `collection` (a customer's file), `collection_row` (its cards) and
-`collection_columns` (a shop's own reading of a header that no format has).
+`collection_columns` (a shop's own meanings of an unknown header's columns).
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Collection(Piece, Base):
     state: Mapped[CollectionState] = mapped_column(Text, server_default="queued")
     # A key of collections/file_formats.py, once the file was read.
     format: Mapped[str] = mapped_column(Text, server_default="")
-    # How the file is written, where that is not the usual way.
+    # The file's encoding and separators, if they are unusual.
     read_as: Mapped[str] = mapped_column(Text, server_default="")
     header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
     samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
-    # The meaning of each column, where no format declares it.
+    # The meaning of each column, if no format declares it.
     columns: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True))
     rows: Mapped[int] = mapped_column(server_default="0")
     read: Mapped[int] = mapped_column(server_default="0")
-    # Rows of no copies, which are no cards.
+    # Rows without copies, which are not cards.
     empty: Mapped[int] = mapped_column(server_default="0")
     rejected: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     rejected_count: Mapped[int] = mapped_column(server_default="0")
@@ -68,7 +68,7 @@ class Collection(Piece, Base):
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-# The finish of a row `r` that has the product `p`.
+# The finish of a row `r` with the product `p`.
 FINISH: Final = """
     coalesce(nullif(r.finish, ''), nullif(p.finish, 'Sealed'),
              CASE WHEN p.id IS NULL THEN '' ELSE 'Normal' END)
@@ -78,8 +78,8 @@ FINISH: Final = """
 class CollectionRow(Base):
     """A card of the file. A line without `product_id` waits for a choice.
 
-    `finish` is empty where the file has none: the product's own then counts (FINISH). `row` is its
-    line; where a line is two cards, the second has a number behind the last line.
+    `finish` is empty if the file has none: then the product's own counts (FINISH). `row` is its
+    line; if a line is two cards, the second has a number after the last line.
     """
 
     __tablename__ = "collection_row"
@@ -111,13 +111,13 @@ class CollectionRow(Base):
     game: Mapped[str] = mapped_column(Text)
     sku: Mapped[int | None] = mapped_column(BigInteger)
     product_id: Mapped[int | None] = mapped_column(BigInteger)
-    # certain, probable or possible; none where the catalog has no such card.
+    # certain, probable or possible; none if the catalog has no such card.
     certainty: Mapped[str | None] = mapped_column(Text)
     how: Mapped[How | None] = mapped_column(Text)
     left_out: Mapped[bool] = mapped_column(server_default=text("false"))
     # Null: the line is `row`.
     line: Mapped[int | None] = mapped_column(BigInteger)
-    # Why the row waits or is left out, where the file says it; and its text where it was not read.
+    # Why the row waits or is left out, if the file is the cause; and its text if it was unreadable.
     reason: Mapped[str] = mapped_column(Text, server_default="")
     text: Mapped[str] = mapped_column(Text, server_default="")
     chosen_by: Mapped[str | None] = mapped_column(Text)

@@ -1,5 +1,5 @@
-"""Reads the part of the catalog that the rows of a collection can be. They are the products of the
-file's sets that have a row's name and number; a row without a set can be any product of its name.
+"""Reads the part of the catalog that may match the rows of a collection. It has the products of the
+file's sets with a row's name and number; for a row without a set, all products with its name.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _WITH_IDS: Final[dict[str, Any]] = {
     "kind": pl.String,
     "key": pl.String,
 }
-# A row's columns with ids, by their names in `product_elsewhere`; `listing` is the marketplace's
-# id.
+# A row's ID columns, by their names in `product_elsewhere`; `listing` is the marketplace's ID.
 ID_COLUMNS: Final = {"listing": "listing_id"} | {name.removesuffix("_id"): name for name in IDS}
 _SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
 _WANTED: Final = """
@@ -46,8 +45,9 @@ def _columns(schema: Iterable[str]) -> str:
     return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
 
 
-# The numbers of a name's lines are one text with spaces, which no number contains; without them all
-# products of the name count. Products without a number, or with a suffix to it, count as well.
+# The numbers of a name's lines are one text with spaces, which no number contains; without numbers
+# all products with the name count. Products without a number, or with a suffix to it, count as
+# well.
 _OF_NAMES: Final = f"""
     SELECT {_columns(_CATALOG)} FROM product p
       JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
@@ -88,8 +88,9 @@ _OF_IDS: Final = """
 
 
 class Offered(NamedTuple):
-    """`catalog` has the products by their keys. Where it may lack a line's set, rows of sets alone
-    follow: their codes tell another. `with_ids` has those that an id names, whatever their set.
+    """`catalog` has the products with their keys. If it may lack a line's set, rows with only sets
+    follow, whose codes identify another set. `with_ids` has the products with a line's ID, whatever
+    their set.
     """
 
     catalog: pl.DataFrame
@@ -97,7 +98,7 @@ class Offered(NamedTuple):
 
 
 async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
-    """Return the products that the lines of `match_collection.keyed_lines` can be."""
+    """Return the products that may match the lines of `match_collection.keyed_lines`."""
     wanted = await asyncio.to_thread(_wanted, keyed)
     async with database.shared() as session:
         await session.execute(text(_WANTED))
@@ -133,8 +134,8 @@ def _ids(keyed: pl.DataFrame, column: str) -> pl.Series:
 
 
 def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the products of the lines' sets or of these sets' parts, and those that have the name
-    of a line without a set.
+    """Return the products of the lines' sets or of these sets' parts, and those with the name of a
+    line without a set.
     """
     named = pl.col("set_name") != ""
     without = keyed.filter(~named & pl.col("code").is_null())
@@ -149,18 +150,20 @@ def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lacks_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> bool:
-    """Return whether a line's set is not among the catalog's part, or is given by its code alone."""
+    """Return whether a line's set is missing from this part of the catalog, or is given only by its
+    code.
+    """
     named = pl.col("set_name") != ""
     strange = keyed.filter(named).join(catalog, on=["game", "set_key"], how="anti")
     return bool(strange.height or keyed.filter(~named)["code"].count())
 
 
 def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the keys of the products that the lines can be, by their kind."""
+    """Return the keys of the products that may match the lines, by their kind."""
     named = pl.col("set_name") != ""
     in_set = named | pl.col("code").is_not_null()
-    # A line without a number can be any product of its name in its set; in the parts of a set,
-    # which other catalogs have, numbers are written otherwise.
+    # A line without a number may match any product with its name in its set. In a set's parts,
+    # which other catalogs have, numbers are written differently.
     number = pl.when((pl.col("number_key") != "") & ~pl.col("in_parts")).then("number_key")
     names = pl.concat(
         [

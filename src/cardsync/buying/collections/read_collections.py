@@ -73,7 +73,7 @@ _ROWS: Final = f"""
      WHERE r.seller_id = :seller AND r.collection_id = :collection AND {{where}}
      ORDER BY coalesce(r.line, r.row), r.row LIMIT :most OFFSET :skipped
 """
-# Rows that one choice settles: the file says the same of their card.
+# Rows that one choice settles, because the file has the same values for their card.
 ALIKE: Final = """
     o.name = r.name AND o.set_name = r.set_name AND o.set_code = r.set_code
     AND o.number = r.number AND o.finish = r.finish AND o.language = r.language
@@ -88,7 +88,7 @@ _ALIKE_COUNT: Final = f"""
        AND r.row = ANY (CAST(:rows AS bigint[]))
      GROUP BY r.row
 """
-# A row that names its finish limits the candidates: a Normal card is never offered a Foil.
+# A row with a finish limits the candidates: a Normal card is never offered a Foil.
 _NEAR: Final = f"""
     WITH near AS (
         SELECT *, (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) AS fits
@@ -111,7 +111,9 @@ async def one_collection(
     *,
     lock: bool = False,
 ) -> Collection:
-    """Raises NotFound."""
+    """Return a collection's rows. Return a collection with its counts. Return one collection.
+    Raises NotFound.
+    """
     mine = select(Collection).where(
         Collection.seller_id == caller.seller_id,
         Collection.id == collection_id,
@@ -136,7 +138,7 @@ async def list_collections(
     caller: Caller,
     page: int = 1,
 ) -> CollectionList:
-    """Return the collections, the newest first."""
+    """Return the collections, newest first."""
     mine = select(Collection).where(Collection.seller_id == caller.seller_id)
     newest = mine.order_by(Collection.id.desc())
     found = await numbered(session, newest, Paging(page, PER_PAGE))
@@ -155,7 +157,9 @@ async def read_collection(
     caller: Caller,
     collection_id: int,
 ) -> CollectionDetail:
-    """Raises NotFound."""
+    """Return a collection's rows. Return a collection with its counts. Return one collection.
+    Raises NotFound.
+    """
     row = await one_collection(session, caller, collection_id)
     counts = await counts_of(session, caller.seller_id, [row.id])
     values = {"seller": caller.seller_id, "collection": row.id}
@@ -171,7 +175,9 @@ async def rows_of(
     which: WhichRows,
     page: int,
 ) -> RowPage:
-    """Raises NotFound."""
+    """Return a collection's rows. Return a collection with its counts. Return one collection.
+    Raises NotFound.
+    """
     row = await one_collection(session, caller, collection_id)
     counts = (await counts_of(session, caller.seller_id, [row.id])).get(row.id, Counts())
     everything = counts.matched + counts.waiting + counts.left_out
@@ -184,7 +190,7 @@ def _row(caller: Caller, row: Any) -> RowShown:
     shown = RowShown(*row[:-1])
     shown.text = caller.buyer(shown.text)
     if shown.reason and not shown.left_out and not caller.sees_buyers:
-        # A word of a row whose columns have shifted may be a customer's name.
+        # A word in a row with shifted columns may be a customer's name.
         shown.reason, shown.finish, shown.condition, shown.language = "cannot be read", "", "", ""
     return shown
 
@@ -212,7 +218,9 @@ async def waiting_rows(
     collection_id: int,
     most: int = WAITING_AT_ONCE,
 ) -> WaitingRows:
-    """Return the first rows that wait, each with the printings that it could be. Raises NotFound."""
+    """Return the first waiting rows, each with the printings that may match. Return a collection's
+    rows. Return a collection with its counts. Return one collection. Raises NotFound.
+    """
     await one_collection(session, caller, collection_id)
     found = await _rows(session, caller, collection_id, "waiting", most, 0)
     values = {"seller": caller.seller_id, "collection": collection_id}
@@ -230,7 +238,7 @@ async def waiting_rows(
 
 
 async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[CandidateShown]:
-    """Return the printings of the row's name, or of names that are written nearly so."""
+    """Return the printings with the row's name, or with similar names."""
     games = [row.game] if row.game else list(caller.account.product_lines)
     keys = await asyncio.to_thread(_keys, row, games)
     if keys is not None:

@@ -1,6 +1,6 @@
 """Matches the waiting rows of a seller's collections again after a catalog was loaded: the file is
-read once more, and a waiting row takes its new match. A stream of `platform/work/runner.py`, whose
-mark the load sets.
+read once more, and a waiting row gets its new match. It is a stream of `platform/work/runner.py`,
+which the load marks.
 
 A person's choices, and the rows that a person left out, stay unchanged. Each slab of rows is its
 own transaction and changes only rows that still wait, so a killed worker's successor continues
@@ -43,7 +43,7 @@ _OPEN: Final = f"SELECT DISTINCT r.collection_id FROM collection_row r WHERE {_W
 _ROWS: Final = (
     f"SELECT r.row FROM collection_row r WHERE {_WAITS} AND r.collection_id = :collection"
 )
-# The row is known by its name, too: a newer version may read a file in other rows.
+# The row is also identified by its name: a newer version may read a file into other rows.
 _FOUND: Final = {
     "row": "bigint",
     "name": "text",
@@ -58,7 +58,8 @@ _FOUND: Final = {
     "reason": "text",
     "text": "text",
 }
-# Two that match the same rows lock them in one order; the second finds none that waits.
+# Two workers that match the same rows lock them in the same order; the second finds none that
+# waits.
 _TAKE: Final = f"""
     WITH mine AS (
         SELECT r.row FROM collection_row r
@@ -95,7 +96,7 @@ async def _again(work: Work, collection: Collection) -> None:
     try:
         rows = await read_again(work, collection)
     except (ObjectMissing, InvalidCsv):
-        # The collection was deleted meanwhile, or a newer version reads no such file any more.
+        # The collection was deleted in the meantime, or this version no longer recognizes the file.
         return
     async with work.database.tenant(collection.seller_id) as session:
         waiting = (await session.scalars(text(_ROWS), values)).all()

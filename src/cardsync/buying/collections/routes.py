@@ -1,4 +1,4 @@
-"""HTTP routes of collections: bring a file, read its matches, choose, and see its value."""
+"""HTTP routes of collections: upload a file, read its matches, choose, and see its value."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BRINGING = problems(
 
 @dataclass
 class _File(Operation):
-    """The body is the file itself, which the framework does not see."""
+    """The body is the file itself, which the framework does not describe."""
 
     def __post_init__(self) -> None:
         whole = Schema(type=OpenAPIType.STRING)

@@ -1,6 +1,6 @@
-"""Finds the product of rows whose name the catalog does not know, such as a back face, a reskin or
-a flavor name: the number identifies the card of a set. A name that is another card's is never
-passed over.
+"""Finds the product of rows whose name the catalog does not have, such as a back face, a reskin or
+a flavor name: the number identifies the card in a set. A row whose name is another card's gets no
+product.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PRODUCTS: Final = " UNION ".join(
     _IN_SET.format(by_name=by_name, its_set=its_set, columns=_PRODUCT)
     for by_name, its_set in ((1, "p.set_key = a.set_key"), (0, "lower(p.set_code) = a.code"))
 )
-# A name has the words of its back faces, too.
+# The index of a name contains the words of its back faces, too.
 _KNOWN: Final = """
     SELECT DISTINCT a.face FROM asked_face a
      WHERE EXISTS (SELECT FROM catalog_name n
@@ -55,7 +55,7 @@ _KNOWN: Final = """
 async def told_by_number(
     database: Database, keyed: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the columns of `match_collection` for the lines of rows without a match: the sole
+    """Return the columns of `match_collection` for the lines of rows without a match: the only
     product with the number in the set.
     """
     left = await asyncio.to_thread(_left, keyed, found)
@@ -69,7 +69,7 @@ async def told_by_number(
 
 
 def _left(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines with name, set and number, of rows that may be of such a game."""
+    """Return the lines with name, set and number, of rows that may belong to such a game."""
     in_set = (pl.col("set_name") != "") | pl.col("code").is_not_null()
     asked = (pl.col("product_name") != "") & (pl.col("number_key") != "") & in_set
     rows = keyed.join(found, on="of_row", how="anti")
@@ -105,7 +105,7 @@ def _sole(
     left: pl.DataFrame, pairs: pl.DataFrame, known: pl.DataFrame, found: pl.DataFrame
 ) -> pl.DataFrame:
     both = left.with_columns(pl.col("row").cast(pl.Int64)).join(pairs, on="row")
-    # A set's own name comes before its code. A row that fits products of two games
+    # A set's own name has precedence over its code. A row that fits products of two games
     # identifies neither.
     both = both.filter(pl.col("by_name") == pl.col("by_name").max().over("of_row"))
     alone = pl.col("game").n_unique().over("of_row") == 1
@@ -147,7 +147,7 @@ def _or_none(field: str) -> pl.Expr:
 
 
 def _is_no_others(face: str) -> pl.Expr:
-    """Return whether a face is unknown, or that of the product."""
+    """Return whether a face is unknown, or is the product's own."""
     own = pl.any_horizontal(
         (pl.col(face) == pl.col(f"{name}_offered")).fill_null(False)
         for name in ("name_key", "back_key")

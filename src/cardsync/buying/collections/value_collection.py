@@ -175,5 +175,5 @@ def _row(
 
 
 def _sum(amount: int, parts: Sequence[int | None]) -> str | None:
-    """Return the sum of all parts in cash or in credit; None where no part is bought in that way."""
+    """Return the sum of all parts in cash or in credit. None if no part is bought in that way."""
     return None if all(part is None for part in parts) else dollars(amount)

@@ -1,7 +1,7 @@
 """Defines a buy rule as a frozen object that cannot contradict itself. Pure.
 
 Money is in ten-thousandths of a dollar, percentages are in basis points; `InvalidRule` names the
-field that contradicts.
+contradictory field.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class BuyRule:
     days_steps: tuple[Step, ...] = ()
     lists: tuple[ListStep, ...] = ()
     budget: Budget = field(default=Budget())
-    # The saved query can no longer be read. Such a rule takes every card that no earlier rule
+    # The saved query is no longer readable. Such a rule selects every card that no earlier rule
     # governs, and buys none.
     broken: bool = False
 
@@ -199,7 +199,7 @@ def _check_distinct(rule: BuyRule) -> None:
 
 
 def live_buy_rules(rules: Iterable[BuyRule]) -> list[BuyRule]:
-    """Return the rules that may govern, in their order: the first that selects a card wins."""
+    """Return the published rules in order: the first that selects a card wins."""
     live = [rule for rule in rules if rule.live]
     return sorted(live, key=lambda rule: (rule.priority, rule.id))
 
@@ -263,7 +263,7 @@ BUY_PRESETS: Final[dict[BuyPresetName, BuyRule]] = {
 
 
 def buy_preset(name: str) -> BuyRule:
-    """Return the one ordinary rule that a preset makes; its id is 0 until it is saved."""
+    """Return the one ordinary rule that a preset makes; its ID is 0 until it is saved."""
     for preset, rule in BUY_PRESETS.items():
         if preset == name:
             return rule

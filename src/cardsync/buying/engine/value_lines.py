@@ -1,7 +1,7 @@
 """Values the lines of an offer by rules, facts and budgets. Pure.
 
-The result is the same in whatever order the lines come: dear cards are valued before cheap ones,
-and so have the budget and the places below the limit.
+The result does not depend on the order of the lines: expensive cards are valued before cheap ones,
+and so get the budget and the room below the limit first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cardsync.buying.engine.wanted_lines import (
 )
 from cardsync.prices.engine.rules import WHOLE_BP, down_to_cent
 
-# The key of the budget that holds for all rules together.
+# The key of the budget for all rules together.
 WHOLE_SHOP: Final = -1
 NOTHING_SPENT: Final = Spent()
 Facted = tuple[WantedLine, LineFacts]
@@ -47,7 +47,7 @@ def _least(offer: int | None, day: int | None, spent: int) -> int | None:
 
 
 class _Price(NamedTuple):
-    """Holds the price of a copy before its stock step; bulk has no such steps."""
+    """The price of a copy before its stock step; bulk has no such steps."""
 
     sells_for: int
     cash: int
@@ -57,8 +57,8 @@ class _Price(NamedTuple):
 
 
 class _Told:
-    """Keeps the steps of a line's explanation, only where it is shown: people read one page of a
-    large collection.
+    """Collects the steps of a line's explanation, only if it will be shown: people read one page of
+    a large collection.
     """
 
     def __init__(self, is_wanted: bool) -> None:
@@ -77,7 +77,7 @@ class _Told:
 
 
 class _Known(NamedTuple):
-    """A rule, and the parts of it that each line looks up."""
+    """A rule, with the parts that each line looks up."""
 
     rule: BuyRule
     shares: dict[str, int]
@@ -98,7 +98,7 @@ class _Known(NamedTuple):
 
 @dataclass(slots=True)
 class _Purse:
-    """Counts down the budgets, and up the copies that the shop will have of each card."""
+    """Counts down the budgets, and counts up the copies that the shop will have of each card."""
 
     left: dict[int, BudgetLeft]
     held: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -125,8 +125,8 @@ class _Purse:
 
 
 def _times(limit: int | None, price: int) -> int:
-    """Return how often a price fits a limit. A line without a price in cash or in credit is not
-    bought in that way.
+    """Return how many times a price fits into a limit. A line without a price in cash or in credit
+    is not bought in that way.
     """
     if price <= 0:
         return 0
@@ -143,11 +143,11 @@ def value_lines(
     budgets: Mapping[int, BudgetLeft],
     explained: Container[int] | None = None,
 ) -> list[ValuedLine]:
-    """Value each line, and answer in the order of `lines`.
+    """Value each line; the result has the order of `lines`.
 
-    `budgets` has the rest of each rule's budget by the rule's id, and the rest of the shop's by
+    `budgets` has the rest of each rule's budget by the rule's ID, and the rest of the shop's by
     `WHOLE_SHOP`; a missing budget sets no limit. `explained` has the lines whose explanation is
-    kept; None keeps all.
+    needed. None means all.
     """
     by_id: dict[int | None, _Known] = {rule.id: _Known.of(rule) for rule in rules}
     told = [_Told(explained is None or line.line in explained) for line, _ in lines]
@@ -215,9 +215,9 @@ def price_taken(
     base: Base,
     shares: Mapping[str, int],
 ) -> PriceTaken | None:
-    """Return the price by which a line is valued: the rule's base of a Near Mint copy; without it
-    the market price; without both the same of the nearest condition that the rule has a percentage
-    for. Another finish counts where it was chosen, and only then.
+    """Return the price by which a line is valued: the rule's base price of a Near Mint copy; else
+    its market price; else one of these of the nearest condition for which the rule has a
+    percentage. Another finish counts only if a person chose it.
     """
     finish = line.price_of or line.finish
     own = KnownPrice("NM", line.finish, facts.target, facts.market, facts.low)
@@ -259,7 +259,7 @@ def bulk_price_of(
     rarity: str,
     game: str,
 ) -> BulkPrice | None:
-    """Return the price that names most of the card: its rarity counts more than its game."""
+    """Return the most specific price for the card: its rarity counts more than its game."""
     fitting = [
         price
         for price in prices
@@ -328,7 +328,7 @@ def _buy(
     purse: _Purse,
     steps: _Told,
 ) -> ValuedLine:
-    """Buy copies of one line step by step, as far as limit and budget go."""
+    """Buy copies of one line step by step, as far as limit and budget allow."""
     rule = known.rule
     key = (line.product_id, line.finish)
     held = purse.held.get(key, facts.in_stock + facts.on_order)
@@ -384,8 +384,8 @@ def _paid(
     copies: int,
     purse: _Purse,
 ) -> tuple[tuple[Bought, ...], int, Reason | None]:
-    """Pay for copies of one price: first those that fit both budgets, then those that fit one.
-    Return what was bought, how many copies that is, and why not all.
+    """Pay for copies with one price: first those that fit both budgets, then those that fit one.
+    Return the bought copies, their number, and the reason if not all are bought.
     """
     if cash <= 0 and credit <= 0:
         return (), 0, "pays_nothing"

@@ -32,11 +32,10 @@ REASONS: Final[dict[Reason, str]] = {
 
 
 class WantedLine(NamedTuple):
-    """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
+    """A customer's line. `line` is the caller's own ID of it, unique in an offer.
 
-    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known. A
-    missing `finish` is the product's own. A person may choose that the price of another finish
-    counts: `price_of`.
+    `condition` is NM, LP, MP, HP or DMG. `sku` is the marketplace's ID, if known. Without `finish`
+    it is the product's own. A person may choose another finish's price: `price_of`.
     """
 
     line: int
@@ -51,7 +50,7 @@ class WantedLine(NamedTuple):
 
 
 class KnownPrice(NamedTuple):
-    """Holds the prices of the line's card in another condition or finish."""
+    """The prices of the line's card in another condition or finish."""
 
     condition: str
     finish: str
@@ -61,7 +60,7 @@ class KnownPrice(NamedTuple):
 
 
 class PriceTaken(NamedTuple):
-    """Says by which price a line was valued: whose it is, and how much."""
+    """The price by which a line was valued: its source, condition and finish, and the amount."""
 
     source: Base
     condition: str
@@ -70,12 +69,12 @@ class PriceTaken(NamedTuple):
 
 
 class LineFacts(NamedTuple):
-    """Holds the facts about a line's card.
+    """The facts about a line's card.
 
     The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
     `on_order` count the product in this finish, in every condition and language. `lists` holds the
-    ids of the lists with the card. `rule_id` is the first live rule that selects it. `others` is
-    filled where the card's own market price is unknown, or another finish's price counts.
+    IDs of the lists with the card. `rule_id` is the first live rule that selects it. `others` is
+    filled if the card's own market price is unknown, or another finish's price counts.
     """
 
     rule_id: int | None
@@ -92,8 +91,8 @@ class LineFacts(NamedTuple):
 
 
 class Bought(NamedTuple):
-    """Copies of a line that bring the same. `cash` or `credit` is None where no budget is left for
-    it: the copies are bought in the other way only.
+    """Copies of a line with the same price. `cash` or `credit` is None if no budget is left for it:
+    the copies are bought only in the other way.
     """
 
     copies: int
@@ -111,9 +110,9 @@ class Why(NamedTuple):
 
 
 class ValuedLine(NamedTuple):
-    """Holds what the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
-    copies are not bought. `why` is empty where nobody asked for the line's explanation. `taken` is
-    None where no price is known or no rule needed one.
+    """The shop's payment for a line. `bought` has one entry per price. `reason` is why `left`
+    copies are not bought. `why` is empty unless the line's explanation was requested. `taken` is
+    None if no price is known or no rule needed one.
     """
 
     line: int
@@ -130,24 +129,24 @@ class ValuedLine(NamedTuple):
 
     @property
     def cash(self) -> int:
-        """All of the line's copies together, where it is paid in cash."""
+        """The payment for all of the line's copies in cash."""
         return sum(part.copies * (part.cash or 0) for part in self.bought)
 
     @property
     def credit(self) -> int:
-        """All of the line's copies together, where it is paid in credit."""
+        """The payment for all of the line's copies in credit."""
         return sum(part.copies * (part.credit or 0) for part in self.bought)
 
 
 class BudgetLeft(NamedTuple):
-    """Holds the rest of a budget; None sets no limit."""
+    """The rest of a budget. None sets no limit."""
 
     cash: int | None = None
     credit: int | None = None
 
 
 class Spent(NamedTuple):
-    """Holds today's payments."""
+    """Today's payments."""
 
     cash: int = 0
     credit: int = 0

@@ -1,5 +1,5 @@
 """Admits a customer's request by the token in its address, and puts the caller and the link into
-the request before the body is read. The token is the one credential; cookies are ignored.
+the request before the body is read. The token is the only credential; cookies are ignored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Marks offers whose days are over as expired, and carts of the public buylist that nobody looked
-at for long, with one entry of the activity feed each, seller by seller.
+"""Marks offers as expired whose days are over, and carts of the public buylist without attention
+for long, with one entry of the activity feed each, seller by seller.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 place, and a lot of each card that the inventory has. Nothing is published: the owner does that
 with a click.
 
-All of it is one transaction with the offer's last step, so a process that dies leaves the offer
-paid, and the next click does it once.
+Everything is one transaction with the offer's last step: a process that dies leaves the offer paid,
+and the next click does the work once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CARDS: Final = f"""
      WHERE q.seller_id = :seller AND q.id = ANY (CAST(:entries AS bigint[]))
      ORDER BY q.id, c.gone, c.id
 """
-# Where most copies of a card lie, and the last slot that is taken of the last box.
+# Where most copies of a card are, and the last occupied slot of the last box.
 _LYING: Final = f"""
     SELECT DISTINCT ON (l.card_id) l.card_id, l.box, b.label, l.slot
       FROM card_location l {NAMED}
@@ -54,7 +54,7 @@ _LAST: Final = f"""
     SELECT l.box, b.label, max(l.slot) AS slot FROM card_location l {NAMED}
      WHERE l.seller_id = :seller GROUP BY l.box, b.label, b.way ORDER BY {WAY} DESC LIMIT 1
 """
-# Lines in stock whose card the inventory has seen since.
+# Lines in stock whose card was since listed in the inventory.
 _LATE: Final = """
     SELECT l.id, c.marketplace_id, o.received_at
       FROM buying_offer_line l
@@ -69,7 +69,9 @@ _LATE: Final = """
 async def take_into_stock(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, now: datetime
 ) -> OfferInFull:
-    """Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong."""
+    """Take the offer into stock. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    OfferStateWrong.
+    """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "in_stock")
@@ -104,7 +106,9 @@ async def _set_prices(
     listed: Mapping[int, Any],
     now: datetime,
 ) -> None:
-    """Give each draft the price of the shop's listing, or else the price by the shop's rules."""
+    """Set the price of each draft to that of the shop's listing, or else to the price by the shop's
+    rules.
+    """
     unlisted = []
     for line, entry in zip(lines, entries, strict=True):
         card = listed.get(entry.id)
@@ -134,8 +138,8 @@ async def _set_prices(
 async def _propose_places(
     session: AsyncSession, caller: Caller, entries: Sequence[QuickAdd], listed: Mapping[int, Any]
 ) -> None:
-    """Give each draft the place where copies of its card lie, and the others the next free slots of
-    the last box. A shop without shelves has no places.
+    """Set the place of each draft to that of copies of its card, and of the others to the next free
+    slots of the last box. A shop without shelves has no places.
     """
     of_seller = {"seller": caller.seller_id}
     last = (await session.execute(text(_LAST), of_seller)).one_or_none()
@@ -156,8 +160,8 @@ async def _propose_places(
 
 
 async def give_late_lots(database: Database, now: datetime) -> int:
-    """Add the lots of cards that had no listing when they came into stock, seller by seller; return
-    how many.
+    """Add the lots of cards that had no listing when they were taken into stock, seller by seller;
+    return how many.
     """
     given = 0
     for seller_id in await all_sellers(database):
@@ -190,7 +194,7 @@ async def _give_lots(
     caller: Caller,
     cards: Sequence[tuple[BuyingOfferLine, int, datetime]],
 ) -> None:
-    """Add a lot of each line's copies, bought on the shop's day on which they came."""
+    """Add a lot of each line's copies, bought on the shop's day on which they arrived."""
     lots = [
         NewLot(
             marketplace_id,

@@ -1,7 +1,7 @@
 """Tables of offers: `buying_offer`, a shop's offer to a customer for cards, and
-`buying_offer_line`, one kind of card of it.
+`buying_offer_line`, one kind of card in it.
 
-The offered values are frozen: `received_…` columns hold the differences found when the cards were
+The offered values are frozen. `received_…` columns hold the differences found when the cards were
 counted.
 """
 
@@ -35,7 +35,9 @@ OPEN_STATES = "state IN ('draft', 'offered', 'accepted', 'received', 'paid')"
 
 
 class BuyingOffer(Base):
-    """`revision` counts the changes, so that nobody decides what they have not seen."""
+    """`revision` counts the changes, so that nobody decides about a version that they have not
+    seen.
+    """
 
     __tablename__ = "buying_offer"
     __table_args__ = (
@@ -82,10 +84,10 @@ class BuyingOffer(Base):
 
 
 class BuyingOfferLine(Base):
-    """Copies that bring the same each. A line without prices is not bought: `reason` says why. One
-    with one of them is bought in that way only.
+    """Copies with the same price. A line without prices is not bought. `reason` is why. A line with
+    only one price is bought in that way only.
 
-    The row holds the card's texts, so that an offer stays the same when the catalog changes.
+    The row contains the card's texts, so that an offer stays the same when the catalog changes.
     """
 
     __tablename__ = "buying_offer_line"
@@ -114,9 +116,9 @@ class BuyingOfferLine(Base):
     cash_each: Mapped[Decimal | None] = mapped_column(Money)
     credit_each: Mapped[Decimal | None] = mapped_column(Money)
     reason: Mapped[str] = mapped_column(Text, server_default="")
-    # The same as a code of the engine, null where it is priced.
+    # The same as a code of the engine, null if it is priced.
     reason_code: Mapped[str | None] = mapped_column(Text)
-    # The finish whose price counts by a person's choice, the price that was taken, and the finishes
+    # The finish whose price counts by a person's choice, the price that was used, and the finishes
     # that could be chosen in place of an unknown price.
     price_of: Mapped[str | None] = mapped_column(Text)
     price_taken: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))

@@ -15,7 +15,7 @@ from cardsync.platform import errors
 
 CENT: Final = Decimal("0.01")
 ZERO: Final = Decimal(0)
-# A line that no rule has priced counts each condition so.
+# The weights of the conditions in a line that no rule has priced.
 USUAL_GRADES: Final[Mapping[str, int]] = {
     "NM": 10_000,
     "LP": 8_500,
@@ -23,7 +23,7 @@ USUAL_GRADES: Final[Mapping[str, int]] = {
     "HP": 5_000,
     "DMG": 3_000,
 }
-# The states that each may become.
+# The states that may follow each state.
 NEXT: Final[Mapping[State, tuple[State, ...]]] = {
     "draft": ("offered", "expired"),
     "offered": ("accepted", "declined", "expired"),
@@ -37,7 +37,7 @@ NEXT: Final[Mapping[State, tuple[State, ...]]] = {
 
 
 class Priced(NamedTuple):
-    """Copies of one price; None where they are not bought in that way."""
+    """Copies with one price. None if they are not bought in that way."""
 
     copies: int
     cash: Decimal | None
@@ -73,7 +73,7 @@ def totals(lines: Iterable[Priced]) -> Totals:
 
 
 def need_payable(lines: Iterable[Priced]) -> None:
-    """Refuse more than can be paid, in cash or as credit. Raises InvalidPayload."""
+    """Refuse an amount over the limit, in cash or as credit. Raises InvalidPayload."""
     whole = totals(lines)
     if max(whole.cash, whole.credit) > STORE_CREDIT_MOST:
         raise errors.InvalidPayload(
@@ -104,8 +104,8 @@ def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Pay
 
 
 def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
-    """Return the shop's cost of a copy; `share` of a split is paid in cash. None: it is not bought
-    in this way.
+    """Return the shop's cost of a copy. `share` is the part of a split that is paid in cash. None:
+    it is not bought in this way.
     """
     if way == "cash" or (way == "split" and line.credit is None):
         return line.cash
@@ -116,7 +116,7 @@ def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
 
 
 def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
-    """Return the share in cash of the lines that can be paid in both ways."""
+    """Return the share of cash in the payment of lines that can be paid in both ways."""
     both = least = ZERO
     for line in lines:
         if line.cash and line.credit is not None:
@@ -128,7 +128,7 @@ def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
 
 def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str) -> Decimal | None:
     """Return the price of a copy in another condition than the offered one, by the conditions'
-    weights in the rule that priced it. A condition that the rule does not buy brings nothing.
+    weights in the rule that priced it. A condition that the rule does not buy has a price of zero.
     """
     if each is None or was == now:
         return each
@@ -140,7 +140,7 @@ def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str
 
 
 def need_next(state: State, to: State) -> None:
-    """Raises OfferStateWrong."""
+    """Refuse a state that may not follow. Raises OfferStateWrong."""
     if to not in NEXT[state]:
         words = state.replace("_", " ")
         raise errors.OfferStateWrong(

@@ -71,8 +71,8 @@ async def draft_offer(
     note_text: str = "",
     collection_id: int | None = None,
 ) -> OfferInFull:
-    """Make a draft of these cards or of a collection's matched rows, its lines priced by the rules
-    of now. Raises InvalidPayload, NotFound.
+    """Make a draft of these cards or of a collection's matched rows, priced by the current rules.
+    Raises InvalidPayload, NotFound.
     """
     if collection_id is not None:
         lines = await lines_of_file(session, caller, collection_id)
@@ -115,7 +115,7 @@ async def new_offer(
     source: Source,
     collection_id: int | None = None,
 ) -> BuyingOffer:
-    """Make a draft of lines that are priced. Raises InvalidPayload, NotFound."""
+    """Make a draft of priced lines. Raises InvalidPayload, NotFound."""
     if customer_id is not None:
         await customer_row(session, caller, customer_id)
     offer = BuyingOffer(
@@ -147,8 +147,8 @@ async def change_draft(
     customer_id: int | UnsetType | None = UNSET,
     note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
-    """Change a draft; its lines are priced anew if they are given. Customer and note may also be
-    changed later by the owner, until it is paid. Raises NotFound, RevisionConflict,
+    """Change a draft; its lines are priced again if they are given. The owner may also change
+    customer and note later, until the offer is paid. Raises NotFound, RevisionConflict,
     OfferStateWrong, OwnerRequired, RefusedByGrant, BuyersHidden, InvalidPayload.
     """
     offer = await offer_to_change(session, caller, offer_id, revision, now)
@@ -173,7 +173,7 @@ async def change_draft(
 
 
 async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now: datetime) -> None:
-    """Raises NotFound, OfferStateWrong."""
+    """Delete a draft. Raises NotFound, OfferStateWrong."""
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
     need_draft(offer)
     lines = await lines_of(session, caller.seller_id, offer_id)
@@ -189,9 +189,7 @@ async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now
 async def undelete(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Bring a deleted draft back with its lines, under a number of its own. Raises
-    ChangedSince.
-    """
+    """Restore a deleted draft with its lines, under a new number. Raises ChangedSince."""
     was = undo["offer"]
     offer_id = was["id"]
     otherwise = await _OFFER.swap(session, caller.seller_id, {offer_id: None}, {offer_id: was}, now)
@@ -252,7 +250,7 @@ def _wants_after(
     changed: Mapping[int, OfferWant | None],
     more: Sequence[OfferWant],
 ) -> list[OfferWant]:
-    """Return the cards of the lines in their order, those of one price as one, and more behind."""
+    """Return the cards of the lines in order, equal ones joined, and the new cards after them."""
     kept: dict[Any, OfferWant] = {}
     for line in lines:
         want = changed[line.id] if line.id in changed else _again(line)
@@ -281,7 +279,7 @@ def _again(line: BuyingOfferLine) -> OfferWant:
 
 
 def need_draft(offer: BuyingOffer) -> None:
-    """Raises OfferStateWrong."""
+    """Refuse an offer that is not a draft. Raises OfferStateWrong."""
     if offer.state != "draft":
         raise errors.OfferStateWrong(f"offer {offer.id} is no longer a draft")
 

@@ -1,5 +1,5 @@
-"""Leads an offer through its life: offered, accepted or declined, received, paid. Every step locks
-the offer's row and needs the revision that its caller has seen.
+"""Moves an offer through its states: offered, accepted or declined, received, paid. Every step
+locks the offer's row and needs the revision that its caller has seen.
 
 The offered values never change: later steps write only the answer, the count and the payment.
 """
@@ -63,7 +63,7 @@ async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
     """Freeze the prices for `days`. Offers of a shop are made one at a time, so that no two of them
-    take the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant,
+    use the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant,
     NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
@@ -94,9 +94,9 @@ async def answer_yes(
     shown: Sequence[int] | None = None,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. A page shows only some lines of a long offer:
-    the choice was among those, and the others are accepted. Raises OwnerRequired, RefusedByGrant,
-    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Accept the offer, or the chosen lines of it. A page shows only some lines of a long offer;
+    lines that it did not show are accepted. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -131,9 +131,9 @@ async def answer_no(
     *,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Decline the offer: the customer does not want it, or the cards are not as they were said to
-    be. Only the shop declines an offer whose cards it has received. Raises OwnerRequired,
-    RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
+    """Decline the offer: the customer does not want it, or the cards are not as described. Only the
+    shop may decline an offer whose cards it has received. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -157,8 +157,8 @@ async def receive(
     came: Sequence[CountedLine],
     now: datetime,
 ) -> OfferInFull:
-    """Record the received copies; lines that are not named came as offered. It may be repeated
-    until the offer is paid, and then keeps the earlier count of lines that are not named.
+    """Record the received copies; other lines arrived as offered. It may be repeated until the
+    offer is paid, and then keeps the earlier count of lines that are not named.
 
     Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong,
     InvalidPayload.
@@ -193,8 +193,8 @@ async def pay(
     way: Way | None = None,
     cash_part: Decimal | None = None,
 ) -> OfferInFull:
-    """Pay for the received copies; credit goes into the customer's ledger in the same transaction.
-    `way` replaces the accepted one. Raises OwnerRequired, RefusedByGrant, NotFound,
+    """Pay for the received copies; credit is added to the customer's ledger in the same
+    transaction. `way` replaces the accepted one. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
@@ -258,7 +258,9 @@ def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[BoughtCopies]:
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:
-    """Raises OfferStateWrong, also for an offer whose days are over and that no sweep has seen."""
+    """Refuse an offer that has ended. Raises OfferStateWrong, also for an expired offer that no
+    sweep has marked.
+    """
     need_next(offer.state, to)
     if offer.expires_at is not None and offer.expires_at <= now:
         raise errors.OfferStateWrong(f"offer {offer.id} has expired")
@@ -296,7 +298,7 @@ def _brings(line: BuyingOfferLine, way: Way) -> bool:
 
 
 def _count(line: BuyingOfferLine, came: CountedLine) -> None:
-    """Raises InvalidPayload."""
+    """Record the counts. Raises InvalidPayload."""
     condition = came.condition or line.condition
     if condition not in _CONDITIONS:
         raise errors.InvalidPayload(

@@ -1,7 +1,7 @@
 """Makes the link by which a customer sees one offer, and finds the offer of a token.
 
 A token is `seller-offer-secret`. Only the hash of the secret is stored, so a link is shown once,
-when it is made, and a new one ends it. It ends with its offer.
+when it is made, and a new one replaces it. It ends with its offer.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class OfferLink(NamedTuple):
 async def make_link(
     session: AsyncSession, caller: Caller, offer_id: int, origin: str, now: datetime
 ) -> OfferLinkMade:
-    """Make the offer's link, and end the one before. `origin` is where phones reach this service.
-    Raises OwnerRequired, RefusedByGrant, NotFound, OfferStateWrong.
+    """Make the offer's link, and end the previous one. `origin` is the address at which phones
+    reach this service. Raises OwnerRequired, RefusedByGrant, NotFound, OfferStateWrong.
     """
     must_bind_shop(caller)
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
@@ -67,8 +67,8 @@ async def make_link(
 async def caller_with_offer(
     database: Database, token: str, now: datetime
 ) -> tuple[Caller, OfferLink]:
-    """Return the caller of a customer's phone. Raises OfferLinkEnded for a token that opens
-    nothing, whatever the reason.
+    """Return the caller of a customer's phone. Raises OfferLinkEnded for an invalid token, whatever
+    the reason.
     """
     parts = _FORM.fullmatch(token)
     if parts is None:

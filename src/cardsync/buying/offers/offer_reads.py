@@ -28,13 +28,13 @@ from cardsync.platform.kit import row_pages
 from cardsync.platform.kit.struct_rows import struct_of
 
 LINE = BuyingOfferLine
-# The copies and prices that a line counts now, as `counted` returns them for a row.
+# The copies and prices that a line counts now, the same in SQL as `counted` for a row.
 _COPIES: Final = func.coalesce(LINE.received_copies, LINE.copies)
 _NOW = LINE.received_copies.is_not(None)
 
 
 async def one_offer(session: AsyncSession, caller: Caller, offer_id: int) -> OfferInFull:
-    """Raises NotFound."""
+    """Return an offer's row. Return one offer with its lines. Raises NotFound."""
     return await in_full(session, caller, await offer_row(session, caller.seller_id, offer_id))
 
 
@@ -100,7 +100,7 @@ async def find_offers(
 async def offer_row(
     session: AsyncSession, seller_id: int, offer_id: int, *, locked: bool = False
 ) -> BuyingOffer:
-    """Raises NotFound."""
+    """Return an offer's row. Return one offer with its lines. Raises NotFound."""
     query = select(BuyingOffer).where(
         BuyingOffer.seller_id == seller_id, BuyingOffer.id == offer_id
     )
@@ -115,7 +115,9 @@ async def offer_row(
 async def offer_to_change(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, now: datetime
 ) -> BuyingOffer:
-    """Lock an offer for its next change, and count it. Raises NotFound, RevisionConflict."""
+    """Lock an offer for its next change, and increase its revision. Raises NotFound,
+    RevisionConflict.
+    """
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
     if offer.revision != revision:
         raise errors.RevisionConflict(

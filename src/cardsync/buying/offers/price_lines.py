@@ -1,4 +1,4 @@
-"""Prices the cards that a customer brings by the shop's buy rules, or by hand: lines of an offer.
+"""Prices a customer's cards by the shop's buy rules, or by hand, as lines of an offer.
 
 Copies that the rules buy at different prices become one line each; copies that they don't buy
 become a line without prices and with the reason.

@@ -139,7 +139,7 @@ class OfferLinkMade(msgspec.Struct):
 
 
 def counted(line: BuyingOfferLine) -> Priced:
-    """Return the line as it counts now: not at all where it was not accepted."""
+    """Return the copies and prices of the line as it counts now: no copies if it was not accepted."""
     if line.accepted is False:
         return Priced(0, None, None)
     if line.received_copies is None:
@@ -152,7 +152,7 @@ def _received(row: BuyingOfferLine) -> Received | None:
 
 
 def changes(row: BuyingOfferLine) -> list[str]:
-    """Say what came otherwise than it was offered."""
+    """Describe how the received line differs from the offered one."""
     said = []
     if row.received_copies is not None and row.received_copies != row.copies:
         said.append(f"{row.received_copies} of {row.copies} copies were received.")

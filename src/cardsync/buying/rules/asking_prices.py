@@ -1,6 +1,5 @@
-"""Prices the cards that a shop has bought by its own present pricing rules, each copy in its own
-condition. A condition whose market is unknown counts by the percentages of the rule that bought
-it.
+"""Prices the cards that a shop has bought by its own current pricing rules, each copy in its own
+condition. A condition without a market price counts by the percentages of the rule that bought it.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ async def asking_prices(
     lines: Sequence[tuple[WantedLine, Mapping[str, int]]],
     now: datetime,
 ) -> list[int | None]:
-    """Return the shop's own price for a copy of each line; `lines` come with the percentages of
-    their conditions. None: the rules set no price.
+    """Return the shop's own price for a copy of each line. `lines` include the percentages of their
+    conditions. None: the rules set no price.
     """
     if not lines:
         return []

@@ -1,4 +1,4 @@
-"""Shows a buy rule as the fields of a form, and reads the fields back as the body of a rule. Pure.
+"""Converts a buy rule to the fields of a form, and the fields back to the body of a rule. Pure.
 
 A part with several entries is a small table: `bands.from`, `bands.cash` and `bands.credit` hold the
 cells of its rows, from the first row to the last.
@@ -29,7 +29,7 @@ TEXTS: Final = (
     *BUDGET,
     *(f"grade_{grade}" for grade in GRADES),
 )
-# The cells of each table's rows. A row whose `_TYPED` cells are all empty is no row.
+# The cells of each table's rows. A row whose `_TYPED` cells are all empty is ignored.
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "bands": ("from", "cash", "credit"),
     "bulk": ("cash", "credit", "rarity", "game"),
@@ -54,7 +54,7 @@ NAMES: Final = {
     "conditions": "Condition",
     "budget": "Budget",
 }
-# A percentage is at most so large.
+# The largest percentage.
 _MOST_BP: Final = 1_000_000
 
 Row = dict[str, str]
@@ -68,7 +68,7 @@ class RuleForm(NamedTuple):
 
 
 def read_form(one: Callable[[str], str], every: Callable[[str], Sequence[str]]) -> RuleForm:
-    """Return the typed form; `one` returns a field's text, `every` the texts of all its rows."""
+    """Return the typed form. `one` returns a field's text, `every` the texts of all its rows."""
     rows = {}
     for table, cells in TABLES.items():
         columns = [[text.strip() for text in every(f"{table}.{cell}")] for cell in cells]
@@ -124,24 +124,22 @@ def _share(bp: int | None) -> str:
 
 
 def named(problem: str) -> str:
-    """Return a refusal with the name that the page has for its field."""
+    """Return an error with the page's name for its field."""
     field, colon, rest = problem.partition(":")
     name = NAMES.get(field.partition(".")[0])
     return f"{name}{colon}{rest}" if name else problem
 
 
 def said(table: str, row: Row) -> bool:
-    """Return whether a row of a table says something; the blank one at its end does not."""
+    """Return whether a row of a table is filled in; the blank one at its end is not."""
     return any(row[cell] for cell in TABLES[table][: _TYPED[table]])
 
 
 def body_of(form: RuleForm, lists: Mapping[str, int]) -> dict[str, Any]:
-    """Return the body of the rule that the form says; `lists` are the shop's, by name. Raises
-    InvalidRule.
-    """
+    """Return the body of the rule in the form. `lists` are the shop's, by name. Raises InvalidRule."""
     texts = form.texts
     most, priority = _whole(texts, "most_copies"), _whole(texts, "priority")
-    # Without them, a new rule comes last and governs; another one stays as it is.
+    # Without these fields, a new rule is last and enabled, and an existing one keeps both.
     place = {} if priority is None else {"priority": priority}
     used = {"enabled": texts["enabled"] == "yes"} if texts["enabled"] else {}
     return {
@@ -174,7 +172,7 @@ def _whole(texts: Row, field: str) -> int | None:
 def _rows(
     form: RuleForm, table: str, read: Callable[[Row], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Read the rows that say something. Raises InvalidRule that names the row."""
+    """Parse the filled rows. Raises InvalidRule, which names the row."""
     entries = []
     for place, row in enumerate(form.rows[table], start=1):
         if not said(table, row):
@@ -201,7 +199,7 @@ def _bp(what: str, text: str) -> int:
 
 
 def _percent(what: str, text: str) -> int:
-    """Raises ValueError."""
+    """Parse a percentage. Raises ValueError."""
     try:
         return _bp(what, text)
     except errors.InvalidRule as e:

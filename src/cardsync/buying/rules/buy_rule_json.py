@@ -1,4 +1,4 @@
-"""Reads buy rules from JSON and from rows into the engine's objects, and writes them back. Pure.
+"""Converts buy rules from JSON and from rows into the engine's objects, and back. Pure.
 
 `errors.InvalidRule` names a field that the body may not have, or a field with a wrong value.
 """
@@ -32,7 +32,7 @@ from cardsync.prices.engine.rules import InvalidRule, RuleState
 from cardsync.prices.inputs.rule_json import Money, Name, Priority, Query, Whole
 
 _COLUMNS: Final = ("id", "name", "priority", "enabled", "state", "query")
-# A body may hold these fields because an answer held them.
+# A body may have these fields because answers have them.
 _ANSWERED: Final = frozenset({"id", "preset", "created_at", "updated_at", "warnings", "tests"})
 
 
@@ -111,7 +111,7 @@ _PARTS: Final[Mapping[type, type]] = {
 
 
 def read_buy_rule(body: Mapping[str, Any], base: BuyRule) -> BuyRule:
-    """Return the rule with the fields that the body names. Raises InvalidRule."""
+    """Return the rule with the fields of the body. Raises InvalidRule."""
     given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = given_fields(read(given, BuyRuleFields, refusal=errors.InvalidRule))
     try:
@@ -232,7 +232,7 @@ def _bulk(price: BulkPrice) -> BulkShown:
 
 
 def columns_of(rule: BuyRule) -> dict[str, Any]:
-    """Return the values of a rule's row besides its ids and times."""
+    """Return the values of a rule's row without its IDs and times."""
     fields: dict[str, Any] = msgspec.to_builtins(rule)
     columns = {name: fields.pop(name) for name in _COLUMNS}
     columns.pop("id")

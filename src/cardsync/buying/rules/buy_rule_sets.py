@@ -1,4 +1,4 @@
-"""Writes a shop's buy rules. Writes go one at a time, under the lock of the seller's state row, so
+"""Writes a shop's buy rules. Writes run one at a time, under the lock of the seller's state row, so
 that no two rules share a priority.
 """
 
@@ -54,7 +54,7 @@ async def bodies(
     session: AsyncSession,
     rows: Sequence[StoredBuyRule],
 ) -> list[BuyRuleShown]:
-    """Return the rules as they are answered, each with its warnings."""
+    """Return the answers of the rules, each with its warnings."""
     found = await selections(session, NOBODY, [row.query for row in rows])
     return [
         buy_rule_body(row, selection.warnings) for row, selection in zip(rows, found, strict=True)
@@ -68,7 +68,7 @@ async def read_all(session: AsyncSession, caller: Caller) -> list[BuyRuleShown]:
 
 
 async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> BuyRuleShown:
-    """Raises NotFound."""
+    """Delete a buy rule. Return one buy rule. Raises NotFound."""
     caller.must_be_owner()
     return (await bodies(session, [await _one(session, caller.seller_id, rule_id)]))[0]
 
@@ -79,7 +79,7 @@ async def create(
     body: Mapping[str, Any],
     now: datetime,
 ) -> BuyRuleShown:
-    """Raises InvalidRule, InvalidQuery."""
+    """Create a buy rule. Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     if "name" not in body:
         raise errors.InvalidRule("name: is missing")
@@ -117,7 +117,7 @@ async def change(
     body: Mapping[str, Any],
     now: datetime,
 ) -> BuyRuleShown:
-    """Raises NotFound, InvalidRule, InvalidQuery."""
+    """Change a buy rule. Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = await all_buy_rules(session, caller.seller_id)
@@ -152,7 +152,7 @@ async def remove(
     rule_id: int,
     now: datetime,
 ) -> None:
-    """Raises NotFound."""
+    """Delete a buy rule. Return one buy rule. Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, rule_id)
@@ -169,7 +169,9 @@ async def apply_preset(
     preset: str,
     now: datetime,
 ) -> BuyRuleShown:
-    """Put the preset's rule in place of the earlier preset's. Raises NotFound."""
+    """Replace the earlier preset's rule by this preset's. Delete a buy rule. Return one buy rule.
+    Raises NotFound.
+    """
     caller.must_be_owner()
     try:
         rule = buy_preset(preset)
@@ -208,7 +210,7 @@ async def apply_preset(
 
 
 def _before_default(rows: Sequence[StoredBuyRule]) -> int:
-    """Return a priority behind the other rules and before the preset's."""
+    """Return a priority after the other rules and before the preset's."""
     before = [row.priority for row in rows if row.priority < DEFAULT_PRIORITY]
     return min(max(before, default=0) + _STEP, DEFAULT_PRIORITY - 1)
 
@@ -219,7 +221,9 @@ async def _fitting(
     rule: BuyRule,
     others: Sequence[StoredBuyRule],
 ) -> BuyRule:
-    """Return the rule with names of cards in quotes. Raises InvalidRule, InvalidQuery."""
+    """Return the rule with names of cards in quotes. Create a buy rule. Raises InvalidRule,
+    InvalidQuery.
+    """
     taken = next((one for one in others if one.priority == rule.priority), None)
     if taken is not None:
         raise errors.InvalidRule(

@@ -37,7 +37,7 @@ from cardsync.prices.inputs.rule_queries import Selection, need_readable, select
 from cardsync.prices.rule_tests.expectations import read_expectation
 
 FIRST: Final = 5
-# The largest number of cards that a test checks, in the order of their ids.
+# The largest number of cards that a test checks, in the order of their IDs.
 _CARDS_AT_MOST: Final = 20_000
 _SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
 _WORTH: Final = ("never under", "never over", "equals")
@@ -126,7 +126,7 @@ async def create(
     body: Mapping[str, Any],
     now: datetime,
 ) -> BuyRuleTestShown:
-    """Raises InvalidPayload, InvalidQuery."""
+    """Create a rule test. Raises InvalidPayload, InvalidQuery."""
     caller.must_be_owner()
     given = {name: value for name, value in body.items() if name not in _SHOWN}
     values = given_fields(read(given, BuyRuleTestFields))
@@ -159,7 +159,7 @@ async def remove(
     test_id: int,
     now: datetime,
 ) -> None:
-    """Raises NotFound."""
+    """Delete a rule test. Raises NotFound."""
     caller.must_be_owner()
     mine = select(BuyRuleTest).where(BuyRuleTest.seller_id == caller.seller_id)
     row = await session.scalar(mine.where(BuyRuleTest.id == test_id))
@@ -171,8 +171,8 @@ async def remove(
 
 
 async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
-    """Judge every test on what the rules would pay if all drafts were published. Each card is
-    judged by itself: other cards do not use up a budget.
+    """Judge every test on what the rules would pay if all drafts were published. Run the rule
+    tests. Each card is judged by itself: other cards do not use up a budget.
     """
     caller.must_be_owner()
     tests = await _tests_of(session, caller.seller_id)
@@ -220,7 +220,7 @@ async def _judged(
 
 
 def _failing(test: BuyRuleTest, valued: Valued) -> list[int]:
-    """Return the places of the lines that fail; a line that is not bought has the price zero."""
+    """Return the indexes of the lines that fail; a line that is not bought has the price zero."""
     prices = pl.DataFrame({"price": [one.cash for one in valued.lines]}, schema={"price": pl.Int64})
     marked = prices.with_columns(current_price="price")
     fails = marked.select(read_expectation(test.expectation).failing()).to_series()

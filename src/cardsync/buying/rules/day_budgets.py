@@ -1,5 +1,6 @@
-"""Reads the amounts that the shop has promised today by each buy rule, and holds an offer to the
-rest of the rules' budgets. An offer counts on the day on which it was made, until it ends unpaid.
+"""Reads the amounts that the shop has promised today by each buy rule, and checks an offer against
+the rest of the rules' budgets. An offer counts on the day on which it was made, until it ends
+unpaid.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> d
 async def need_budget(
     session: AsyncSession, caller: Caller, promises: Iterable[Promise], now: datetime
 ) -> None:
-    """Check an offer's lines against the rest that other offers leave of the budgets; the caller
+    """Check an offer's lines against the rest of the budgets that other offers leave; the caller
     holds the shop's lock. Raises InvalidPayload.
     """
     asked: dict[int, Spent] = {}

@@ -1,10 +1,10 @@
 """Reads the facts about a customer's cards: prices, copies, days to sell, lists, and the first buy
 rule that selects each.
 
-One statement reads all cards of an offer, and the shop's cards of their products once. Where the
-shop has no Near Mint copy itself, the market's newest prices of the product are taken, and without
-those the last ones of a copy that is sold out. For cards without any market price a second
-statement reads the prices of other conditions and finishes.
+One statement reads all cards of an offer, and the shop's cards of their products once. If the shop
+has no Near Mint copy itself, the market's newest prices of the product are used, and otherwise the
+last prices of a sold-out copy. For cards without any market price a second statement reads the
+prices of other conditions and finishes.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _SHOP: Final = f"""
          GROUP BY c.product_id, c.printing
     )
 """
-# The market's own figures: of each source the newest, and of the newest look at listings.
+# The market's own figures: the newest of each source, and those of the newest look at listings.
 _MARKET: Final = """
     wanted AS MATERIALIZED (
         SELECT w.product_id, w.finish, w.language, p.marketplace_product_id, p.game, p.set_name,
@@ -222,7 +222,7 @@ _KEY: Final = ("product_id", "finish", "language")
 
 
 class CardTexts(NamedTuple):
-    """Names a card, for its row on a page."""
+    """The texts of a card, for its row on a page."""
 
     product_name: str
     set_name: str
@@ -232,8 +232,8 @@ class CardTexts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts by product, finish and language; the cards with their texts; and the rules, of which
-    those whose query can no longer be read are marked.
+    """Facts by product, finish and language; the cards with their texts; and the rules, in which
+    those with an unreadable query are marked.
     """
 
     of_cards: dict[Key, LineFacts]
@@ -259,7 +259,7 @@ async def read_facts(
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Facts:
-    """Return the facts about the lines' cards; `rules` are live, in their order."""
+    """Return the facts about the lines' cards. `rules` are live, in order."""
     if not lines:
         return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
     wanted = await asyncio.to_thread(_wanted, lines)
@@ -325,7 +325,7 @@ async def _governing(
     now: datetime,
 ) -> tuple[list[BuyRule], list[int | None], pl.DataFrame]:
     """Return the rules, the first of them that selects each card, and the cards with the shop's own
-    targets where a rule asks for them.
+    targets if a rule needs them.
     """
     found = await selections(session, NOBODY, [rule.query for rule in rules])
     judged = [
@@ -362,7 +362,7 @@ async def _selected(
 
 
 def as_cards(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the products as searches see cards: Near Mint copies that nobody lists yet."""
+    """Return the products in the form of cards for searches: Near Mint copies without a listing."""
     nothing = pl.lit(None, pl.Int64)
     return frame.select(
         "product_name",

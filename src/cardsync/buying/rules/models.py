@@ -40,8 +40,8 @@ class StoredBuyRule(Base):
 
 
 class BuyRuleTest(Base):
-    """A search over the cards of the shop, and what the seller expects to pay for a Near Mint copy
-    of each.
+    """A search over the cards of the shop, and the payment that the seller expects for a Near Mint
+    copy of each.
     """
 
     __tablename__ = "buy_rule_test"

@@ -1,5 +1,5 @@
-"""Prices cards that a customer brings as the shop's own rules would ask for a Near Mint copy today:
-without promotions, reviews and hold-outs, and as cards without a price before.
+"""Prices a customer's cards as the shop's own rules would price a Near Mint copy today: without
+promotions, reviews and control groups, and as cards without an earlier price.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cardsync.prices.inputs.cards_to_price import choices, first_of, guards_of
 from cardsync.prices.inputs.rule_rows import run_of
 from cardsync.prices.rules.file_queries import CARDS, NOBODY
 
-# A rule may look into tables of the seller. Where rows are spread over nodes, the rows are first
-# handed on to a node, which takes no table of ours in the same query.
+# A rule may read tables of the seller. If rows are spread over nodes, the rows are first passed to
+# a node, whose query may use none of our tables.
 _FIRST: Final = """
     WITH c AS MATERIALIZED ({cards})
     SELECT {rule}, {guards} FROM c ORDER BY c.id
@@ -48,7 +48,7 @@ async def own_targets(
 
 
 def _unheld(run: Run) -> Run:
-    """Return the run without sales, and without the pause, the reviews and the hold-outs."""
+    """Return the run without sales, and without the pause, the reviews and the control groups."""
     seller = replace(
         run.seller,
         automatic_pricing_paused=False,

@@ -1,4 +1,6 @@
-"""The JSON structs that say by which price a card was valued, and which it could be valued by."""
+"""The JSON structs of the price by which a card was valued, and of the prices that could replace
+it.
+"""
 
 from __future__ import annotations
 

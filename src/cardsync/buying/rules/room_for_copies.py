@@ -1,5 +1,5 @@
-"""Holds an offer to the limit of copies and the stock steps of its rules, by the copies that the
-shop has and expects when the offer is made.
+"""Checks an offer against the limit of copies and the stock steps of its rules, by the copies that
+the shop has and expects when the offer is made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BoughtCopies(NamedTuple):
 async def need_room(
     session: AsyncSession, caller: Caller, asked: Sequence[BoughtCopies], now: datetime
 ) -> None:
-    """Check an offer's lines against the shop's present stock; the caller holds the shop's lock.
+    """Check an offer's lines against the shop's current stock; the caller holds the shop's lock.
     Raises InvalidPayload.
     """
     rules = {rule.id: rule for rule in await buy_rules_of(session, caller.seller_id)}
@@ -57,11 +57,11 @@ async def need_room(
 def over_limit(
     lines: Sequence[BoughtCopies], rules: dict[int, BuyRule], held: int
 ) -> BuyRule | None:
-    """Return a rule that priced the lines of one card and would not buy all of their copies at that
-    price any more, since the shop holds more copies now. Pure.
+    """Return a rule that priced the lines of one card and would no longer buy all of their copies
+    at that price, because the shop holds more copies now. Pure.
     """
     bound = [(rules[one.rule_id], one) for one in lines]
-    # The rule with the least limit comes first: copies that fit in any order fit in this one.
+    # The rule with the lowest limit is first: if the copies fit in any order, they fit in this one.
     limited = [(rule.most_copies, rule, one) for rule, one in bound if rule.most_copies is not None]
     limited.sort(key=lambda each: each[0])
     until = accumulate((one.card.copies for *_, one in limited), initial=held)
@@ -73,7 +73,7 @@ def over_limit(
     for rule, one in bound:
         before = held if one.held is None else one.held
         for step in rule.stock_steps:
-            # Copies below a step bring more: as many as were below it must be so now.
+            # Copies below a step have a higher price: as many must be below it now as were then.
             was, is_now = (_below(step.start, at, copies) for at in (before, held))
             if is_now < was:
                 return rule

@@ -1,5 +1,5 @@
-"""HTTP routes of buy rules: read, make, change and delete them, apply a preset, see the effect of a
-draft on a collection, and rule tests.
+"""HTTP routes of buy rules: read, create, change and delete them, apply a preset, see the effect of
+a draft on a collection, and rule tests.
 """
 
 from __future__ import annotations

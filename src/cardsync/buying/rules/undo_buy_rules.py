@@ -33,5 +33,5 @@ async def undo_change(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Raises ChangedSince unless the rules stand as the change left them."""
+    """Undo a change. Raises ChangedSince unless the rules are as the change left them."""
     await undo_rules.undo_images(session, caller, undo, now, _IMAGES, NOBODY)

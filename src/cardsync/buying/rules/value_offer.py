@@ -29,7 +29,7 @@ UNKNOWN: Final = LineFacts(None)
 
 
 class Valued(NamedTuple):
-    """The lines and their facts in their order, and the cards by which they were valued."""
+    """The lines and their facts in order, and the cards by which they were valued."""
 
     lines: list[ValuedLine]
     facts: list[LineFacts]
@@ -51,7 +51,7 @@ async def value(
     spent: Mapping[int, Spent] | None = None,
     explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by the live rules. `spent` is today's payment by rule; `explained` has the
+    """Value the lines by the live rules. `spent` is today's payment by rule. `explained` has the
     lines to explain, None means all.
     """
     rules = await buy_rules_of(session, caller.seller_id)
@@ -75,7 +75,7 @@ async def value_by(
     spent: Mapping[int, Spent] | None = None,
     explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by other rules, as drafts are shown with their effect."""
+    """Value the lines by other rules, to show the effect of drafts."""
     live = live_buy_rules(rules)
     known = await read_facts(
         session,

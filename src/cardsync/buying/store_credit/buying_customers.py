@@ -1,4 +1,4 @@
-"""Keeps the customers who sell cards to the shop: names and contacts, found by any part of them."""
+"""Stores the customers who sell cards to the shop: names and contacts, found by any part of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KIND: Final = "buying_customer.changed"
 async def add_customer(
     session: AsyncSession, caller: Caller, name: str, contact: str, now: datetime
 ) -> Customer:
-    """Raises InvalidPayload."""
+    """Return a new customer. Add a customer. Raises InvalidPayload."""
     row = await new_customer(session, caller.seller_id, caller.actor, name, contact, now)
     note(session, caller, "buying_customer.added", f"buying customer {row.id}", now)
     return struct_of(Customer, row, caller)
@@ -37,7 +37,7 @@ async def add_customer(
 async def new_customer(
     session: AsyncSession, seller_id: int, by: str, name: str, contact: str, now: datetime
 ) -> BuyingCustomer:
-    """Raises InvalidPayload."""
+    """Return a new customer. Add a customer. Raises InvalidPayload."""
     row = BuyingCustomer(
         seller_id=seller_id,
         name=readable(name, "name", needed=True),
@@ -60,7 +60,7 @@ async def change_customer(
     contact: str | UnsetType,
     now: datetime,
 ) -> Customer:
-    """Raises BuyersHidden, NotFound, InvalidPayload."""
+    """Change a customer. Raises BuyersHidden, NotFound, InvalidPayload."""
     caller.must_see_buyers()
     row = await customer_row(session, caller, customer_id, locked=True)
     was = (row.name, row.contact)
@@ -85,7 +85,7 @@ async def change_customer(
 async def undo_customer(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Give a customer the former name and contact. Raises ChangedSince."""
+    """Restore a customer's former name and contact. Raises ChangedSince."""
     try:
         row = await customer_row(session, caller, undo["customer"], locked=True)
     except errors.NotFound as e:
@@ -99,7 +99,7 @@ async def undo_customer(
 async def find_customers(
     session: AsyncSession, caller: Caller, typed: str, before: int | None
 ) -> Customers:
-    """Return the customers with these letters in their name or contact, newest first."""
+    """Return the customers with this text in their name or contact, newest first."""
     letters = typed.strip().replace("\0", "\ufffd")
     if letters:
         caller.must_see_buyers()
@@ -113,14 +113,14 @@ async def find_customers(
 
 
 async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:
-    """Raises NotFound."""
+    """Return a customer's row. Return one customer. Raises NotFound."""
     return struct_of(Customer, await customer_row(session, caller, customer_id), caller)
 
 
 async def customer_row(
     session: AsyncSession, caller: Caller, customer_id: int, *, locked: bool = False
 ) -> BuyingCustomer:
-    """Raises NotFound."""
+    """Return a customer's row. Return one customer. Raises NotFound."""
     query = select(BuyingCustomer).where(
         BuyingCustomer.seller_id == caller.seller_id, BuyingCustomer.id == customer_id
     )
@@ -131,7 +131,9 @@ async def customer_row(
 
 
 def readable(given: str, field: str, *, needed: bool = False) -> str:
-    """Return a text in the form that is stored. Raises InvalidPayload."""
+    """Return a text in its stored form. Return a new customer. Add a customer. Raises
+    InvalidPayload.
+    """
     kept = seen_name(given)
     if len(kept) > BUYING_NAME_CHARACTERS:
         raise errors.InvalidPayload(

@@ -1,7 +1,7 @@
 """Appends every change of a customer's store credit to the ledger, and reads it.
 
-The customer's row is locked first, so that two counters take turns; the balance moves in the same
-statement as the entry is added, so that balance and sum can't differ.
+The customer's row is locked first, so that two counters take turns. One statement adds the entry
+and changes the balance, so that balance and sum can't differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.platform.kit.struct_rows import struct_of
 from cardsync.platform.money import dollars, to_units
 
 KIND: Final = "store_credit.entry"
-# The form of callers' keys; those of the program have a space, so that nobody takes them.
+# The format of callers' keys; the program's own contain a space, so that no caller can use them.
 KEY_FORM: Final = r"^[\x21-\x7e]{1,255}$"
 _LOCKED: Final = """
     SELECT credit_balance FROM buying_customer
@@ -49,8 +49,8 @@ async def enter(
     offer_id: int | None = None,
     takes_back: int | None = None,
 ) -> tuple[StoreCreditEntry, bool]:
-    """Add an entry, and say whether it is new: the same key adds one once. `amount` is negative
-    where credit is spent.
+    """Add an entry and return whether it is new: a repeated key adds nothing. `amount` is negative
+    if credit is spent.
 
     Raises NotFound, StoreCreditTooLow, InvalidPayload.
     """
@@ -134,7 +134,7 @@ async def undo_entry(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Add the entry that takes one back: entries themselves never change. Raises ChangedSince."""
+    """Add the entry that reverses one: entries themselves never change. Raises ChangedSince."""
     entry = await _entry(session, caller, undo["entry"])
     try:
         await enter(

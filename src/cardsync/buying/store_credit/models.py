@@ -40,7 +40,7 @@ class BuyingCustomer(Base):
 
 
 class StoreCreditEntry(Base):
-    """`amount` is negative where credit is spent. The application's role may not change rows."""
+    """`amount` is negative if credit is spent. The application's role may not change rows."""
 
     __tablename__ = "store_credit_entry"
     __table_args__ = (
@@ -74,7 +74,7 @@ class StoreCreditEntry(Base):
     amount: Mapped[Decimal] = mapped_column(Money)
     balance_after: Mapped[Decimal] = mapped_column(Money)
     offer_id: Mapped[int | None] = mapped_column(BigInteger)
-    # The entry that this one takes back.
+    # The entry that this one reverses.
     takes_back: Mapped[int | None] = mapped_column(BigInteger)
     reason: Mapped[str] = mapped_column(Text, server_default="")
     idempotency_key: Mapped[str | None] = mapped_column(Text)
