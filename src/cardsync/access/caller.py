@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -168,6 +169,10 @@ class Caller(msgspec.Struct, frozen=True):
         for. Staff may only if a setting allows it.
         """
         return self.role == "owner" or self.account.staff_see_revenue
+
+    def today(self, now: datetime) -> date:
+        """Return the day of the account's time zone."""
+        return now.astimezone(ZoneInfo(self.account.time_zone)).date()
 
     def must_see_revenue(self) -> None:
         """Guard operations that answer with revenue alone: each calls this first. Raises

@@ -30,7 +30,6 @@ from cardsync.platform.database.session import Database
 from cardsync.platform.money import from_units
 from cardsync.platform.shelf_place import NAMED, WAY
 from cardsync.sales.lots.add_lots import NewLot, add_lots
-from cardsync.sales.lots.hand_lot import today_of
 from cardsync.stock.quick_add.checked_entry import Described, Wanted, columns_of
 from cardsync.stock.quick_add.drafts import keep_drafts
 from cardsync.stock.quick_add.models import QuickAdd
@@ -200,7 +199,7 @@ async def _give_lots(
             marketplace_id,
             line.received_copies or 0,
             line.cost_each,
-            today_of(caller, came_at),
+            caller.today(came_at),
             "offer",
             line.offer_id,
             line.rule_id,

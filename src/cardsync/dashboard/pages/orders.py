@@ -77,7 +77,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         worth=caller.revenue(states.worth),
         due=due,
         due_now=sum(one.runs for one in due.values()) if len(due) == states.to_ship else 0,
-        today=clock.now().astimezone(ZoneInfo(caller.account.time_zone)).date(),
+        today=caller.today(clock.now()),
         under_way=next((one for one in found.sessions if one.status == "open"), None),
         wanted=wanted,
         games=games_of(caller),
@@ -97,7 +97,7 @@ async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
         caller,
         "order_peek.html",
         **await _peek(request, caller),
-        today=clock.now().astimezone(ZoneInfo(caller.account.time_zone)).date(),
+        today=caller.today(clock.now()),
         wanted=wanted,
         address=partial(address_of, wanted),
     )

@@ -10,7 +10,6 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
-from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest
 from cardsync.platform import clock, errors
@@ -43,7 +42,7 @@ async def backtest_page(
     given = {name: str(request.query_params.get(name, "")).strip() for name in ("from", "to")}
     drafts = request.query_params.get("drafts") == "true"
     asked = any(given.values())
-    today = now.astimezone(zone_of(caller.account.time_zone)).date()
+    today = caller.today(now)
     days = {
         "from": given["from"] or str(today - timedelta(days=DAYS)),
         "to": given["to"] or str(today),

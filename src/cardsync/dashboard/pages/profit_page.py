@@ -25,12 +25,12 @@ from cardsync.platform import clock, errors, limits
 from cardsync.platform.database.session import Database
 from cardsync.platform.kit.typed_numbers import read_id
 from cardsync.sales.lots import fee_audit, profit, read_lots, write_lots
-from cardsync.sales.lots.hand_lot import span_of, today_of
 from cardsync.sales.lots.lot_csv import RejectedLotRow
 from cardsync.sales.lots.lot_csv import read_lots as read_file_of_lots
 from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.lots.schemas import ProfitBy
 from cardsync.sales.orders import sales_summary
+from cardsync.sales.reports import span_of
 from cardsync.shop.today.conditions import same_days_before
 from cardsync.stock.cards.named_cards import named_cards
 from cardsync.web.forms import sentence
@@ -105,15 +105,15 @@ async def _earned(request: PageRequest, caller: Caller, given: dict[str, str]) -
     period = given.get("period") or ("own" if given.get("from") or given.get("to") else "this")
     if period not in PERIODS:
         raise errors.InvalidPayload(f"period: must be one of {', '.join(PERIODS)}")
-    today = today_of(caller, clock.now())
+    today = caller.today(clock.now())
     span = span_shown(period, today, day_of(given, "from"), day_of(given, "to"))
     first = (today.replace(day=1) - timedelta(days=28 * (MONTHS_SHOWN - 1))).replace(day=1)
     async with reading(request) as reads:
-        games = await profit.profit(reads, caller, "game", span.first, span.last)
-        rules = await profit.profit(reads, caller, "pricing_rule", span.first, span.last)
-        before = await profit.profit(reads, caller, "game", span.first_before, span.last_before)
-        months = await profit.profit(reads, caller, "month", first, today)
-        sold = await sales_summary.summary(reads, caller, "month", span.first, span.last)
+        games = await profit.profit(reads, caller, span.first, span.last, "game")
+        rules = await profit.profit(reads, caller, span.first, span.last, "pricing_rule")
+        before = await profit.profit(reads, caller, span.first_before, span.last_before, "game")
+        months = await profit.profit(reads, caller, first, today, "month")
+        sold = await sales_summary.summary(reads, caller, span.first, span.last, "month")
         missing = await profit.without_cost(reads, caller, span.first, span.last)
         cards = await named_cards(reads, caller, [one.marketplace_id for one in missing])
         account = await profit.settings(reads, caller)
@@ -154,9 +154,9 @@ async def _shown(
     rejected: list[RejectedLotRow] | None = None,
     problem: str = "",
 ) -> Template:
-    until = day_of(given, "to")
-    since, last = span_of(caller, day_of(given, "from"), until, clock.now())
-    first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
+    first, last = span_of(
+        caller, day_of(given, "from"), day_of(given, "to"), clock.now(), FACES[by][1]
+    )
     values: dict[str, Any] = {"summary": None, "audit": None, "lots": None, "points": []}
     values |= {"cards": {}, "bars": None}
     names: dict[int, str] = {}
@@ -178,7 +178,7 @@ async def _shown(
                 values["audit"] = await fee_audit.audit(reads, caller, first, last)
             else:
                 kind = cast("ProfitBy", by)
-                found = await profit.profit(reads, caller, kind, first, last)
+                found = await profit.profit(reads, caller, first, last, kind)
                 values["summary"] = found
                 values["points"] = [
                     (
@@ -225,7 +225,7 @@ async def bring_lots(
     now = clock.now()
     try:
         body = await _body_of(request)
-        rows = read_file_of_lots(body, today_of(caller, now))
+        rows = read_file_of_lots(body, caller.today(now))
     except errors.InvalidPayload as e:
         return await _shown(request, caller, database, "lots", {}, problem=sentence(e))
     async with database.tenant(caller.seller_id) as session:

@@ -5,7 +5,7 @@ and not at all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast
 
@@ -19,6 +19,7 @@ from cardsync.dashboard.shell import PageRequest, reader_of, show
 from cardsync.platform import clock, errors
 from cardsync.sales.orders import sales_summary
 from cardsync.sales.orders.sales_summary_schemas import SalesSummary, SummaryBy
+from cardsync.sales.reports import span_of
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.
@@ -71,20 +72,16 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
     by = given.get("by") or "month"
     if by not in FACES:
         raise errors.InvalidPayload(f"by: must be one of {', '.join(FACES)}")
-    since, last = sales_summary.span_of(
-        caller,
-        day_of(given, "from"),
-        day_of(given, "to"),
-        clock.now(),
+    first, last = span_of(
+        caller, day_of(given, "from"), day_of(given, "to"), clock.now(), FACES[by][1]
     )
-    first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
     values: dict[str, Any] = {"summary": None, "cards": None, "gaps": []}
     async with reading(request) as reads:
         if by == "cards":
             values["cards"] = await sales_summary.best_and_worst(reads, caller, first, last)
         else:
             kind = cast("SummaryBy", by)
-            found = await sales_summary.summary(reads, caller, kind, first, last)
+            found = await sales_summary.summary(reads, caller, first, last, kind)
             months = map(reader_of(request, caller).month, found.gaps)
             points = [
                 (one.start, {"Gross": one.gross, "Net": one.likely_net, "Refunds": one.refunds})

@@ -9,7 +9,6 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from litestar import Response, get
 from litestar.response import Template
@@ -161,7 +160,7 @@ def _lines(
     caller: Caller, today: TodayBody, listed: list[ListedDay], now: datetime
 ) -> dict[str, Trend | None]:
     """Return the lines of the tiles over thirty days."""
-    local = now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+    local = caller.today(now)
     lines = {"listed": desk.line_of(((one.day, Decimal(one.value)) for one in listed), local)}
     lines |= dict.fromkeys(("sales", "orders"))
     if today.sales:

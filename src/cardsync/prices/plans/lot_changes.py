@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.sales.lots import write_lots
 from cardsync.sales.lots.add_lots import NewLot
-from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, today_of
+from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
 from cardsync.sales.lots.lot_csv import read_lots
 from cardsync.sales.lots.models import Lot
 
@@ -82,7 +82,7 @@ async def carry_out(
             return None, f"{len(made)} lots added."
         case "add_file":
             file = body["csv"].encode()
-            rows = read_lots(file, today_of(caller, now))
+            rows = read_lots(file, caller.today(now))
             count, _ = await write_lots.add_by_file(session, caller, file, rows, now)
             return None, f"{count} lots added from a file."
         case "correct":

@@ -17,7 +17,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.platform import errors
 from cardsync.platform.database.room_sql import queries_of
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.kept_figures import Figure, mark
@@ -28,6 +27,7 @@ from cardsync.sales.lots.fee_schedule import rule_of, schedule_on
 from cardsync.sales.lots.line_profit import of_orders
 from cardsync.sales.lots.payment_csv import Payments
 from cardsync.sales.lots.schemas import FeeAudit, FeeDifference, FeeMonth, PaymentsAdded, cents
+from cardsync.sales.reports import span_values
 
 AUDIT_DAYS: Final = 366
 TOLERANCE: Final = Decimal("0.02")
@@ -93,12 +93,7 @@ async def add_payments(
 
 async def audit(reading: Reading, caller: Caller, first: date, last: date) -> FeeAudit:
     """Compare the orders of some days. Raises OwnerRequired, InvalidPayload."""
-    caller.must_see_revenue()
-    if first > last or (last - first).days >= AUDIT_DAYS:
-        raise errors.InvalidPayload(
-            f"from, to: from must not be later, with at most {AUDIT_DAYS} days"
-        )
-    values = profit.span_values(caller, first, last) | await profit.settings(reading, caller)
+    values = span_values(caller, first, last, AUDIT_DAYS) | await profit.settings(reading, caller)
     values["most"] = FEE_DIFFERENCES
     statements = [_MONTHS, _DIFFERENCES, _REPORTED]
     months, found, reports = await reading.together(statements, values, last=True)

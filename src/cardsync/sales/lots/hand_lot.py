@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
 from cardsync.sales.lots.add_lots import CENT, COST_MOST, NewLot
 
-_USUAL: Final = timedelta(days=29)
-
 Given = tuple[int, int, Decimal | None, date | None]
-
-
-def today_of(caller: Caller, now: datetime) -> date:
-    return now.astimezone(ZoneInfo(caller.account.time_zone)).date()
-
-
-def span_of(
-    caller: Caller,
-    first: date | None,
-    last: date | None,
-    now: datetime,
-) -> tuple[date, date]:
-    """Return the days that were asked for: by default, thirty days until today."""
-    until = last or today_of(caller, now)
-    return first or until - _USUAL, until
 
 
 def hand_lots(caller: Caller, given: Iterable[Given], now: datetime) -> list[NewLot]:
     """Raises InvalidPayload, which says which lot it is."""
-    today = today_of(caller, now)
+    today = caller.today(now)
     return [
         NewLot(
             card,
@@ -53,7 +35,7 @@ def changed_fields(caller: Caller, given: Mapping[str, Any], now: datetime) -> d
     if "cost" in changes:
         changes["cost"] = _cost("cost", changes["cost"])
     if "bought_on" in changes:
-        changes["bought_on"] = _day("bought_on", changes["bought_on"], today_of(caller, now))
+        changes["bought_on"] = _day("bought_on", changes["bought_on"], caller.today(now))
     return changes
 
 

@@ -23,8 +23,8 @@ from cardsync.platform.money import UNITS_PER_DOLLAR
 from cardsync.sales.lots.fee_schedule import SCHEDULES, WHOLE_BP, FeeLevel, FeeSchedule
 
 SETTINGS: Final = """
-    SELECT fee_level, letter_postage, parcel_postage, supplies, costing FROM account
-     WHERE seller_id = :seller
+    SELECT time_zone AS zone, fee_level, letter_postage, parcel_postage, supplies, costing
+      FROM account WHERE seller_id = :seller
 """
 
 

@@ -5,12 +5,11 @@ a customer's orders.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, Literal
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.sales.limits import SALES_ITEMS_DAYS, SALES_SUMMARY_DAYS, SOLD_WITHOUT_COST
 from cardsync.sales.lots.line_profit import NAMED, NO_RULE, SETTINGS, SUMMED, lines_of
@@ -27,9 +26,8 @@ from cardsync.sales.lots.schemas import (
     cents,
     profit_of,
 )
+from cardsync.sales.reports import span_values, summed, total
 
-# The values of `COLUMNS`.
-Sum = tuple[Any, ...]
 _OF_ORDER: Final = f"""
     SELECT item_id, is_reported, {NAMED}
       FROM ({lines_of("AND orders.id = :order")}) line
@@ -97,18 +95,17 @@ _KEYS: Final[dict[ProfitBy, Key]] = {"game": "game", "pricing_rule": "rule_id"}
 async def profit(
     reading: Reading,
     caller: Caller,
-    by: ProfitBy,
     first: date,
     last: date,
+    by: ProfitBy = "day",
 ) -> ProfitSummary:
     """Return the profit of some days with its total. Raises OwnerRequired, InvalidPayload."""
-    caller.must_see_revenue()
-    need_days(first, last, SALES_SUMMARY_DAYS)
-    values = span_values(caller, first, last) | await settings(reading, caller)
+    values = span_values(caller, first, last, SALES_SUMMARY_DAYS)
+    values |= await settings(reading, caller)
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
         return ProfitSummary(by, first, last, [], [_rule(*row) for row in found], None)
-    sums = in_periods(await sums_by(reading, _KEYS.get(by, "day"), values), by)
+    sums = [*summed(await sums_by(reading, _KEYS.get(by, "day"), values), by).items()]
     names: dict[int, str] = {}
     if by == "pricing_rule":
         ids = {"rules": [key for key, _ in sums if key > NO_RULE]}
@@ -116,14 +113,8 @@ async def profit(
         # Rules first, then no rule, then unknown.
         sums.sort(key=lambda one: min(one[0], NO_RULE + 1), reverse=True)
     rows = [_row(by, key, profit_of(*one), names) for key, one in sums]
-    total = profit_of(*added([one for _, one in sums])) if sums else None
-    return ProfitSummary(by, first, last, rows, [], total)
-
-
-def need_days(first: date, last: date, most: int) -> None:
-    """Raises InvalidPayload for days that are too many, or end before they begin."""
-    if first > last or (last - first).days >= most:
-        raise errors.InvalidPayload(f"from, to: from must not be later, with at most {most} days")
+    whole = profit_of(*total([one for _, one in sums])) if sums else None
+    return ProfitSummary(by, first, last, rows, [], whole)
 
 
 async def sums_by(
@@ -137,27 +128,7 @@ async def sums_by(
     if days:
         bound = {**values, "live": [row[0] for row in days]}
         counted = await reading.rows(live(by), bound)
-    groups: dict[Any, list[Sum]] = {}
-    for key, *sums in (*kept, *counted):
-        groups.setdefault(key, []).append(tuple(sums))
-    return [(key, *added(groups[key])) for key in sorted(groups)]
-
-
-def in_periods(found: Sequence[Sequence[Any]], by: ProfitBy) -> list[tuple[Any, Sum]]:
-    """Sum the rows of days into weeks or months; others stay. Pure."""
-    groups: dict[Any, list[Sum]] = {}
-    for key, *sums in found:
-        start = key
-        if by == "month":
-            start = key.replace(day=1)
-        elif by == "week":
-            start = key - timedelta(days=key.weekday())
-        groups.setdefault(start, []).append(tuple(sums))
-    return [(start, added(group)) for start, group in groups.items()]
-
-
-def added(group: Sequence[Sum]) -> Sum:
-    return tuple(sum(column[1:], column[0]) for column in zip(*group, strict=True))
+    return sorted((key, *sums) for key, sums in summed((*kept, *counted)).items())
 
 
 def _row(by: ProfitBy, key: Any, found: Profit, names: Mapping[int, str]) -> ProfitRow:
@@ -191,9 +162,8 @@ async def without_cost(
     """Return the cards that sold on some days and of which copies have no cost. Raises
     OwnerRequired, InvalidPayload.
     """
-    caller.must_see_revenue()
-    need_days(first, last, SALES_ITEMS_DAYS)
-    values = span_values(caller, first, last) | await settings(reading, caller)
+    values = span_values(caller, first, last, SALES_ITEMS_DAYS)
+    values |= await settings(reading, caller)
     values["most"] = SOLD_WITHOUT_COST
     found = await reading.rows(_WITHOUT_COST, values)
     return [
@@ -227,23 +197,11 @@ async def of_orders(reading: Reading, caller: Caller, orders: Sequence[int]) -> 
 
 
 async def _values(reading: Reading, caller: Caller, **named: Any) -> dict[str, Any]:
-    own = {"seller": caller.seller_id, "zone": caller.account.time_zone, **named}
-    return own | await settings(reading, caller)
+    return {"seller": caller.seller_id, **named, **await settings(reading, caller)}
 
 
 async def settings(reading: Reading, caller: Caller) -> dict[str, Any]:
     """Return the settings of the account that the profit counts with."""
     [row] = await reading.rows(SETTINGS, {"seller": caller.seller_id})
-    names = ("fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
+    names = ("zone", "fee_level", "letter_postage", "parcel_postage", "supplies", "costing")
     return dict(zip(names, row, strict=True))
-
-
-def span_values(caller: Caller, first: date, last: date) -> dict[str, Any]:
-    return {
-        "seller": caller.seller_id,
-        "zone": caller.account.time_zone,
-        "first": first,
-        "last": last,
-        "first_read": first - timedelta(days=1),
-        "last_read": last + timedelta(days=1),
-    }

@@ -26,7 +26,6 @@ _KEEP: Final = f"""
     SELECT CAST(:seller AS bigint), ordered, day, game, rule_id, {SUMMED}
       FROM ({priced(lines_of(_OF_DAYS))}) line GROUP BY 2, 3, 4, 5
 """
-_ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
 _ALL: Final = """
     INSERT INTO sales_stale (seller_id, ordered)
     SELECT CAST(:seller AS bigint), k.ordered
@@ -69,10 +68,8 @@ async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date
 
 async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, Any]:
     """Return the values that a query of lines names: the seller, its zone, fees and postage."""
-    values: dict[str, Any] = {"seller": seller_id}
-    account = (await session.execute(text(SETTINGS), values)).one()
-    values |= dict(account._mapping)
-    return values | {"zone": await session.scalar(text(_ZONE), values)}
+    account = (await session.execute(text(SETTINGS), {"seller": seller_id})).one()
+    return {"seller": seller_id, **account._mapping}
 
 
 async def mark_days(session: AsyncSession, seller_id: int) -> None:

@@ -23,7 +23,7 @@ from cardsync.prices.plans.request_writer import WRITING_SEEN
 from cardsync.prices.plans.writer import Writer
 from cardsync.sales.limits import LOTS_AT_ONCE
 from cardsync.sales.lots import fee_audit, profit, read_lots
-from cardsync.sales.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
+from cardsync.sales.lots.hand_lot import changed_fields, hand_lots
 from cardsync.sales.lots.lot_csv import read_lots as read_file
 from cardsync.sales.lots.payment_csv import read_payments
 from cardsync.sales.lots.schemas import (
@@ -40,7 +40,8 @@ from cardsync.sales.lots.schemas import (
     ProfitSummary,
     profit_as_csv,
 )
-from cardsync.web.as_csv import answer, file, headers
+from cardsync.sales.reports import read_report
+from cardsync.web.as_csv import answer, body, file, headers
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     FOR_OWNERS,
@@ -134,9 +135,9 @@ async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
     """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
     can't be read are told and left out; the same file twice adds nothing.
     """
-    body = data.csv.encode()
-    rows = read_file(body, today_of(writer.caller, writer.now))
-    lots, known = await writes.add_file_of_lots(writer, body, rows)
+    file_body = data.csv.encode()
+    rows = read_file(file_body, writer.caller.today(writer.now))
+    lots, known = await writes.add_file_of_lots(writer, file_body, rows)
     return FileAdded(lots, known, rows.rejected, rows.read_as)
 
 
@@ -180,18 +181,6 @@ async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) 
     return await read_lots.cost_of(session, caller, marketplace_id)
 
 
-async def _profit(
-    request: Request[Any, Any, State],
-    by: ProfitBy,
-    since: date | None,
-    until: date | None,
-) -> ProfitSummary:
-    caller = provide_caller(request)
-    first, last = span_of(caller, since, until, clock.now())
-    async with reading(request) as reads:
-        return await profit.profit(reads, caller, by, first, last)
-
-
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 
@@ -207,7 +196,7 @@ async def read_profit(
     brought. A copy of unknown cost has no profit:
     `costed` of `pieces` says how many have one.
     """
-    return await _profit(request, by, first, last)
+    return await read_report(request, profit.profit, first, last, by)
 
 
 @get("/profit.csv", **BY_TOKENS_TOO, responses={200: answer("The rows"), **READING})
@@ -218,8 +207,8 @@ async def download_profit(
     by: ProfitBy = "day",
 ) -> Response[bytes]:
     """The same rows as a CSV."""
-    table = profit_as_csv(await _profit(request, by, first, last))
-    return Response(table, media_type="text/csv", headers=headers("profit"))
+    found = await read_report(request, profit.profit, first, last, by)
+    return body(profit_as_csv(found), headers("profit"))
 
 
 class OrderProfit(msgspec.Struct):
@@ -252,10 +241,7 @@ async def read_without_cost(
     """The sold cards of whose copies some have no cost: what they brought is not counted as
     profit.
     """
-    caller = provide_caller(request)
-    since, until = span_of(caller, first, last, clock.now())
-    async with reading(request) as reads:
-        return CardsWithoutCost(await profit.without_cost(reads, caller, since, until))
+    return CardsWithoutCost(await read_report(request, profit.without_cost, first, last))
 
 
 @post(
@@ -285,10 +271,7 @@ async def read_fees(
     """The fees that were taken beside those that the schedule expects, by month, and each order
     that differs by more than 0.02.
     """
-    caller = provide_caller(request)
-    since, until = span_of(caller, first, last, clock.now())
-    async with reading(request) as reads:
-        return await fee_audit.audit(reads, caller, since, until)
+    return await read_report(request, fee_audit.audit, first, last)
 
 
 router = Router(

@@ -6,31 +6,20 @@ has no report has no fees and no net, and the month is listed as a gap.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from datetime import date, timedelta
+from collections.abc import Collection, Sequence
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
-By = Literal["day", "week", "month"]
-
-
-class Day(NamedTuple):
-    """The sums of the orders of a day; a refund counts on the day of its order, and the fees are
-    those of its orders as their profit has them.
-    """
-
-    day: date
-    orders: int
-    gross: Decimal
-    refunded_orders: int
-    refunds: Decimal
-    fees: Decimal = Decimal(0)
+from cardsync.sales.reports import Sum, start_of, summed, total
 
 
 class Period(NamedTuple):
-    """`start` is the first day: of the week a Monday, of the month the first."""
+    """`start` is the first day: of the week a Monday, of the month the first; None of the total. A
+    refund counts on the day of its order.
+    """
 
-    start: date
+    start: date | None
     orders: int
     gross: Decimal
     refunded_orders: int
@@ -48,40 +37,23 @@ class Figures(NamedTuple):
     gaps: list[date]
 
 
-def figures(days: Sequence[Day], reported: Collection[date], by: By) -> Figures:
-    """Return the periods that have orders, oldest first; `reported` has the months' first days."""
-    grouped: dict[date, list[Day]] = {}
-    for day in sorted(days):
-        grouped.setdefault(start_of(day.day, by), []).append(day)
-    periods = [_period(start, group, reported) for start, group in grouped.items()]
-    total = _period(min(grouped), days, reported) if grouped else None
-    months = {day.day.replace(day=1) for day in days}
-    gaps = sorted(month for month in months if month not in reported)
+def figures(days: Sequence[tuple[Any, ...]], reported: Collection[date], by: str) -> Figures:
+    """Return the periods that have orders, oldest first. Of each day come the figures of a period
+    until `fees`, which are those of its orders as their profit has them; `reported` has the months'
+    first days.
+    """
+    unreported = {day for day, *_ in days if start_of(day, "month") not in reported}
+    hidden = {start_of(day, by) for day in unreported}
+    periods = [_period(start, sums, hidden) for start, sums in summed(sorted(days), by).items()]
+    whole = _period(None, total([row[1:] for row in days]), unreported and {None}) if days else None
     rate = None
-    if total is not None and total.fees is not None and total.gross:
-        rate = (total.fees / total.gross).quantize(Decimal("0.0001"), ROUND_HALF_UP)
-    return Figures(periods, total, rate, gaps)
+    if whole is not None and whole.fees is not None and whole.gross:
+        rate = (whole.fees / whole.gross).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    return Figures(periods, whole, rate, sorted({start_of(day, "month") for day in unreported}))
 
 
-def start_of(day: date, by: By) -> date:
-    if by == "month":
-        return day.replace(day=1)
-    return day - timedelta(days=day.weekday()) if by == "week" else day
-
-
-def _period(start: date, days: Iterable[Day], reported: Collection[date]) -> Period:
-    group = list(days)
-    gross = sum((day.gross for day in group), Decimal(0))
-    refunds = sum((day.refunds for day in group), Decimal(0))
-    fees: Decimal | None = None
-    if all(day.day.replace(day=1) in reported for day in group):
-        fees = sum((day.fees for day in group), Decimal(0))
-    return Period(
-        start,
-        sum(day.orders for day in group),
-        gross,
-        sum(day.refunded_orders for day in group),
-        refunds,
-        fees,
-        None if fees is None else gross - refunds - fees,
-    )
+def _period(start: date | None, sums: Sum, hidden: Collection[date | None]) -> Period:
+    orders, gross, refunded, refunds, fees = sums
+    if start in hidden:
+        return Period(start, orders, gross, refunded, refunds, None, None)
+    return Period(start, orders, gross, refunded, refunds, fees, gross - refunds - fees)

@@ -10,13 +10,11 @@ items. Both take shorter spans than periods.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from cardsync.access.caller import Caller
-from cardsync.platform import errors
 from cardsync.platform.database.snapshot_reads import Reading
 from cardsync.platform.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
 from cardsync.platform.kit.struct_rows import struct_of, struct_of_values
@@ -24,7 +22,7 @@ from cardsync.sales.limits import SALES_CARDS, SALES_ITEMS_DAYS, SALES_SUMMARY_D
 from cardsync.sales.lots import profit
 from cardsync.sales.lots.line_profit import COLUMNS, RATE
 from cardsync.sales.lots.schemas import profit_of
-from cardsync.sales.orders.sales_figures import Day, figures
+from cardsync.sales.orders.sales_figures import figures
 from cardsync.sales.orders.sales_summary_schemas import (
     SalesCards,
     SalesOfGame,
@@ -35,9 +33,9 @@ from cardsync.sales.orders.sales_summary_schemas import (
     UnsoldCardShown,
 )
 from cardsync.sales.orders.schemas import money
+from cardsync.sales.reports import span_values, summed, total
 from cardsync.stock.cards.visible import VISIBLE
 
-_USUAL: Final = timedelta(days=29)
 _SPAN: Final = f"""
     {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
     AND {DAY} BETWEEN :first AND :last
@@ -77,45 +75,23 @@ _WORST: Final = f"""
 """
 
 
-def span_of(
-    caller: Caller,
-    first: date | None,
-    last: date | None,
-    now: datetime,
-) -> tuple[date, date]:
-    """Return the days that were asked for: by default, thirty days until today."""
-    until = last or now.astimezone(ZoneInfo(caller.account.time_zone)).date()
-    return first or until - _USUAL, until
-
-
-def need_span(first: date, last: date, most: int = SALES_SUMMARY_DAYS) -> None:
-    """Raises InvalidPayload for a span that ends before it begins, or is too long."""
-    if first > last:
-        raise errors.InvalidPayload("from: must not be after to")
-    if (last - first).days >= most:
-        raise errors.InvalidPayload(f"from, to: at most {most} days at a time; choose fewer")
-
-
 async def summary(
     reading: Reading,
     caller: Caller,
-    by: SummaryBy,
     first: date,
     last: date,
+    by: SummaryBy = "day",
 ) -> SalesSummary:
     """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
-    caller.must_see_revenue()
-    need_span(first, last, SALES_ITEMS_DAYS if by == "game" else SALES_SUMMARY_DAYS)
-    values = _values(caller, first, last) | await profit.settings(reading, caller)
+    most = SALES_ITEMS_DAYS if by == "game" else SALES_SUMMARY_DAYS
+    values = _values(caller, first, last, most) | await profit.settings(reading, caller)
     games = await _games(reading, values) if by == "game" else []
     sums, reports = await reading.together([PERIODS, _REPORTED], values)
     earned = await profit.sums_by(reading, "day", values)
-    step = "month" if by == "game" else by
-    earnings = {start: profit_of(*one) for start, one in profit.in_periods(earned, step)}
-    whole = profit.added([tuple(row[1:]) for row in earned]) if earned else None
+    earnings = {start: profit_of(*one) for start, one in summed(earned, by).items()}
     fees = {one[0]: one[1 + COLUMNS.index("fees")] for one in earned}
-    days = [Day(*row)._replace(fees=fees.get(row[0], Decimal(0))) for row in sums]
-    found = figures(days, {month for (month,) in reports}, step)
+    days = [(*row, fees.get(row[0], Decimal(0))) for row in sums]
+    found = figures(days, {month for (month,) in reports}, by)
     return SalesSummary(
         by=by,
         first=first,
@@ -126,7 +102,9 @@ async def summary(
         else [struct_of(SalesPeriod, one, profit=earnings.get(one.start)) for one in found.periods],
         games=games,
         total=struct_of(
-            SalesPeriod, found.total, start=None, profit=profit_of(*whole) if whole else None
+            SalesPeriod,
+            found.total,
+            profit=profit_of(*total([one[1:] for one in earned])) if earned else None,
         )
         if found.total
         else None,
@@ -154,9 +132,7 @@ async def best_and_worst(
     """Return the cards with the most sales of the span, and those of the most value that were there
     at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
     """
-    caller.must_see_revenue()
-    need_span(first, last, SALES_ITEMS_DAYS)
-    values = _values(caller, first, last)
+    values = _values(caller, first, last, SALES_ITEMS_DAYS)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)
     return SalesCards(
         [struct_of_values(SoldCardShown, row) for row in best], [_unsold(*row) for row in worst]
@@ -175,15 +151,9 @@ def _unsold(
     return UnsoldCardShown(card_id, name, set_name, condition, quantity, money(value) or "", days)
 
 
-def _values(caller: Caller, first: date, last: date) -> dict[str, Any]:
-    return {
-        "seller": caller.seller_id,
+def _values(caller: Caller, first: date, last: date, most: int) -> dict[str, Any]:
+    return span_values(caller, first, last, most) | {
         "member": caller.member_id,
-        "zone": caller.account.time_zone,
-        "first": first,
-        "last": last,
-        "first_read": first - timedelta(days=1),
-        "last_read": last + timedelta(days=1),
         "first_month": first.replace(day=1),
         "most": SALES_CARDS,
     }

@@ -11,7 +11,7 @@ from litestar import Request, Response, Router, get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
 
-from cardsync.platform import clock, errors
+from cardsync.platform import errors
 from cardsync.sales.orders import sales_summary
 from cardsync.sales.orders.sales_summary_schemas import (
     SalesCards,
@@ -20,8 +20,9 @@ from cardsync.sales.orders.sales_summary_schemas import (
     as_csv,
     cards_as_csv,
 )
-from cardsync.web.as_csv import answer, headers
-from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
+from cardsync.sales.reports import read_report
+from cardsync.web.as_csv import answer, body, headers
+from cardsync.web.request import READ_BY_OWNERS, problems
 
 First = Annotated[
     date | None,
@@ -35,18 +36,6 @@ Last = Annotated[
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 
-async def _summary(
-    request: Request[Any, Any, State],
-    by: SummaryBy,
-    since: date | None,
-    until: date | None,
-) -> SalesSummary:
-    caller = provide_caller(request)
-    first, last = sales_summary.span_of(caller, since, until, clock.now())
-    async with reading(request) as reads:
-        return await sales_summary.summary(reads, caller, by, first, last)
-
-
 @get("/summary", responses=READING)
 async def read_sales_summary(
     request: Request[Any, Any, State],
@@ -58,7 +47,7 @@ async def read_sales_summary(
     account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's
     monthly reports; `gaps` names the months without one.
     """
-    return await _summary(request, by, first, last)
+    return await read_report(request, sales_summary.summary, first, last, by)
 
 
 @get("/summary.csv", responses={200: answer("The periods, or the games"), **READING})
@@ -69,8 +58,8 @@ async def download_sales_summary(
     by: SummaryBy = "day",
 ) -> Response[bytes]:
     """The same periods or games as a CSV."""
-    table = as_csv(await _summary(request, by, first, last))
-    return Response(table, media_type="text/csv", headers=headers("sales"))
+    found = await read_report(request, sales_summary.summary, first, last, by)
+    return body(as_csv(found), headers("sales"))
 
 
 @get("/cards", responses=READING)
@@ -80,10 +69,7 @@ async def read_sales_cards(
     last: Last = None,
 ) -> SalesCards:
     """The cards that sold best, and those of the most value that were there and did not sell."""
-    caller = provide_caller(request)
-    span = sales_summary.span_of(caller, first, last, clock.now())
-    async with reading(request) as reads:
-        return await sales_summary.best_and_worst(reads, caller, *span)
+    return await read_report(request, sales_summary.best_and_worst, first, last)
 
 
 @get("/cards.csv", responses={200: answer("The cards of both kinds"), **READING})
@@ -93,12 +79,8 @@ async def download_sales_cards(
     last: Last = None,
 ) -> Response[bytes]:
     """The same cards as a CSV; `sold` says which of the two kinds each is."""
-    caller = provide_caller(request)
-    span = sales_summary.span_of(caller, first, last, clock.now())
-    async with reading(request) as reads:
-        found = await sales_summary.best_and_worst(reads, caller, *span)
-    table = cards_as_csv(found)
-    return Response(table, media_type="text/csv", headers=headers("sold-cards"))
+    found = await read_report(request, sales_summary.best_and_worst, first, last)
+    return body(cards_as_csv(found), headers("sold-cards"))
 
 
 router = Router(

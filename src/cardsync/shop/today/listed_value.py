@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from cardsync.access.caller import Caller
 from cardsync.platform import errors
@@ -36,7 +35,7 @@ async def read_listed_value(
     caller.must_see_revenue()
     if not 1 <= days <= DAYS_MOST:
         raise errors.InvalidPayload(f"days: must be a number from 1 to {DAYS_MOST}")
-    since = now.astimezone(ZoneInfo(caller.account.time_zone)).date() - timedelta(days=days - 1)
+    since = caller.today(now) - timedelta(days=days - 1)
     rows = await reading.rows(_BY_DAY, {"seller": caller.seller_id, "since": since})
     return ListedValueBody(_by_day(since, rows))
 

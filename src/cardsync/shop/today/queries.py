@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -257,7 +256,7 @@ async def read_shop(
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     return Shop(
         await _facts_of(session, caller, found, agent, now, renewal_days),
-        sum_sales([Sold(*row[:3]) for row in found[PERIODS]], _day(caller, now)),
+        sum_sales([Sold(*row[:3]) for row in found[PERIODS]], caller.today(now)),
         _to_ship(caller, found),
         [ShippingCount(*row) for row in found[_SHIPPING]],
         _feedback([RatingCount(*row) for row in found[_FEEDBACK]]),
@@ -269,7 +268,7 @@ async def read_shop(
 async def _found(
     statements: Sequence[str], caller: Caller, reading: Reading, now: datetime
 ) -> dict[str, list[Any]]:
-    today = _day(caller, now)
+    today = caller.today(now)
     before_from, _ = rules.same_days_before(today)
     first = min(before_from, today - timedelta(days=DAYS - 1))
     to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
@@ -294,11 +293,6 @@ async def _found(
     }
     rows = await reading.together(statements, values)
     return dict(zip(statements, rows, strict=True))
-
-
-def _day(caller: Caller, now: datetime) -> date:
-    """Return the day of the account's zone, by which Sales counts, too."""
-    return now.astimezone(ZoneInfo(caller.account.time_zone)).date()
 
 
 async def _facts_of(

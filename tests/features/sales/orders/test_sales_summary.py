@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from browsers import joined
 from builders import a_csv, a_row
-from cardsync.sales.orders.sales_figures import Day, figures, start_of
+from cardsync.sales.orders.sales_figures import figures
+from cardsync.sales.reports import start_of
 from orders_builder import an_item, an_order
 
 SPAN = {"from": "2026-07-01", "to": "2026-08-31"}
@@ -198,7 +199,7 @@ DAYS = st.dictionaries(
 @given(DAYS, st.sampled_from(["day", "week", "month"]), st.sets(st.integers(1, 4)))
 def test_periods_hold_every_day_once_and_a_gap_hides_the_net(days, by, months):
     rates = {date(2026, month, 1): Decimal("0.1") for month in months}
-    found = figures([Day(day, *sums) for day, sums in days.items()], rates, by)
+    found = figures([(day, *sums, Decimal(1)) for day, sums in days.items()], rates, by)
     for place in (1, 2, 3, 4):
         total = sum(period[place] for period in found.periods)
         assert total == sum(sums[place - 1] for sums in days.values())
