@@ -1,4 +1,4 @@
-"""The seller's side of cardsync: it carries inventory exports up and price files down.
+"""The seller's side of cardsync: it uploads inventory exports and downloads price files.
 
 It imports nothing of the server.
 """

@@ -1,10 +1,10 @@
-"""Delivers the one upload that a seller approves in the dashboard: the newest saved price file goes
-to the marketplace, once, whatever the sync mode.
+"""Delivers the one upload that a seller approves in the dashboard: the newest saved price file is
+sent to the marketplace, once, whatever the sync mode.
 
 The file is delivered, then the heartbeat's flag `upload_approved` is cleared. Each stage is
 journaled, so that a kill -9 anywhere neither loses nor repeats it. Two installations of one seller
-that see the flag in the same moments may each deliver their own newest file: the protocol has no
-claim, and the first DELETE only ends it for installations that have not begun.
+that see the flag at about the same time may each deliver their own newest file: the protocol has no
+claim, and the first DELETE stops only installations that have not begun.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
 _TOPIC = "approval"
 
 
-# The longest time until a marketplace is asked again, in seconds.
+# The longest time until a delivery is tried again, in seconds.
 _MOST_REST = 900.0
 
 
 @dataclass
 class Backoff:
-    """How long a marketplace is left alone after failures: each one of the same file doubles it."""
+    """The waiting time after failed deliveries: each failure of the same file doubles it."""
 
     file: str = ""
     failures: int = 0
     ends: float = 0.0
 
     def begin(self, file: str, first: float) -> float:
-        """Return the seconds until the file may be tried again."""
+        """Begin the waiting time and return its seconds."""
         self.failures = self.failures + 1 if file == self.file else 1
         seconds = min(first * 2.0**self.failures, _MOST_REST)
         self.file, self.ends = file, clock.monotonic() + seconds
@@ -85,7 +85,8 @@ class ApprovedUpload:
             )
             self.say.standing(_TOPIC, "approval_waits", text, problem=True)
             return
-        # While it rests nothing is remembered, so that a newer price file takes its place.
+        # During the waiting time nothing is journaled, so that a newer price file may replace this
+        # one.
         if self._backoff.holds(begun.file):
             return
         if self.store.memory.approved is None:
@@ -94,7 +95,7 @@ class ApprovedUpload:
         try:
             self._deliver(begun)
         except NotTaken as refused:
-            # The approval is used up: the cards that were refused count, and the person decides.
+            # The approval is used up: the refused cards are counted, and the person decides.
             self.report_part(self.exports / begun.file, refused)
             self.say.standing(_TOPIC, "problem", f"the approved upload: {refused}", problem=True)
             begun.placed = True
@@ -103,8 +104,8 @@ class ApprovedUpload:
             self._end_without_flag()
             return
         except (OSError, NotFound, StepFailed) as trouble:
-            # A file or an element of a page is away, or the disk is full: it is tried again, in a
-            # folder with the next heartbeat.
+            # A file or an element of a page is missing, or the disk is full: the delivery is tried
+            # again, with a folder at the next heartbeat.
             again = ""
             if self.market.publishes:
                 rest = self._backoff.begin(begun.file, self.interval)
@@ -117,7 +118,7 @@ class ApprovedUpload:
         self._clear(begun)
 
     def _begun(self) -> Approved | None:
-        """Return the upload that was begun, or else one of the newest price file."""
+        """Return the upload that was begun, or else a new one of the newest price file."""
         newest = newest_export(self.exports)
         return self.store.memory.approved or (Approved(newest.name) if newest else None)
 
@@ -155,8 +156,8 @@ class ApprovedUpload:
         self.say("approved_upload", text, file=begun.file, path=str(target))
 
     def _is_there(self, prices: Path) -> bool:
-        """Return whether a sync has published the file already: what adds stock would be there
-        twice.
+        """Return whether a sync has published the file already: stock that it adds would otherwise
+        be added twice.
         """
         return self.store.memory.has_placed(_sha256(prices))
 
@@ -166,7 +167,7 @@ class ApprovedUpload:
         except KeyRefused:
             raise
         except Refused as refused:
-            # The upload is remembered as placed, so it is not repeated however long the flag
+            # The journal marks the upload as placed, so it is not repeated however long the flag
             # stays.
             text = (
                 f"{begun.file} is uploaded, but the server does not let its approval be cleared:"
@@ -178,7 +179,7 @@ class ApprovedUpload:
         self.say.ended(_TOPIC)
 
     def _end_without_flag(self) -> None:
-        """End an upload whose flag is gone: this agent cleared it before a kill, another
+        """End an upload whose flag is cleared: this agent cleared it before a kill, another
         installation did, or the seller took it back.
         """
         begun = self.store.memory.approved

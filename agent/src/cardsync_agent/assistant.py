@@ -1,8 +1,8 @@
-"""Passes an assistant's messages on to the server: one JSON-RPC message a line on standard input,
+"""Passes an assistant's messages on to the server: one JSON-RPC message per line on standard input,
 the server's answers on standard output, with the agent's key.
 
-What goes wrong on the way is the answer to the message that it concerns, and one sentence on
-standard error. It ends with standard input.
+An error on the way becomes the answer to its message, and one sentence on standard error. It ends
+with standard input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import httpx
 
 from cardsync_agent import __version__
 
-# A program of the assistant may take so long, and a little more.
+# An assistant's program may take this long, plus a little.
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 AT_ONCE = 8
 LONGEST_LINE = 2_000_000
@@ -28,7 +28,7 @@ Message = dict[str, Any]
 
 
 class Proxy:
-    """One assistant: `pass_on` answers each line, several at a time."""
+    """The proxy of one assistant. `pass_on` answers each line, several at a time."""
 
     def __init__(self, server: str, key: str, output: TextIO, trouble: TextIO) -> None:
         self._output, self._trouble = output, trouble
@@ -52,7 +52,7 @@ class Proxy:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
-                    # Later messages need the version that this one agrees on.
+                    # Later messages need the version that this one negotiates.
                     self._pass_on(message, line)
                 else:
                     threads.submit(self._pass_on, message, line)
@@ -87,8 +87,8 @@ class Proxy:
             self._refuse(message, SERVER_ERROR, "the server's answer is no JSON-RPC message")
 
     def _headers(self, message: Message) -> dict[str, str]:
-        """The headers that repeat the message's version, method and name where the protocol wants
-        them.
+        """Return the headers that repeat the message's version, method and name as the protocol
+        requires.
         """
         method, params = message.get("method"), message.get("params")
         params = params if isinstance(params, dict) else {}

@@ -1,8 +1,8 @@
 """Counts the cards that the marketplace refused, and pauses those that it refused three times,
 until the seller resumes them.
 
-The record is a small file beside the journal with a lock of its own, as the seller's report runs
-beside the agent. A card that the marketplace takes again starts over.
+The record is a small file beside the journal with its own lock, because the seller's report runs
+beside the agent. The count of a card that the marketplace accepts again is reset.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CardFailures:
         self._file = home / _NAME
 
     def all(self) -> dict[int, CardFailure]:
-        """Return the failures by marketplace id. Raises StateProblem."""
+        """Return the failures by marketplace ID. Raises StateProblem."""
         try:
             raw: dict[str, dict[str, Any]] = json.loads(self._file.read_bytes())
             return {int(id): CardFailure(**failure) for id, failure in raw.items()}
@@ -57,9 +57,9 @@ class CardFailures:
     def note(
         self, file: str, taken: Collection[int], rejected: Mapping[int, str]
     ) -> frozenset[int]:
-        """Count one more failure of each rejected card; return the cards paused by now.
+        """Count one more failure of each rejected card; return the cards that are paused now.
 
-        A report that is repeated for the same file counts once.
+        A repeated report for the same file counts once.
         """
         with self._alone():
             failures = self.all()
@@ -75,7 +75,9 @@ class CardFailures:
         return frozenset(id for id, failure in failures.items() if failure.is_paused)
 
     def resume(self, ids: Collection[int] | None) -> list[int]:
-        """Forget the failures of these cards, of all with None; return the cards that waited."""
+        """Reset the failures of these cards, or of all with None; return the cards that were
+        paused.
+        """
         with self._alone():
             failures = self.all()
             chosen = set(failures) if ids is None else set(ids) & set(failures)
@@ -95,7 +97,7 @@ class CardFailures:
 
 
 def without_cards(content: bytes, ids: Collection[int]) -> tuple[bytes, list[int]]:
-    """Return the price file without the rows of these cards, and the cards that were left out.
+    """Return the price file without the rows of these cards, and the omitted cards.
 
     The other rows keep their bytes.
     """
@@ -110,7 +112,7 @@ def without_cards(content: bytes, ids: Collection[int]) -> tuple[bytes, list[int
 
 
 def records_of(content: bytes) -> Iterator[bytes]:
-    """Yield the records with their line ends; a quoted field may hold line ends."""
+    """Yield the records with their line ends; a quoted field may contain line ends."""
     record = b""
     for line in content.splitlines(keepends=True):
         record += line

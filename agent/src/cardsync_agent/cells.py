@@ -1,4 +1,4 @@
-"""Reads the dates, amounts and numbers in cells of the marketplace's order files. Pure."""
+"""Parses the dates, amounts and numbers in cells of the marketplace's order files. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import date
 from cardsync_agent.table_text import typed_day, typed_number, typed_whole
 
 _MONEY = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
-# The server has the same range: any other year is a slip of the pen.
+# The server has the same range: any other year is a typing error.
 _YEARS = range(1990, 2080)
 
 
 def read_date(text: str) -> date | None:
-    """Read a day as `typed_day` does, of a year that can be meant."""
+    """Parse a day as `typed_day` does, in a plausible year."""
     day = typed_day(text)
     return day if day is not None and day.year in _YEARS else None
 
 
 def read_amount(text: str, decimal: str = ".") -> str | None:
-    """Read `$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; return None for a text that is no amount
-    of at most 8 digits and 4 decimals.
+    """Convert `$1,234.50` to `1234.50`, `($5.00)` to `-5.00`; return None for any text that is not
+    an amount of at most 8 digits and 4 decimals.
     """
     plain = typed_number(text, decimal)
     if not _MONEY.fullmatch(plain):

@@ -1,4 +1,4 @@
-"""The command line: `cardsync-agent run`, `imported`, `cards`, `mcp` and those of workflows.
+"""The command line: `cardsync-agent run`, `imported`, `cards`, `mcp` and the workflow commands.
 
 Exit codes are 0 (done, or the server asks to wait), 1 (the command failed) and 2 (wrong usage).
 """
@@ -39,7 +39,7 @@ from cardsync_agent.workflow_commands import add_workflow_commands
 def main(argv: Sequence[str] | None = None) -> int:
     _make_streams()
     arguments = _parser().parse_args(argv)
-    # A file name that the console cannot show must not silence us.
+    # A file name that the console cannot show must not stop the output.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # A shop's own process shares the output with those of the other shops.
@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _make_streams() -> None:
-    """A program without a console, as the task scheduler of Windows starts it, has no output: the
-    shop's log has it.
+    """Redirect missing output streams to nowhere: a program without a console, as Windows' task
+    scheduler starts it, has none, and the shop's log has the output.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -106,7 +106,7 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _mcp(arguments: argparse.Namespace, _: Reporter) -> int:
-    """Standard output carries messages alone: what is to be said goes to standard error."""
+    """Standard output carries only messages; all other output is on standard error."""
     proxy = Proxy(*server_and_key(arguments), sys.stdout, sys.stderr)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
@@ -118,14 +118,14 @@ def _mcp(arguments: argparse.Namespace, _: Reporter) -> int:
 
 
 def _failures_beside(file: Path) -> CardFailures | None:
-    """Return the failures of the folder that holds this file of exports/ or outbox/."""
+    """Return the failures of the folder that contains this file of exports/ or outbox/."""
     folder = file.parent.parent
     is_ours = file.parent.name in ("exports", "outbox") and (folder / HOME).is_dir()
     return CardFailures(folder / HOME) if is_ours else None
 
 
 def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
-    """Show the cards that the marketplace refused, or let paused ones go on."""
+    """Show the cards that the marketplace refused, or resume paused ones."""
     home = (folder := one_folder(arguments)) / HOME
     if not home.is_dir():
         raise UsageProblem(f"{arguments.folder or folder} is no folder of a sync app")

@@ -1,9 +1,8 @@
-"""Calls the server's HTTP interface for the agent: each call is one method, and each method tries
-once (pace.persist repeats).
+"""Calls the server's HTTP API for the agent: each call is one method, and each method tries once
+(pace.persist repeats).
 
 A call returns a small typed answer or raises one of three exceptions: TryAgain (network, 5xx, 429),
-KeyRefused (401, or a 403 of the account), Refused (any other answer that is no success; Cooldown is
-one of them).
+KeyRefused (401, or a 403 of the account), Refused (any other error answer; Cooldown is a subclass).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _CALL_CODES = frozenset({"object_store_pipeline_disabled", "invalid_signature", 
 
 
 class TryAgain(Exception):
-    """The call is not decided: it may succeed later."""
+    """The call failed for now; it may succeed later."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -44,7 +43,7 @@ class TryAgain(Exception):
 
 
 class Refused(Exception):
-    """The server understood the call and refused it; the same call will get the same answer."""
+    """The server understood the call and refused it; the same call would be refused again."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if message else code)
@@ -52,9 +51,9 @@ class Refused(Exception):
 
 
 class Cooldown(Refused):
-    """The answer is 402 or 429: the seller has to wait, or to spend a credit.
+    """The answer is 402 or 429: the seller must wait, or spend a credit.
 
-    The message explains all of it in one sentence.
+    The message explains it in one sentence.
     """
 
     def __init__(
@@ -73,12 +72,12 @@ class Cooldown(Refused):
 
 
 class KeyRefused(Refused):
-    """The key, or the account behind it, is not accepted."""
+    """The server does not accept the key, or the account behind it."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An update as the server describes it; `signed_release` decides whether to believe it."""
+    """An update as the server describes it. `signed_release` decides whether to trust it."""
 
     version: str = ""
     url: str = ""
@@ -102,7 +101,7 @@ class Heartbeat:
 @dataclass(frozen=True)
 class PersonsTurn:
     """The agent waits for its person, for this reason. `page_host` is the host of the page that
-    asks for something; no more of the address leaves the computer.
+    needs the person; nothing more of the address leaves the computer.
     """
 
     kind: TurnKind
@@ -112,7 +111,7 @@ class PersonsTurn:
 @dataclass(frozen=True)
 class PackOffer:
     """`killed` are the versions that the operator has withdrawn. `signed` is the file of a newer
-    version, if there is one; `workflow/signed_pack` decides whether to believe it.
+    version, if there is one. `workflow/signed_pack` decides whether to trust it.
     """
 
     killed: frozenset[int] = frozenset()
@@ -143,17 +142,17 @@ class PriceUpdates:
     rows: int
     empty_reasons: tuple[str, ...]
     etag: str | None
-    # `rollback`, `quick_add` or `price_updates`; None from a server that does not say.
+    # `rollback`, `quick_add` or `price_updates`; None from a server that does not send it.
     kind: str | None = None
     # In a file of new listings: the server's entry for each row.
     entries: tuple[int, ...] = ()
-    # In a file of new listings: its number. The same number is the same file again.
+    # In a file of new listings: its number. The same number means the same file again.
     number: int | None = None
 
 
 @dataclass(frozen=True)
 class Lost:
-    """The step that lost its element, with the part of the page around it."""
+    """The step whose element was not found, with the surrounding part of the page."""
 
     workflow: str
     step_name: str
@@ -164,7 +163,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Repair:
-    """Another selector; `known` says that it was verified before."""
+    """Another selector. `known` means that it was verified before."""
 
     correction_id: int
     selector: str
@@ -191,7 +190,7 @@ class Client:
         self._http = httpx.Client(timeout=TIMEOUT, transport=transport)
 
     def trace(self, cycle_id: str | None) -> None:
-        """Let the server see the calls of a cycle, a UUID, as one trace; None ends it."""
+        """Send the calls of a cycle, a UUID, as one trace. None ends it."""
         one = (cycle_id or "").replace("-", "")
         is_id = re.fullmatch("[0-9a-f]{32}", one) is not None
         self._trace = {"traceparent": f"00-{one}-{one[16:]}-01"} if is_id else {}
@@ -205,8 +204,8 @@ class Client:
         platform: str,
         turn: PersonsTurn | msgspec.UnsetType | None = msgspec.UNSET,
     ) -> Heartbeat:
-        """`turn` is what the agent waits for, None if it waits for nobody. An agent that drives no
-        browser leaves it out, and so leaves alone what another agent of the account has reported.
+        """`turn` is why the agent waits for its person, None if it does not wait. An agent without
+        a browser omits it, and so does not change what another agent of the account has reported.
         """
         report = {"version": version, "platform": platform} | _turn_fields(turn)
         body = self._json("POST", "heartbeat", json=report)
@@ -264,19 +263,19 @@ class Client:
         return Ticket(body["key"], body["upload_url"])
 
     def is_elsewhere(self, upload_url: str) -> bool:
-        """Return whether the upload goes to another machine than the server: it may be out of
-        reach when the server is not.
+        """Return whether the upload is sent to another machine than the server, which may be
+        unreachable when the server is not.
         """
         url = self._base.join(upload_url)
         return (url.host, url.port) != (self._base.host, self._base.port)
 
     def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
-        """Send the object; `between` is called between the parts of a long upload."""
+        """Send the object. `between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
-        # httpx would call it a transport error, and we would try forever.
+        # httpx would call it a transport error, and the agent would retry forever.
         if url.scheme not in ("http", "https"):
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
-        # The length is given, because S3 takes no chunked upload.
+        # The length is given, because S3 does not accept a chunked upload.
         headers = {"Content-Length": str(len(content))}
         answer = self._send(
             self._http.build_request("PUT", url, content=_parts(content, between), headers=headers)
@@ -285,9 +284,9 @@ class Client:
             raise _refusal(answer, about_the_key=False)
 
     def download(self, address: str, file: Path, most: int, go_on: Callable[[], bool]) -> bool:
-        """Fetch into `file`, from its present end on; return whether all has come.
+        """Fetch the rest of `file`, from its current end; return whether the file is complete.
 
-        The request does not have the key, because any host may serve the file.
+        The request does not contain the key, because any host may serve the file.
         """
         url = self._base.join(address)
         if url.scheme not in ("http", "https"):
@@ -382,7 +381,7 @@ class Client:
         if isinstance(correction, dict) and isinstance(correction.get("id"), int):
             known = body.get("status") == "cached"
             return Repair(correction["id"], str(correction.get("selector") or ""), known=known)
-        # `queued` is an answer of the contract, too: until it is worked off there is no selector.
+        # The protocol also allows `queued`: until the request is processed there is no selector.
         return Gone(heal_id, str(body.get("reason") or "the server knows no selector yet"))
 
     def confirm_repair(self, correction_id: int, selector: str) -> None:
@@ -399,7 +398,7 @@ class Client:
         try:
             body = self._json("GET", f"workflow/packs/{quote(marketplace, safe='')}", params=query)
         except Refused as refused:
-            # No pack was ever published for this marketplace, or the server is an older one.
+            # No pack was ever published for this marketplace, or the server is an older version.
             if refused.status != 404:
                 raise
             return PackOffer()
@@ -419,8 +418,8 @@ class Client:
         self._api("POST", "sync/log", json=body, params={"agent_id": agent_id})
 
     def send_rows(self, path: str, body: bytes) -> dict[str, Any]:
-        """Send JSON rows of an order upload, gzip or not; the answer names the upload, or the
-        number of orders that the feedback met.
+        """Send JSON rows of an order upload, gzip or not; the answer has the upload's ID, or the
+        number of orders that the feedback matched.
         """
         packed = body[:2] == b"\x1f\x8b"
         return self._json(
@@ -488,7 +487,7 @@ class Client:
 def _receive(
     answer: httpx.Response, file: Path, have: int, most: int, go_on: Callable[[], bool]
 ) -> bool:
-    if answer.status_code == 416:  # all of it had come
+    if answer.status_code == 416:  # the file was already complete
         return True
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TryAgain(f"the download answers {answer.status_code}", _retry_after(answer))
@@ -571,7 +570,7 @@ def _whole(value: object) -> int | None:
 
 
 def _place(url: httpx.URL) -> str:
-    """Return host and port: they are the usual mistake in an address."""
+    """Return host and port, which are the usual mistake in an address."""
     return url.netloc.decode("ascii", "replace")
 
 
@@ -585,7 +584,7 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
 
 def _retry_after(answer: httpx.Response) -> float | None:
     text = answer.headers.get("Retry-After", "")
-    # A proxy's date, or nonsense, is not a number; an agent waits an hour at most.
+    # The header may be a proxy's date or invalid; an agent waits an hour at most.
     return min(float(text), MOST_RETRY_AFTER) if text.isascii() and text.isdigit() else None
 
 
@@ -603,7 +602,7 @@ def _upload_id(body: dict[str, Any]) -> int:
 
 
 def _count_rows(content: bytes) -> int | None:
-    """Return the number of data rows of a price file, or None if it is none."""
+    """Return the number of data rows of a price file, or None if it is not one."""
     reader = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
     header = next(reader, None)
     if not header or header[0].strip().casefold() != "tcgplayer id":
@@ -612,6 +611,6 @@ def _count_rows(content: bytes) -> int | None:
 
 
 def _ids(header: str) -> tuple[int, ...]:
-    """Read ids that are joined by commas; none if a part of them is no id."""
+    """Parse IDs that are joined by commas; empty if a part is not an ID."""
     names = [name.strip() for name in header.split(",")]
     return tuple(map(int, names)) if all(n.isascii() and n.isdigit() for n in names) else ()

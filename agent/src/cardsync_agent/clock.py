@@ -1,4 +1,4 @@
-"""Reads the clock and sleeps, which no other module of the agent does.
+"""Reads the clock and sleeps, as no other module of the agent may.
 
 It returns moments in UTC, and their texts.
 """
@@ -49,37 +49,37 @@ def moment(epoch: float) -> datetime:
 
 
 def rfc3339(when: datetime) -> str:
-    """Write a moment as `2026-11-21T08:00:00Z`, with microseconds only where there are any."""
+    """Format a moment as `2026-11-21T08:00:00Z`, with microseconds only if they are not zero."""
     return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_rfc3339(text: str) -> datetime:
-    """Read the moment that `rfc3339` wrote."""
+    """Parse a text from `rfc3339`."""
     return datetime.fromisoformat(text)
 
 
 def for_file_name(when: datetime) -> str:
-    """Write a moment as `20261121T080000Z`."""
+    """Format a moment as `20261121T080000Z`."""
     return when.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def for_people(when: datetime) -> str:
-    """Write a moment in local wall-clock time, as a person at this computer reads it."""
+    """Format a moment in the computer's local time, for people."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def local_wall(when: datetime) -> datetime:
-    """Return the local wall-clock time of a moment, without a zone."""
+    """Return the local time of a moment, without a zone."""
     return when.astimezone().replace(tzinfo=None)
 
 
 def from_wall(wall: datetime) -> datetime:
-    """Return the moment, in UTC, at which the clock on the wall shows `wall`."""
+    """Return the moment, in UTC, whose local time is `wall`."""
     return wall.astimezone(UTC)
 
 
 def span(seconds: float) -> str:
-    """Write a duration for people: `45 s`, `59 min`, `3 h`."""
+    """Format a duration for people: `45 s`, `59 min`, `3 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

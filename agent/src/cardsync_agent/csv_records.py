@@ -1,8 +1,8 @@
 """Reads a CSV file, damaged or not, as records with their physical line numbers: each record's
 cells, or its problem. Pure.
 
-A quote that never closes spoils its own line, not those that follow. The description of a problem
-never quotes the line: any column of a damaged one may hold a name or a street.
+A quote that never closes spoils only its own line. The description of a problem never quotes the
+line: any column of a damaged one may hold a name or a street.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Damaged(Exception):
-    """The file as a whole cannot be read; the message follows its name."""
+    """The file as a whole cannot be read; the message is printed after its name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Problem:
 @dataclass(frozen=True)
 class Record:
     """`cells` are by column name, stripped; a column beyond the end of the row is blank. `decimal`
-    is the sign before decimals in its file.
+    is the decimal sign of its file.
     """
 
     line: int
@@ -51,13 +51,13 @@ class Record:
 
 
 class Lines(list[str]):
-    """Physical lines, and how their table is written."""
+    """Physical lines, and the format of their table."""
 
     form = AS_EXPORTED
 
 
 def lines_of(content: bytes, is_header: IsHeader | None = None) -> Lines:
-    """Return physical lines of gzip or plain bytes. Only a file that a person may have saved anew
+    """Return physical lines of gzip or plain bytes. Only a file that a person may have saved again
     has an `is_header`, by which its header is found. Raises Damaged.
     """
     try:
@@ -95,7 +95,7 @@ def records(
 
 
 def inflated(content: bytes) -> bytes:
-    """Return the bytes of gzip or plain ones. Raises Damaged."""
+    """Return the bytes, decompressed if they are gzip. Raises Damaged."""
     if content[:2] != GZIP_MAGIC:
         return content
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)

@@ -1,4 +1,4 @@
-"""Writes files so that a kill -9 or a power cut leaves them either absent or whole, by fsync and
+"""Writes files so that a kill -9 or a power cut leaves them either absent or complete, by fsync and
 rename.
 """
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 def write(target: Path, content: bytes, *, private: bool = False) -> None:
-    """Put `content` at `target`; it replaces the file there. A private file is its owner's alone,
-    from its first byte on.
+    """Write `content` to `target`, replacing an existing file. A private file is readable only by
+    its owner, from its first byte on.
     """
     part = _part_of(target)
     if private:
@@ -24,10 +24,10 @@ def write(target: Path, content: bytes, *, private: bool = False) -> None:
 def place(
     target: Path, content: Callable[[], bytes], *, staged: bool, note_staged: Callable[[], None]
 ) -> None:
-    """Put a file in front of another program exactly once, even after crashes.
+    """Place a file for another program exactly once, even after crashes.
 
-    `note_staged` journals that the hidden part file is whole; after that a missing part means
-    that the rename has happened, even if the reader has taken the file away since.
+    `note_staged` journals that the hidden part file is complete; after that a missing part file
+    means that it was renamed, even if the reader has taken the file since.
     """
     part = _part_of(target)
     if not staged:
@@ -40,9 +40,7 @@ def place(
 
 
 def place_folder(stage: Path, target: Path) -> None:
-    """Put a whole folder in front of another program at once: the files are written through, then
-    the folder is renamed.
-    """
+    """Place a whole folder for another program: the files are flushed, then the folder is renamed."""
     for path in stage.iterdir():
         with path.open("rb+") as file:
             os.fsync(file.fileno())

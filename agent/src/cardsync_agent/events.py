@@ -1,5 +1,5 @@
 """Prints the agent's output: a line for people, or one JSON object per event for programs
-(--json-events). The events are listed in loop.py.
+(--json-events). loop.py lists the events.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ Listener = Callable[[str, str, bool, Mapping[str, object]], None]
 
 
 class Reporter:
-    """A reporter is called: `say("export_saved", "12 prices in ...", path=..., rows=12)`."""
+    """An object that is called like a function: `say("export_saved", "12 prices in ...", path=...,
+    rows=12)`.
+    """
 
     def __init__(
         self, out: TextIO, *, json_events: bool = False, quiet: bool = False, shop: str = ""
     ) -> None:
-        """`shop` is named in every line, where several shops share the output."""
+        """`shop` is named in every line if several shops share the output."""
         self._out, self._json, self._quiet, self._shop = out, json_events, quiet, shop
         self._standing: dict[str, str] = {}
         self._listeners: tuple[Listener, ...] = ()
 
     @contextmanager
     def heard_by(self, *listeners: Listener) -> Iterator[None]:
-        """Pass every event on to these, too, printed or not."""
+        """Pass every event on to these listeners, too, printed or not."""
         before, self._listeners = self._listeners, (*self._listeners, *listeners)
         try:
             yield
@@ -44,7 +46,7 @@ class Reporter:
         detail: bool = False,
         **fields: object,
     ) -> None:
-        """Print an event: a `problem` even when quiet, a `detail` for programs only."""
+        """Print an event: a `problem` even when quiet, a `detail` only for programs."""
         for listener in self._listeners:
             listener(event, text, problem, fields)
         if self._json:
@@ -57,16 +59,16 @@ class Reporter:
     def standing(
         self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object
     ) -> None:
-        """Print a state that lasts, once until it changes, so that a poll every 30 s is not a line
-        every 30 s.
+        """Print a lasting state once until it changes, so that a poll every 30 s does not print a
+        line every 30 s.
         """
         if self._standing.get(topic) != text:
             self._standing[topic] = text
             self(event, text, problem=problem, detail=False, **fields)
 
     def ended(self, topic: str) -> None:
-        """End the topic's state: the next one is news, even if it is the same. It is no line, but
-        the listeners hear of it as the event `<topic>_ended`.
+        """End the topic's state, so that the next one is printed even if it is the same. Nothing is
+        printed, but the listeners get the event `<topic>_ended`.
         """
         if self._standing.pop(topic, None) is not None:
             for listener in self._listeners:
@@ -82,6 +84,6 @@ class Reporter:
         try:
             self._out.write(line + "\n")
             self._out.flush()
-        # The reader of our output has gone: the work goes on without an audience.
+        # The reader of our output has ended: the work continues without it.
         except (OSError, ValueError):
             self._quiet = True

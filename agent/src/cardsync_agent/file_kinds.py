@@ -1,7 +1,7 @@
-"""Names the marketplace's files that people take for one another, by their columns, and says where
-each belongs. Pure.
+"""Recognizes the marketplace's files that people confuse, by their columns, and names the right
+place for each. Pure.
 
-The server has this module by a symbolic link: both say the same of a file.
+The server uses this module by a symbolic link, so that both give the same message.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PULL_SHEET: Final = _kind(
 SHIPPING: Final = _kind(
     "TCGplayer's shipping export", _AGENT, "Order #", "Shipping Method", "PostalCode"
 )
-# The order is that of recognition: the app's export has the columns of a pricing export, too.
+# Recognition follows this order: the app's export also has the columns of a pricing export.
 KINDS: Final = (APP_EXPORT, PRICING, SHIPPING, ORDER_LIST, PULL_SHEET)
 
 
@@ -68,6 +68,6 @@ KindOf = Callable[[Sequence[str]], FileKind | None]
 
 
 def kind_in(lines: Sequence[str], of: KindOf = kind_of) -> FileKind | None:
-    """Return the kind of a file with these first lines, whatever separates its cells."""
+    """Return the kind of a file with these first lines, whatever its delimiter."""
     form = form_of(lines, lambda cells: of(cells) is not None)
     return None if form is None else of(cells_of(lines[form.before], form.delimiter))

@@ -1,8 +1,9 @@
-"""The steps that carry orders, and the rows that belong to orders, to the server: a file of the
+"""The steps that send orders, and the rows that belong to orders, to the server: a file of the
 marketplace becomes rows, and rows become uploads, in order.
 
 The uploads are journaled part by part. Every upload is an upsert, so a part that is sent again
-after a kill -9 changes nothing. No cell of a file gets into the journal, a log or an error text.
+after a kill -9 changes nothing. No cell of a file is written into the journal, a log or an error
+text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_TOLD, MOST_LISTED = 3, 1_000
 
 
 def fetch(kind: Kind) -> Callable[[Job], None]:
-    """Return the step that brings the files of one kind."""
+    """Return the step that sends the files of one kind."""
 
     def step(job: Job) -> None:
         since = _since(job)
@@ -39,12 +40,12 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
             for file in files
             if anew or not job.store.memory.has_sent(_sent(kind, file, since))
         ]
-        # After a kill -9 between the last part and the step's record, the memory may hold the
-        # file because this very cycle sent it.
+        # After a kill -9 between the last part and the step's record, the memory may list the file
+        # because this same cycle sent it.
         if not wanted and not any(
             _sent(kind, file, since) in job.cycle.delivered for file in files
         ):
-            # A file of the browser is gone by now, and its name says nothing.
+            # A file of the browser is deleted by now, and its name means nothing.
             newest = "" if job.market.publishes else f" ({files[-1].path.name} was uploaded before)"
             raise StepSkipped(f"{job.market.place} has no new {kind.name}{newest}")
         for file in wanted:
@@ -55,9 +56,8 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 
 def fetch_sales_report(job: Job) -> None:
-    """Send at most two months a cycle, oldest first, of those that the server misses and the files
-    cover. The server finds the missing months in the orders; this cycle's orders are stored by
-    now.
+    """Send at most two months per cycle, oldest first, of those that the server lacks and the files
+    cover. The server finds the missing months in the orders; this cycle's orders are stored by now.
     """
     summary = Summary()
     missing = cache(lambda: job.call("asking which months are missing", job.client.sales_gaps))
@@ -91,7 +91,7 @@ def fetch_sales_report(job: Job) -> None:
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:
-    """Return the report of an upload of rows.
+    """Return the report of a finished upload of rows.
 
     The server finishes it even after the seller cancels the sync, but a cancel ends the waiting.
     """
@@ -121,7 +121,7 @@ def _files(
 
 
 def _since(job: Job) -> date:
-    # The window counts from the cycle's begin: a part that was sent yesterday and its rest that is
+    # The window counts from the cycle's start: a part that was sent yesterday and its rest that is
     # sent today must be cut from the same rows.
     started = clock.read_rfc3339(job.cycle.started_at).date()
     return window_start(first_sync=job.cycle.first_sync, today=started)
@@ -145,8 +145,8 @@ def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:
             _send_part(job, kind, cycle.part, body)
     left_out = _left_out(job, kind, file, cycle.part.upload_ids)
     _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since, left_out)
-    # The server skipped rows that name an order which it had not received yet: they come again
-    # after new orders.
+    # The server skipped rows whose orders it had not received yet: they are sent again after new
+    # orders.
     forget = {dependent.name for dependent in DEPENDENTS} if kind is ORDER_LIST else set()
     job.store.memory.remember_sent(sent, forget)
     cycle.delivered.append(sent)
@@ -163,9 +163,9 @@ def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
 
 
 def _left_out(job: Job, kind: Kind, file: OrderFile, upload_ids: list[int]) -> int:
-    """Return the number of rows that name orders which the server does not have.
+    """Return the number of rows whose orders the server does not have.
 
-    An accepted upload is not an applied one: rows of a failed upload do not count as delivered.
+    An accepted upload may still fail: its rows then do not count as delivered.
     """
     left_out = 0
     for report in [_ended(job, upload_id) for upload_id in upload_ids]:
@@ -247,8 +247,8 @@ def _some(problems: list[Problem]) -> str:
 
 
 def _read(file: OrderFile, reading: Callable[[bytes], T]) -> T:
-    """Read a file. The words of a bug may quote a cell and would be reported, so the error has
-    only the bug's name.
+    """Read a file. The message of an unexpected error may quote a cell and would be reported, so
+    only the error's name is used.
     """
     try:
         return reading(file.content)

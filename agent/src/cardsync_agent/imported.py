@@ -1,8 +1,7 @@
 """The command `cardsync-agent imported FILE`: the seller reports that a price file of exports/ or
 outbox/ was imported into the marketplace, or could not be.
 
-The server's record of it moves the cards' prices and ends the task or the rollback that the file
-was for.
+The server then updates the cards' prices and ends the task or the rollback of the file.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from cardsync_agent import clock, durable
 from cardsync_agent.client import Client
 from cardsync_agent.state import HOME
 
-# A request holds at most this many rows. A longer file is reported without its rows, and the next
-# inventory brings their prices.
+# A request has at most this many rows. A longer file is reported without its rows, and the next
+# inventory updates their prices.
 MOST_ROWS = 100_000
 MOST_REASON = 300
 _ID, _PRICE = "TCGplayer Id", "TCG Marketplace Price"
 
 
 class NoPriceFile(Exception):
-    """The file is no price file; the message is one sentence for the person at the command line."""
+    """The file is not a price file; the message is one sentence for the person at the command line."""
 
 
 @dataclass(frozen=True)
 class PriceFile:
-    """`rows` are {marketplace_id, new_price}; the hash is over the bytes that the server served,
-    which finds a rollback or new listings by it.
+    """`rows` are {marketplace_id, new_price}. The hash covers the bytes that the server served; it
+    identifies a rollback or new listings.
     """
 
     sha256: str
     rows: list[dict[str, Any]]
-    # New listings have no id of the marketplace yet.
+    # New listings have no marketplace ID yet.
     without_id: int = 0
     # In a file of listings: the server's entry for each line; the header is line 1.
     entries: Mapping[int, int] = field(default_factory=dict)
@@ -49,7 +48,7 @@ class PriceFile:
 
 
 def read_prices(path: Path) -> PriceFile:
-    """Read a price file. Raises NoPriceFile, whose message names the line."""
+    """Parse a price file. Raises NoPriceFile, whose message names the line."""
     try:
         content = path.read_bytes()
     except OSError as trouble:
@@ -68,15 +67,13 @@ def read_prices(path: Path) -> PriceFile:
 
 
 def remember_entries(home: Path, name: str, entries: Sequence[int]) -> None:
-    """Keep which entry of the server each row of a file of new listings is."""
+    """Store the server's entry for each row of a file of new listings."""
     if entries:
         durable.write(home / f"{name}.entries", ",".join(map(str, entries)).encode())
 
 
 def _entries_of(path: Path, rows: int) -> dict[int, int]:
-    """Return the entry of each line, as it was remembered beside the agent's journal; none of a
-    copy that lacks rows.
-    """
+    """Return the stored entry of each line; empty for a copy that lacks rows."""
     try:
         kept = (path.parent.parent / HOME / f"{path.name}.entries").read_text("ascii")
     except (OSError, UnicodeDecodeError):
@@ -99,8 +96,8 @@ def _as_served(path: Path) -> bytes | None:
 
 @dataclass(frozen=True)
 class Refused:
-    """The reasons of the cards that the marketplace did not take: by its own ids, and of new
-    listings by the server's entries.
+    """The reasons of the cards that the marketplace refused: by its own IDs, and for new listings
+    by the server's entries.
     """
 
     cards: dict[int, str] = field(default_factory=dict)
@@ -111,7 +108,7 @@ class Refused:
 
 
 def read_rejected(texts: Sequence[str], prices: PriceFile) -> Refused:
-    """Read `ID`, `line-N` or `entry-N`, each with `=REASON` or without. Raises NoPriceFile."""
+    """Parse `ID`, `line-N` or `entry-N`, each with or without `=REASON`. Raises NoPriceFile."""
     refused = Refused()
     for text in texts:
         name, _, reason = text.partition("=")
@@ -137,7 +134,7 @@ def _entry(kind: str, number: str, prices: PriceFile) -> int:
 
 
 def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any] | None:
-    """Read a line; None for a new listing, which has no id yet."""
+    """Parse a line. None for a new listing, which has no ID yet."""
     id, price = row[_ID] or "", row[_PRICE]
     if not id and (row.get("Add to Quantity") or "0") != "0":
         return None
@@ -157,8 +154,8 @@ def report(
 ) -> str:
     """Report the file to the server and return the sentence to print.
 
-    `failure` is the reason why the marketplace did not take the file, `refused` the reason of
-    each card that it did not take, `paused` the cards that the agent leaves out from now on.
+    `failure` is why the marketplace refused the file, `refused` has the reasons of refused cards,
+    `paused` the cards that the agent omits from now on.
     """
     rows = [row for row in prices.rows if row["marketplace_id"] not in refused.cards]
     all_rows = len(prices.rows) + prices.without_id - len(refused)

@@ -1,10 +1,12 @@
 """Finds the files to upload in DIR/inbox: a private copy of the newest pricing export and its
-facts, or the contents of order files of a kind. Without one it raises NoExport with the reason.
+facts, or the contents of order files of a kind. If there is none it raises NoExport with the
+reason.
 
-A file is usable if it ends as a table does (TABLES), is whole (unchanged for 2 s), and has the
-marketplace's header; the rest of its name means nothing. The copy of a pricing export is uploaded,
-so that a file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files
-are not copied: they may hold streets, and their rows may be sent twice.
+A file is usable if its name ends as a table's does (TABLES), it is complete (unchanged for 2 s),
+and it has the marketplace's header; the rest of its name means nothing. The copy of a pricing
+export is uploaded, so that a file that is replaced in the meantime cannot change the upload of a
+resumed cycle. Order files are not copied: they may contain streets, and their rows may be sent
+twice.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from cardsync_agent.table_text import cells_of
 HEAD_BYTES = 65_536
 GZIP_FROM_BYTES = 4_096  # a smaller file saves too little
 MOST_LOOKS = 5
-# Workbooks, too: they cannot be read, and that is said.
+# Workbooks, too: they cannot be read, and the message explains that.
 TABLES = (".csv", ".csv.gz", ".txt", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 
 class NoExport(Exception):
-    """There is nothing to upload; the message says why, for the cycle's log."""
+    """There is nothing to upload; the message gives the reason, for the cycle's log."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class OrderFile:
 
 @dataclass(frozen=True)
 class _Look:
-    """One file at one moment. Equal ones 2 s apart mean that no program is writing it."""
+    """The state of one file at one moment. Equal states 2 s apart mean that no program is writing
+    it.
+    """
 
     path: Path
     size: int
@@ -67,7 +71,7 @@ def take_newest(
 ) -> InventoryExport:
     """Copy the newest usable export to `spool`.
 
-    Files whose hashes are in `known` are not taken again.
+    Files whose hashes are in `known` are not used again.
     """
     for _ in range(MOST_LOOKS):
         look, newer = _newest_usable(inbox, settle, sleep)
@@ -89,7 +93,7 @@ def take_newest(
 def take_of(
     inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], None]
 ) -> list[OrderFile]:
-    """Return the newest files of a kind, as many as count, oldest first."""
+    """Return the newest files of a kind, as many as the kind allows, oldest first."""
     for _ in range(MOST_LOOKS):
         looks, unsettled = _settled(inbox, settle, sleep)
         mine = [look for look in looks if _kind_at(look.path) is kind][: kind.most]
@@ -109,7 +113,7 @@ def take_of(
 
 
 def as_sent(content: bytes) -> bytes:
-    """Return the bytes to send: with gzip, unless they have it already or are few.
+    """Return the bytes to send: compressed, unless they are gzip already or few.
 
     The same file always gives the same bytes.
     """
@@ -119,7 +123,7 @@ def as_sent(content: bytes) -> bytes:
 
 
 def header_problem(path: Path) -> str | None:
-    """Return the reason why this file is no pricing export, or None if its header is right."""
+    """Return why this file is not a pricing export, or None if its header is correct."""
     header = _header_at(path)
     if isinstance(header, str):
         return header
@@ -140,7 +144,7 @@ def _kind_at(path: Path) -> Kind | None:
 
 
 def _header_at(path: Path) -> list[str] | str:
-    """Return the column names, or the reason why there are none."""
+    """Return the column names, or why there are none."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -163,14 +167,14 @@ def _is_known(header: Sequence[str]) -> bool:
 def _newest_usable(
     inbox: Path, settle: float, sleep: Callable[[float], None]
 ) -> tuple[_Look, list[str]]:
-    """Return the file, and why newer ones are not it."""
+    """Return the file, and why newer ones are not usable."""
     looks, unsettled = _settled(inbox, settle, sleep)
     problems = [f"{path.name} is still being written" for path in unsettled]
     for look in looks:
         problem = header_problem(look.path)
         if problem is None:
             return look, problems
-        if _kind_at(look.path) is None:  # an order list is no failed attempt at a pricing export
+        if _kind_at(look.path) is None:  # an order list is not a failed attempt at a pricing export
             problems.append(f"{look.path.name} {problem}")
     raise NoExport(
         f"no usable export in inbox: {'; '.join(problems[:3])}"
@@ -182,9 +186,9 @@ def _newest_usable(
 def _settled(
     inbox: Path, settle: float, sleep: Callable[[float], None]
 ) -> tuple[list[_Look], list[Path]]:
-    """Return the files that are whole, newest first, and those that are not.
+    """Return the complete files, newest first, and the incomplete ones.
 
-    It waits a little for the newest file, because that is the one to take.
+    It waits briefly for the newest file, because that is the one to use.
     """
     before = _looks(inbox)
     now = clock.now()

@@ -1,4 +1,4 @@
-"""Gives every step of a cycle its Job: with it a step reports a failure or that it had nothing to
+"""Gives every step of a cycle its Job, with which it reports a failure or that it had nothing to
 do, makes calls that survive outages, and checks whether the server still wants the cycle.
 """
 
@@ -43,7 +43,7 @@ class Job:
     def call(
         self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True
     ) -> T:
-        """Make one server call, repeated over outages; with `aging`, only in the cycle's life."""
+        """Make one server call, repeated over outages; with `aging`, only during the cycle's life."""
 
         def on_retry(trouble: TryAgain, delay: float) -> None:
             if aging:
@@ -65,8 +65,8 @@ class Job:
         return self.folder / "exports"
 
     def check_wanted(self) -> None:
-        """Raise CycleOver if the server no longer waits for this cycle; called before each next
-        piece of work. A task's claim ends by itself, so there is no question.
+        """Raise CycleOver if the server no longer waits for this cycle; called before each further
+        piece of work. A task's claim expires by itself, so nothing is asked.
         """
         if self.cycle.task is not None:
             return
@@ -77,16 +77,18 @@ class Job:
             self.call(what, self._check_not_cancelled)
 
     def _check_not_cancelled(self) -> None:
-        """The lock is gone once the server has priced the upload, which knows its cycle."""
+        """Raise if the cycle was cancelled; the lock is cleared once the server has priced the
+        upload, whose record names the cycle.
+        """
         upload_id = self.cycle.upload_id
         if upload_id and self.client.upload(upload_id).get("cycle_cancelled") is True:
             raise Cancelled
 
     def _check_wanted(self) -> None:
-        # After 300 s in silence the server drops the lock by itself, so only a shorter silence
-        # proves a cancel.
+        # After 300 s of silence the server drops the lock by itself, so only a missing lock after a
+        # shorter silence proves a cancel.
         if self.heard.is_within(self.pace.lock_lives):
-            # This asks for the status and does not poll: with the lock gone, a poll would take it
+            # This requests the status and does not poll: without the lock, a poll would take it
             # again for a new cycle.
             if self.client.status().get("sync_in_progress") is not True:
                 raise Cancelled
@@ -125,8 +127,8 @@ def worked_off(
     ask: Callable[[], dict[str, Any]],
     at_work: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Return an upload's report once the server has finished it; the questions come ever more
-    slowly. They keep the sync lock fresh, and the heartbeat keeps the agent's presence; `at_work`
+    """Return an upload's report once the server has finished it; the requests become less and less
+    frequent. They keep the sync lock fresh, and the heartbeat keeps the agent's presence. `at_work`
     gets each unfinished report.
     """
     pause, spoken = job.pace.poll_first, clock.monotonic()

@@ -1,5 +1,5 @@
-"""Keeps the repairs that this agent has used or that wait for a person, in its home folder. One
-that a person called wrong is never used again, whoever proposes it.
+"""Stores the repairs that this agent has used or that wait for a person, in its home folder. A
+repair that a person called wrong is never used again, whoever proposes it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ State = Literal["proposed", "confirmed", "used", "failed", "wrong"]
 
 
 class KeptRepair(msgspec.Struct, kw_only=True):
-    """`lost` describes the element as the pack has it, `found` is the selector in its place.
+    """`lost` describes the element as the pack has it, `found` is the selector that replaces it.
 
-    proposed: waits for a person; confirmed: a person said yes; used: a reading step's
-    post-condition held with it; failed: it did not; wrong: a person said no.
+    proposed: waits for a person; confirmed: a person approved it; used: a reading step's
+    post-condition held with it; failed: it did not; wrong: a person rejected it.
     """
 
     number: int
@@ -36,9 +36,9 @@ class KeptRepair(msgspec.Struct, kw_only=True):
     page_url: str = ""
     state: State = "proposed"
     correction_id: int = 0
-    # The server has heard that it worked.
+    # Whether the server got the report that it worked.
     confirmed: bool = False
-    # A person's answer that the server has not heard of.
+    # A person's answer that was not sent to the server yet.
     unsent: bool = False
 
     def line(self) -> str:
@@ -60,8 +60,8 @@ class KeptRepairs:
             return []
 
     def usable(self, workflow: str, step: str, lost: str, *, changes: bool) -> list[KeptRepair]:
-        """Return what may be tried without asking; for a step that changes something, only what a
-        person confirmed.
+        """Return the repairs that may be tried without asking; for a step that changes something,
+        only confirmed ones.
         """
         states = ("confirmed",) if changes else ("confirmed", "used")
         return [one for one in self._of(workflow, step, lost) if one.state in states]
@@ -71,8 +71,8 @@ class KeptRepairs:
         return [one.found for one in self._of(workflow, step, lost) if one.state == "wrong"]
 
     def note(self, repair: KeptRepair) -> KeptRepair:
-        """Keep a repair, or its new state. A wrong one stays wrong. A confirmed one waits for the
-        person again where it shows something else now.
+        """Store a repair, or its new state. A wrong one stays wrong. A confirmed one waits for the
+        person again if it now shows something else.
         """
         with self._changing() as kept:
             for one in kept:
@@ -86,7 +86,7 @@ class KeptRepairs:
             return repair
 
     def decide(self, number: int, state: Literal["confirmed", "wrong"]) -> KeptRepair | None:
-        """Note a person's answer; None where there is no such repair."""
+        """Store a person's answer. None if there is no such repair."""
         with self._changing() as kept:
             for one in kept:
                 if one.number == number:
@@ -95,7 +95,7 @@ class KeptRepairs:
         return None
 
     def send_answers(self, send: Callable[[KeptRepair], None]) -> None:
-        """Give each answer that the server has not heard of to `send`, once it succeeds."""
+        """Pass each unsent answer to `send`; it counts as sent if that succeeds."""
         for one in [one for one in self.all() if one.unsent]:
             send(one)
             with self._changing() as kept:

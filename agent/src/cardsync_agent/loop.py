@@ -49,7 +49,7 @@ and begins again.
     stopped
     shop_ended            ended, exit_code, seconds (its process; it is started again)
 
-Of several shops in one agent each event names its `shop`. A state that lasts (waiting, paused,
+With several shops in one agent each event names its `shop`. A lasting state (waiting, paused,
 update_required, plan_refused, approval_waits, refused) is reported once, until it changes.
 """
 
@@ -93,7 +93,7 @@ from cardsync_agent.updates import Updates
 
 T = TypeVar("T")
 PLATFORM = f"{platform.system()}/{platform.machine()}".lower()
-# After so many tasks the agent polls again, so that a long queue does not delay a sync.
+# After this many tasks the agent polls again, so that a long queue does not delay a sync.
 MOST_TASKS = 10
 WAIT_TEXTS = {
     "no_sync_needed": "no sync is needed now",
@@ -103,7 +103,7 @@ WAIT_TEXTS = {
 
 
 class Resting(Exception):
-    """The shop rests: work under way is journaled, and goes on afterwards."""
+    """The shop rests: unfinished work is journaled, and continues afterwards."""
 
     def __init__(self, rest: Rest) -> None:
         super().__init__(rest.text)
@@ -112,9 +112,9 @@ class Resting(Exception):
 
 @dataclass(frozen=True)
 class Watch:
-    """The parts around the loop: `polled` and `resting` hear when the server was asked and for how
-    long the loop sleeps, `rest` says whether the shop rests. In `review` nothing is changed at the
-    marketplace, whatever the account's mode.
+    """The environment of the loop. `polled` and `resting` are called when the server has answered
+    and with the time that the loop sleeps; `rest` returns whether the shop rests. In `review`
+    nothing is changed at the marketplace, whatever the account's mode.
     """
 
     polled: Callable[[], None] = lambda: None
@@ -163,7 +163,7 @@ class Agent:
         )  # fmt: skip
 
     def run(self) -> int:
-        """Run until a signal comes."""
+        """Run until a signal arrives."""
         try:
             while True:
                 seconds = spread(self._turn())
@@ -213,7 +213,7 @@ class Agent:
             return 1
 
     def _turn(self) -> float:
-        """Run one round of the loop; returns how long to rest."""
+        """Run one round of the loop; return how long to sleep."""
         try:
             heartbeat = self._contact()
             if not heartbeat.force_update:
@@ -235,11 +235,11 @@ class Agent:
             self._say_resting(resting.rest)
 
     def _honour(self, heartbeat: Heartbeat) -> None:
-        """Deliver an approved upload; not while an import of a cycle is unfinished, which only one
-        journal keeps.
+        """Deliver an approved upload, but not while an import of a cycle is unfinished, because
+        there is only one journal of imports.
         """
         if not (self._market.publishes and self._store.memory.cycle is not None):
-            # In place of what the last cycle has left, which would judge that cycle.
+            # Replace the last cycle's function, which would judge that cycle.
             self._market.keep_alive(now_and_then(self._pace, self._stop, self._beat))
             self._approved.honour(heartbeat.upload_approved)
 
@@ -267,7 +267,7 @@ class Agent:
         heartbeat = self._client.heartbeat(__version__, PLATFORM, self._turn_of_person())
         self._watch.polled()
         if self._watch.review:
-            # An approval and tasks wait for the agent's first run.
+            # An approval and tasks wait until the agent's first run.
             heartbeat = replace(
                 heartbeat, sync_mode="read_only", upload_approved=False, has_pending_tasks=False
             )
@@ -281,7 +281,7 @@ class Agent:
         return heartbeat
 
     def _turn_of_person(self) -> PersonsTurn | UnsetType | None:
-        """Only an agent that drives a browser says whether it waits for its person."""
+        """Return the person's turn; only an agent that drives a browser reports one."""
         if not self._market.publishes:
             return UNSET
         rest = self._watch.rest()
@@ -289,7 +289,7 @@ class Agent:
         return PersonsTurn("paused") if paused else self._market.turn()
 
     def _request(self, kind: str) -> bool:
-        """Ask for a manual sync; return False if the server wants the seller to wait."""
+        """Request a manual sync; return False if the server wants the seller to wait."""
         try:
             self._call("requesting a sync", lambda: self._client.request_sync(kind))
         except Cooldown as cooldown:
@@ -305,7 +305,7 @@ class Agent:
         return True
 
     def _ask_and_work(self, heartbeat: Heartbeat) -> str | None:
-        """Poll; return the finished cycle's status, or None if the server says to wait."""
+        """Poll; return the finished cycle's status, or None if the server asks to wait."""
         decision = self._ask()
         if decision.action == "sync" and decision.plan_error:
             # No lock was taken, so there is no cycle to run or to report.
@@ -331,7 +331,7 @@ class Agent:
         return self._work_off(cycle, resumed=False)
 
     def _work_off_tasks(self, heartbeat: Heartbeat) -> str | None:
-        """Claim and work off what waits, a few tasks a round; return `failed` if one failed."""
+        """Claim and process waiting tasks, a few per round; return `failed` if one failed."""
         ended = set[str]()
         if heartbeat.has_pending_tasks:
             for _ in range(MOST_TASKS):
@@ -383,8 +383,8 @@ class Agent:
         if decision.kind == cycle.kind:
             cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
-        # The lock is now for something else: the agent does that, under the cycle id that the
-        # server may have already.
+        # The lock is now for another kind of cycle: the agent runs that, under the cycle ID that
+        # the server may have already.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
         anew.sync_cycle_id = cycle.sync_cycle_id
         self._store.memory.cycle = anew
@@ -532,7 +532,7 @@ class Agent:
         )
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
-        """Report the state of this round, once until it changes."""
+        """Print the state of this round, once until it changes."""
         self._say.standing(
             "turn", event, text, problem=event not in ("waiting", "paused"), **fields
         )

@@ -1,6 +1,4 @@
-"""Runs one step of a cycle, or leaves it out, and records the result, with a picture of a
-failure.
-"""
+"""Runs one step of a cycle, or skips it, and records the result, with a picture of a failure."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
 def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     """Run one step and return its status and its error.
 
-    Exceptions that only interrupt the cycle (signals, outages, the key) pass through.
+    Exceptions that only interrupt the cycle (signals, outages, the key) are not caught.
     """
     job.note = None
     try:
@@ -77,7 +75,7 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
 
 
 def send_pictures(job: Job, record: StepRecord) -> None:
-    """Send the pictures that a step kept and, of a failed one, what the marketplace shows now.
+    """Send the pictures that a step made and, for a failed one, a picture of the marketplace now.
 
     The cycle's report does not depend on them.
     """

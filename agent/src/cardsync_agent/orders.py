@@ -1,9 +1,9 @@
-"""Reads the marketplace's order files as the rows of the order uploads, and lists every line that
-could not be read. Pure.
+"""Parses the marketplace's order files into the rows of the order uploads, and lists every line
+that could not be read. Pure.
 
 The header distinguishes the kinds of files. No name and no street of the shipping export is ever
-read. A cell that cannot be read is left out and reported; the report names line and column, never
-the content: columns may have shifted.
+read. An unreadable cell is omitted and reported. The report names line and column, never the
+content, because columns may have shifted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from cardsync_agent.csv_records import Lines, Problem, Record, header_of, lines_
 from cardsync_agent.file_kinds import column
 
 Row: TypeAlias = dict[str, Any]
-Say: TypeAlias = Callable[[str], None]  # takes the problem of the present line
+Say: TypeAlias = Callable[[str], None]  # called with the problem of the current line
 
 EARLIEST = date(2020, 1, 1)
 WINDOW = timedelta(days=90)
-# An order number has at most so many characters; a longer one would have the whole upload refused.
+# An order number has at most this many characters; with a longer one the server would refuse the
+# whole upload.
 LONGEST_NUMBER = 200
 
 
@@ -33,8 +34,8 @@ LONGEST_NUMBER = 200
 class Kind:
     """One kind of file.
 
-    `path` is the address for its rows, `needed` are the columns that identify it, and `most` is
-    the number of files of it that count.
+    `path` is the address for its rows, `needed` are the columns that identify it, and `most` is the
+    number of its files that are used.
     """
 
     name: str
@@ -56,7 +57,7 @@ ORDER_LIST = Kind(
     file_kinds.ORDER_LIST.needed,
     optional=1,
 )
-# A pull sheet holds only the orders that were open when it was printed, so it does not replace
+# A pull sheet has only the orders that were open when it was printed, so it does not replace
 # earlier ones.
 PULL_SHEET = Kind(
     "pull sheet",
@@ -76,15 +77,15 @@ FEEDBACK = Kind(
     "feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating")
 )
 SALES = Kind("sales summary", "months", "sales_report", _needs("date_from", "net_sales"), most=50)
-# The order is that of recognition: the narrower header comes first.
+# Recognition follows this order: the narrower header comes first.
 KINDS = (SALES, FEEDBACK, REFUNDS, SHIPPING, ORDER_LIST, PULL_SHEET)
 DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
 
 
 @dataclass
 class Parsed:
-    """`taken` lines became rows, `older` ones are before the window; `problems` list lost lines
-    and omitted cells.
+    """`taken` lines became rows, `older` ones are before the window. `problems` list lost lines and
+    omitted cells.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -95,7 +96,7 @@ class Parsed:
 
 
 def kind_of(header: Iterable[str]) -> Kind | None:
-    """Return the kind that has this header; None for others, the pricing export among them."""
+    """Return the kind with this header. None for others, including the pricing export."""
     names = set(map(column, header))
     if column("TCGplayer Id") in names:
         return None
@@ -111,7 +112,7 @@ def window_start(*, first_sync: bool, today: date) -> date:
 
 
 def parse(kind: Kind, content: bytes, since: date) -> Parsed:
-    """Read any file but a sales summary. Raises Damaged."""
+    """Parse any file but a sales summary. Raises Damaged."""
     lines = lines_of(content, is_known)
     if kind is PULL_SHEET:
         return _pull_sheet(lines)
@@ -163,7 +164,7 @@ _AMOUNTS = ("product_amt", "shipping_amt", "total_amt")
 
 
 def _order(record: Record, say: Say) -> Row | None:
-    # An order with this status would replace the right one.
+    # An order with this status would replace the correct one.
     if read_date(record.get("status")) is not None:
         say("Status is a date; the columns have shifted")
         return None
@@ -207,7 +208,7 @@ def _feedback(record: Record, say: Say) -> Row | None:
 
 
 _LIKE_A_NUMBER = re.compile(r"(?=.*\d)[\w./#-]+", re.ASCII)
-# In a row whose columns have not shifted, these columns of the shipping export hold nothing but
+# In a row whose columns have not shifted, these columns of the shipping export contain only
 # numbers.
 _NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee Paid")
 _WITNESSES = frozenset(map(column, (*_NUMERIC, "Order Date")))
@@ -285,8 +286,8 @@ def _pull_sheet(lines: Lines) -> Parsed:
 
 
 def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, int]]:
-    """Yield pairs of an order and a quantity: `ORDER:6 | ORDER:2` counts before Quantity; the older
-    form has only a quantity, and names the order if there is but one.
+    """Yield pairs of an order and a quantity. `ORDER:6 | ORDER:2` has precedence over Quantity; the
+    older form has only a quantity, and names the order if there is but one.
     """
     given = record.get("orderquantity")
     if not given:
@@ -316,8 +317,8 @@ def _item(record: Record, say: Say) -> Row:
 
 
 def _by_order(rows: Iterable[Row]) -> list[Row]:
-    """Put an order's rows side by side: those without a SKU replace earlier ones, so they must not
-    be divided over two uploads.
+    """Group an order's rows: those without a SKU replace earlier ones, so they must not be divided
+    over two uploads.
     """
     grouped: dict[str, list[Row]] = {}
     for row in rows:
@@ -326,7 +327,7 @@ def _by_order(rows: Iterable[Row]) -> list[Row]:
 
 
 def _present(row: Row) -> Row:
-    """Remove blank cells: they say nothing, and must not clear stored values."""
+    """Remove blank cells: they mean nothing, and must not clear stored values."""
     return {name: value for name, value in row.items() if value is not None}
 
 

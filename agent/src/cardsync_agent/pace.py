@@ -52,15 +52,15 @@ class Pace:
 
 
 class Stopped(Exception):
-    """A signal ended the agent; all work under way is journaled."""
+    """A signal ended the agent; all unfinished work is journaled."""
 
 
 class GaveUp(Exception):
-    """With --once, the agent lost patience with the network."""
+    """With --once, the network was unavailable for too long."""
 
 
 class Stop:
-    """A Stop remembers SIGTERM and SIGINT until the next safe point."""
+    """Remembers SIGTERM and SIGINT until the next safe point."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -79,8 +79,8 @@ class Stop:
             raise Stopped
 
     def sleep(self, seconds: float) -> None:
-        # It sleeps in slices and uses no threading.Event: its lock could be held when the handler
-        # needs it.
+        # It sleeps in slices and does not use threading.Event, whose lock might be held when the
+        # handler needs it.
         ends = clock.monotonic() + seconds
         self.check()
         while (left := ends - clock.monotonic()) > 0:
@@ -89,7 +89,7 @@ class Stop:
 
 
 def spread(seconds: float, chance: Random = _random) -> float:
-    """Return a rest that is never shorter, and up to a tenth longer, so that agents that began
+    """Return a wait that is up to a tenth longer, never shorter, so that agents that started
     together do not send heartbeats together forever.
     """
     return seconds + chance.uniform(0.0, seconds * 0.1)
@@ -112,7 +112,7 @@ def persist(
     on_retry: Callable[[TryAgain, float], None],
     patience: float | None,
 ) -> T:
-    """Make `call` until it is answered; a `patience` of None never ends."""
+    """Repeat `call` until it is answered; a `patience` of None never ends."""
     began, attempt = clock.monotonic(), 0
     while True:
         stop.check()
@@ -129,7 +129,7 @@ def persist(
 
 def now_and_then(pace: Pace, stop: Stop, look: Callable[[], object]) -> Callable[[], None]:
     """Return a function to call between the parts of long work: it stops the work at a signal, and
-    looks at the server once an interval.
+    checks the server once per interval.
     """
     last = clock.monotonic()
 
@@ -139,7 +139,7 @@ def now_and_then(pace: Pace, stop: Stop, look: Callable[[], object]) -> Callable
         if clock.monotonic() - last < pace.interval:
             return
         last = clock.monotonic()
-        # The work itself shows whether the network is there.
+        # The work itself shows whether the network is available.
         with suppress(TryAgain):
             look()
 

@@ -1,6 +1,6 @@
-"""Divides rows into the bodies of uploads, none larger than the server takes.
+"""Divides rows into the bodies of uploads, none larger than the server accepts.
 
-A body is JSON, with gzip where it pays; the same rows give the same bytes. Pure.
+A body is JSON, compressed if that saves enough; the same rows give the same bytes. Pure.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import groupby
 from cardsync_agent.orders import Row
 
 MOST_ROWS = 50_000
-# The limit holds before gzip. The server's limit is 10 MB after it, and gzip never makes so much
-# of this, whatever the rows hold.
+# The limit applies before gzip. The server's limit is 10 MB after gzip, which this size never
+# reaches, whatever the rows contain.
 MOST_BYTES = 9_500_000
 GZIP_FROM_BYTES = 4_096
 
@@ -22,8 +22,8 @@ GZIP_FROM_BYTES = 4_096
 def parts(
     rows: Sequence[Row], most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES
 ) -> Iterator[bytes]:
-    """Divide rows into bodies. Rows of one order that are side by side stay in one part, unless
-    they fill more than one.
+    """Divide rows into bodies. Adjacent rows of one order stay in one part, unless they fill more
+    than one.
     """
     part: list[bytes] = []
     size = 0

@@ -1,6 +1,6 @@
-"""Says how many there are, in words that agree with the number. Pure.
+"""Formats counts, in words that agree with the number. Pure.
 
-The server has this module by a symbolic link: both say the same.
+The server uses this module by a symbolic link, so that both use the same words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The steps that bring prices to the marketplace: they save price files in exports/ and deliver
+"""The steps that send prices to the marketplace: they save price files in exports/ and deliver
 them.
 
-Each file is written once, however often a step is run again after a kill -9.
+Each file is written once, however often a step is repeated after a kill -9.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cardsync_agent.job import Job
 from cardsync_agent.marketplace import NotTaken
 from cardsync_agent.step_ends import StepFailed, StepSkipped
 
-# The seller asked for what these kinds of file hold; in read_only only they are placed.
+# The seller requested the content of these kinds of file; in read_only they are only placed.
 ASKED_FOR = ("rollback", "quick_add")
 
 
@@ -47,7 +47,7 @@ def download_price_updates(job: Job) -> None:
 
 
 def _fetch_prices(job: Job) -> bytes | None:
-    """Download the prices; decide the file's name if there is anything to save."""
+    """Download the prices; choose the file's name if there is anything to save."""
     cycle, memory = job.cycle, job.store.memory
     updates = job.call(
         "downloading price updates",
@@ -70,7 +70,7 @@ def _fetch_prices(job: Job) -> bytes | None:
     if updates.number is not None and updates.number == memory.listings:
         raise StepSkipped("these listings were placed before, and wait for the marketplace")
     if cycle.task is not None and kind == "price_updates" and memory.has_placed(sha256):
-        # A sync has brought the same prices, or an earlier try of the task.
+        # A sync has delivered the same prices, or an earlier try of the task.
         raise StepSkipped("the same prices were placed before, and wait for the marketplace")
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
@@ -88,7 +88,7 @@ def _fetch_prices(job: Job) -> bytes | None:
 
 
 def _kind_of(updates: PriceUpdates) -> str:
-    """Return the kind of a file whose server does not say it: only listings add a quantity."""
+    """Return the kind of a file if the server does not send it: only listings add a quantity."""
     rows = csv.DictReader(io.StringIO(updates.content.decode("utf-8-sig"), newline=""))
     adds = any((row.get("Add to Quantity") or "0") not in ("", "0") for row in rows)
     return "quick_add" if adds else "price_updates"
@@ -113,8 +113,8 @@ def import_prices(job: Job) -> None:
     guarded = cycle.export_kind == "quick_add" and not cycle.export_kind_told
     if guarded and memory.has_placed(cycle.export_sha256):
         raise StepSkipped("these listings were placed before, and wait for the marketplace")
-    # The mode may have changed since the cycle began, and read_only must not push. What the seller
-    # asked for is delivered in either mode, if it is what the server has served.
+    # The mode may have changed since the cycle began, and read_only must not push. A requested file
+    # is delivered in either mode, if the server still serves it.
     asked_for = cycle.export_kind in ASKED_FOR
     if not asked_for:
         _need_full_mode(job)
@@ -160,7 +160,7 @@ def import_prices(job: Job) -> None:
 
 
 def _report_published(job: Job, prices: Path) -> None:
-    """Report what the adapter has published; what a person imports, a person reports."""
+    """Report the prices that the adapter has published; a person who imports them reports them."""
     if job.market.publishes:
         paused = frozenset(job.cycle.paused_cards)
         left = job.market.left_out(prices)
@@ -174,8 +174,8 @@ def _report_published(job: Job, prices: Path) -> None:
 def report_published(
     client: Client, home: Path, prices: Path, paused: frozenset[int], left: frozenset[int]
 ) -> str:
-    """Report that the marketplace has the prices of a file, without paused cards and those that it
-    does not list; the server counts a repeated report once. Returns the line for people.
+    """Report that the marketplace has the prices of a file, except paused cards and those that it
+    does not list; the server counts a repeated report once. Return the line for people.
     """
     file = read_prices(prices)
     rows = [row for row in file.rows if row["marketplace_id"] not in paused | left]
@@ -201,10 +201,10 @@ def report_unfinished(
     *,
     is_rollback: bool = False,
 ) -> None:
-    """Count the cards that the marketplace refused, and tell the server what was published before
-    the import of a file ended.
+    """Count the cards that the marketplace refused, and report the prices that were published
+    before the import of a file ended.
 
-    A rollback, and new listings, are one thing to the server: of these no part is reported.
+    A rollback, and new listings, are one unit for the server: no part of these is reported.
     """
     refused = dict(ended.rejected) if isinstance(ended, NotTaken) else {}
     if not (published or refused):
@@ -221,14 +221,14 @@ def report_unfinished(
 
 
 def _need_full_mode(job: Job) -> None:
-    """Raises StepSkipped."""
+    """Check the mode. Raises StepSkipped."""
     if job.call("heartbeat", job.beat).sync_mode != "full":
         job.cycle.mode_refused = "the account is in read_only mode now"
         raise StepSkipped(job.cycle.mode_refused)
 
 
 def _paused_of(job: Job, prices: Path) -> list[int]:
-    """Return the cards of a price file that wait for the seller; listings and rollbacks too."""
+    """Return the cards of a price file that are paused, also in listings and rollbacks."""
     paused = CardFailures(job.store.home).paused()
     return without_cards(prices.read_bytes(), paused)[1] if paused else []
 

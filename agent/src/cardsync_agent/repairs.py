@@ -1,10 +1,11 @@
 """Repairs selectors for adapters that work on a marketplace's pages: a step whose selector finds
-nothing asks the server for another one, tries it once, and reports the result. The agent gives them
-to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with NotFound's
-sentence. A step with a post-condition asks by `ask`, and reports when the condition was checked.
+nothing requests another one from the server, tries it once, and reports the result. The agent
+passes them to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with
+NotFound's sentence. A step with a post-condition calls `ask`, and reports after the condition was
+checked.
 
-The result of a try is written down first and sent then, so that a kill -9 or an outage loses none;
-`send_waiting` sends what is left. The server counts a repeated confirmation once.
+The result of a try is stored first and then sent, so that a kill -9 or an outage loses none.
+`send_waiting` sends the unsent results. The server counts a repeated confirmation once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cardsync_agent.client import Client, Gone, KeyRefused, Lost, Refused, Repai
 T = TypeVar("T")
 _NAME = "repairs.json"
 MOST_ERROR = 500
-# The server takes this much of a page.
+# The server accepts this much of a page.
 MOST_SNIPPET_BYTES = 64_000
 
 
@@ -40,8 +41,8 @@ class Repairs:
         selector: str,
         screenshot: Callable[[], bytes] | None = None,
     ) -> T:
-        """Return what `look` finds by the selector or, where that raises NotFound, by the server's
-        repair. Raises NotFound with both reasons, and Refused.
+        """Return the result of `look` for the selector or, if that raises NotFound, for the
+        server's repair. Raises NotFound with both reasons, and Refused.
         """
         try:
             return look(selector)
@@ -58,7 +59,7 @@ class Repairs:
     def ask(
         self, lost: Lost, missing: NotFound, screenshot: Callable[[], bytes] | None = None
     ) -> Repair:
-        """Return the server's repair, which is yet to be tried: `held` or `did_not_hold` reports
+        """Return the server's repair, which is yet to be tried. `held` or `did_not_hold` reports
         the result. Raises NotFound with both reasons, and Refused.
         """
         try:
@@ -78,7 +79,7 @@ class Repairs:
         self._tell({"correction_id": repair.correction_id, "error": error[:MOST_ERROR]})
 
     def waiting(self) -> list[dict[str, Any]]:
-        """Return the outcomes that the server has not heard of, oldest first."""
+        """Return the unsent outcomes, oldest first."""
         try:
             told: list[dict[str, Any]] = json.loads(self._file.read_bytes())
         except (OSError, ValueError):
@@ -86,7 +87,7 @@ class Repairs:
         return told
 
     def send_waiting(self) -> int:
-        """Send what waits; return how many are left because the server is away."""
+        """Send the unsent outcomes; return how many are left because the server is unavailable."""
         waiting = self.waiting()
         while waiting:
             try:

@@ -1,4 +1,4 @@
-"""Reports the result of a cycle from its journal: its status, the body of POST /sync/log and the
+"""Computes the report of a cycle from its journal: its status, the body of POST /sync/log and the
 line for people. Pure.
 """
 
@@ -13,16 +13,16 @@ def verdict(cycle: Cycle) -> str:
     """Return `success` if every step was done or had nothing to do, `partial` if only part of the
     work was done, and `failed` otherwise.
 
-    A step that this agent has not learnt, or had no file for, is work left undone, so its cycle
-    never is a success. The server counts the seller's history as fetched only if the steps that
-    fetch it succeeded (decisions.md, "First and full"), whatever the status.
+    A step that this agent does not support, or had no file for, is unfinished work, so its cycle is
+    never a success. The server counts the seller's history as fetched only if the steps that fetch
+    it succeeded (decisions.md, "First and full"), whatever the status.
     """
     fetched = any(
         step.status == "success" and step.name.startswith("fetch_") for step in cycle.steps
     )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    # A success without steps would say that the whole history was fetched.
+    # A success without steps would mean that the whole history was fetched.
     if not cycle.steps:
         return "failed"
     if (cycle.unable or cycle.lacking) and not any(
@@ -66,7 +66,7 @@ def cannot(steps: list[str]) -> str:
 
 
 def trouble_of(cycle: Cycle) -> str | None:
-    """Return the seller's explanation of a cycle that is no success."""
+    """Return the explanation for the seller of a cycle that is not a success."""
     if cycle.failure is not None:
         return cycle.failure
     if cycle.needs_review:
@@ -101,7 +101,7 @@ def _things(steps: list[str]) -> str:
 
 
 def is_problem(cycle: Cycle) -> bool:
-    """Return whether the seller should act, or at least check: work that this agent never promised
-    is no problem.
+    """Return whether the seller should act, or at least check: steps that this agent never promised
+    are no problem.
     """
     return cycle.failure is not None or cycle.needs_review or cycle.status == "failed"

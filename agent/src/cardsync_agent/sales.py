@@ -1,4 +1,4 @@
-"""Reads sales summaries as monthly sales reports, and chooses those that the server misses. Pure.
+"""Parses sales summaries into monthly sales reports, and chooses those that the server lacks. Pure.
 
 No public sample of such a file exists: its columns are named like the upload's fields, and each row
 is one month.
@@ -33,7 +33,7 @@ class Summary:
 
 
 def parse_summary(content: bytes) -> Summary:
-    """Read the bytes of a sales summary. Raises Damaged."""
+    """Parse the bytes of a sales summary. Raises Damaged."""
     summary = Summary()
     for record in records(lines_of(content, is_known)):
         if isinstance(record, Problem):
@@ -46,7 +46,7 @@ def parse_summary(content: bytes) -> Summary:
 
 def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
     """Return the months to send, oldest first and at most MOST_MONTHS. A report that ends before
-    its month does comes last.
+    its month does is last.
     """
 
     def order(month: str) -> tuple[bool, str]:

@@ -1,9 +1,8 @@
-"""Checks an offered update against the pinned keys: it returns a Release for which a key vouches,
+"""Checks an offered update against the pinned keys: it returns a Release that a pinned key signed,
 or raises Untrusted with the reason. Pure.
 
-There are two signatures, because with one over the bytes alone, a person who controls the server
-could serve an old signed build: the record binds version, platform, expiry and the bytes' SHA-256
-together.
+There are two signatures: with only one over the bytes, a person who controls the server could serve
+an old signed build. The record binds version, platform, expiry and the bytes' SHA-256 together.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Release:
 
 
 def read_key(text: str) -> Ed25519PublicKey:
-    """Read a pinned key as `cardsync admin release keygen` prints it; raises ValueError."""
+    """Parse a pinned key as `cardsync admin release keygen` prints it. Raises ValueError."""
     return Ed25519PublicKey.from_public_bytes(base64.b64decode(text.strip(), validate=True))
 
 
@@ -67,7 +66,7 @@ def trusted(
     """Return the offered release, if a pinned key signed its record and the record fits this
     installation.
     """
-    # Nothing of the record is used before its signature holds.
+    # Nothing of the record is used before its signature is verified.
     if not is_signed(keys, offer.record_signature, canonical(offer.record)):
         raise Untrusted("no pinned key has signed its record")
     release, current = _read(offer.record), Version(installed)
@@ -110,7 +109,7 @@ def _verifies(key: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
 
 
 def canonical(record: dict[str, Any]) -> bytes:
-    """Write a record or a pack with sorted keys, without spaces, in UTF-8. Raises Untrusted."""
+    """Format a record or a pack with sorted keys, without spaces, in UTF-8. Raises Untrusted."""
     try:
         return json.dumps(
             record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -120,7 +119,7 @@ def canonical(record: dict[str, Any]) -> bytes:
 
 
 def _read(record: dict[str, Any]) -> Release:
-    """Read a record that is signed, and yet may have an unexpected form."""
+    """Parse a signed record, which may still have an unexpected form."""
     try:
         min_from = record.get("min_from")
         expires_at = datetime.fromisoformat(record["expires_at"])

@@ -1,7 +1,7 @@
-"""The agent's memory in DIR/.cardsync-agent: its identity, the cycle under way, the approved
-upload, and the hashes of the files that it sent.
+"""The agent's memory in DIR/.cardsync-agent: its identity, the current cycle, the approved upload,
+and the hashes of the files that it sent.
 
-`Store.save` writes it whole (temp, fsync, rename), and a lock keeps a second agent out.
+`Store.save` writes it atomically (temp, fsync, rename), and a lock excludes a second agent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Sent:
 
 @dataclass
 class Part:
-    """The server has accepted so much of the present order file."""
+    """How much of the current order file the server has accepted."""
 
     file: Sent
     done: int = 0
@@ -64,7 +64,7 @@ class Part:
 
 @dataclass
 class Claim:
-    """A task of the server that this agent has in hand; the token proves it."""
+    """A task of the server that this agent has claimed; the token proves it."""
 
     id: int
     kind: str
@@ -75,8 +75,8 @@ class Claim:
 
 @dataclass
 class Placed:
-    """A file that went to the outbox. A task does not bring the same prices there again, nor the
-    listings of an older server, which may serve them twice.
+    """A file that was placed in the outbox. A task does not place the same prices there again, nor
+    the listings of an older server, which may serve them twice.
     """
 
     sha256: str
@@ -94,11 +94,11 @@ class Cycle:
     planned: list[str]
     first_sync: bool = False
     steps: list[StepRecord] = field(default_factory=list)
-    # The step export_inventory fills these.
+    # The step export_inventory sets these.
     file: str | None = None
     sha256: str | None = None
     exported_at: str | None = None
-    # The step upload_inventory fills these.
+    # The step upload_inventory sets these.
     key: str | None = None
     upload_url: str | None = None
     put_done: bool = False
@@ -106,38 +106,38 @@ class Cycle:
     raw_sent: bool = False
     last_sync_before: str | None = None
     upload_id: int | None = None
-    # The step await_repricing fills these.
+    # The step await_repricing sets these.
     imported: bool = False
     needs_review: bool = False
-    # The steps download_price_updates and import_prices fill these.
+    # The steps download_price_updates and import_prices set these.
     export_name: str | None = None
     export_rows: int = 0
     export_staged: bool = False
     export_kind: str | None = None
-    # A server that names the kind serves listings again only when they are to be placed again.
+    # A server that sends the kind serves listings again only if they are to be placed again.
     export_kind_told: bool = False
     export_sha256: str | None = None
     # The number of a file of listings.
     export_number: int | None = None
     etag: str | None = None
     outbox_staged: bool = False
-    # These cards were left out of the delivered file: the marketplace refused them three times.
+    # These cards were omitted from the delivered file: the marketplace refused them three times.
     paused_cards: list[int] = field(default_factory=list)
     # The reason why prices were only saved: the account pushes none.
     mode_refused: str | None = None
-    # The step fetch_orders and the steps that depend on it fill these: the present file, and all
+    # The step fetch_orders and the steps that depend on it set these: the current file, and all
     # files that were sent.
     part: Part | None = None
     delivered: list[Sent] = field(default_factory=list)
-    # The step fetch_sales_report puts the chosen months here.
+    # The step fetch_sales_report stores the chosen months here.
     months: list[str] | None = None
-    # These steps are left undone: this agent has not learnt them, or the marketplace had nothing
-    # for them.
+    # Steps that are not done: this agent does not support them, or the marketplace had nothing for
+    # them.
     unable: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     # The reason why the rest of the cycle is not done, whatever steps are left.
     over: str | None = None
-    # A task of the server that this cycle works off; a sync has none.
+    # The server's task that this cycle does; None for a sync.
     task: Claim | None = None
     # The cycle's end; once the status is set, only the report to the server is left.
     status: str | None = None
@@ -185,13 +185,13 @@ class Memory:
     placed: list[Placed] = field(default_factory=list)
     # The number of the file of listings that was delivered last.
     listings: int | None = None
-    # These are SHA-256 of the update that was last placed in DIR/updates, and of the update whose
-    # command was started.
+    # SHA-256 of the update that was last placed in DIR/updates, and of the update whose command was
+    # started.
     update_placed: str | None = None
     update_commanded: str | None = None
 
     def belong_to(self, server: str) -> None:
-        """Forget the imports of another server: they mean nothing to this one."""
+        """Forget the imports of another server, which mean nothing to this one."""
         if self.server not in (None, server):
             self.imported, self.sent, self.placed = [], [], []
             self.etag, self.approved, self.listings = None, None, None
@@ -218,8 +218,8 @@ class Memory:
         )
 
     def remember_sent(self, file: Sent, forget: Collection[str]) -> None:
-        """Remember a sent file; `forget` are kinds whose rows the server may have skipped, because
-        it did not have the orders that `file` brings.
+        """Store a sent file. `forget` are kinds whose rows the server may have skipped, because it
+        did not have the orders that `file` contains.
         """
         kept = [
             s
@@ -268,7 +268,7 @@ class Store:
 
 
 def make_home(folder: Path) -> Path:
-    """Make the private directory; it holds presigned addresses, so only its owner may read it."""
+    """Make the private directory; it contains presigned addresses, so only its owner may read it."""
     home = folder / HOME
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -279,9 +279,9 @@ def make_home(folder: Path) -> Path:
 
 @contextmanager
 def only_agent(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system drops it with the process, however that ends."""
+    """Hold the folder's lock; the system releases it with the process, however that ends."""
     with (make_home(folder) / "lock").open("a+b") as file:
-        # `status` and `doctor` hold the lock for a moment, to see whether it is free.
+        # `status` and `doctor` hold the lock for a moment, to check whether it is free.
         for _ in range(3):
             if _try_lock(file):
                 break
@@ -292,7 +292,7 @@ def only_agent(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether an agent works in the folder; a folder that nobody has used stays as it is."""
+    """Return whether an agent works in the folder; a folder that nobody has used stays unchanged."""
     try:
         with (folder / HOME / "lock").open("r+b") as file:
             return not _try_lock(file)
@@ -301,7 +301,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def wait_for_lock(file: IO[bytes], seconds: float = 10.0) -> None:
-    """Take a lock that others hold for moments only. Raises StateProblem."""
+    """Take a lock that others hold only briefly. Raises StateProblem."""
     ends = clock.monotonic() + seconds
     while not _try_lock(file):
         if clock.monotonic() > ends:

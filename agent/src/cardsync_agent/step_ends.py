@@ -6,7 +6,7 @@ CANCELLED = "cancelled by the seller"
 
 
 class StepFailed(Exception):
-    """The step failed; the server's log and the person read the message."""
+    """The step failed; the message is for the server's log and the person."""
 
 
 class StepSkipped(Exception):

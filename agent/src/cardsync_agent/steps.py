@@ -1,4 +1,4 @@
-"""Turns the server's decision into the steps of a cycle, and holds the table of the steps that this
+"""Turns the server's decision into the steps of a cycle, and has the table of the steps that this
 agent can do.
 
 A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed, or lets
@@ -31,7 +31,7 @@ class Step:
 
 
 def refresh_account(job: Job) -> None:
-    """Look at the account, where the adapter sees the marketplace; the log keeps what it shows."""
+    """Read the account if the adapter can; the log stores the result."""
     seen = job.market.account()
     job.note = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in seen.items())
 
@@ -52,7 +52,7 @@ STEPS = {
     "refresh_account": Step(refresh_account),
 }
 
-# Each kind has these steps where the server sends no plan (decisions.md, section 3).
+# Each kind has these steps if the server sends no plan (decisions.md, section 3).
 PRICING_CHAIN = (
     "export_inventory",
     "upload_inventory",
@@ -82,8 +82,8 @@ def needed_by(name: str) -> set[str]:
 
 
 def begin(decision: Decision, sync_mode: str, now: datetime) -> Cycle:
-    """Return the journal of a new cycle: its steps in the plan's order; those that the plan leaves
-    out are skipped already.
+    """Return the journal of a new cycle: its steps in the plan's order; omitted steps are marked as
+    skipped.
     """
     steps = (
         STEPS_OF_KIND.get(decision.kind, FULL)

@@ -1,7 +1,8 @@
-"""Reads the bytes of a table that a person brings: its encoding, the lines before its header, what
-separates its cells, broken quotes, and how numbers are written. Pure.
+"""Reads the bytes of a table that a person supplies: its encoding, the lines before its header, its
+delimiter, broken quotes, and its number format. Pure.
 
-The server has this module by a symbolic link: both read a file alike, and say the same of it.
+The server uses this module by a symbolic link, so that both read a file alike and give the same
+messages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 
 from .plurals import counted
 
-MOST_LINES: Final = 100  # of one record: comments may hold line breaks
+MOST_LINES: Final = 100  # of one record: comments may contain line breaks
 MOST_CELL: Final = 4_000
 HEAD_BYTES: Final = 64 * 1024
 # Lines before the header: a title, a date, filters.
@@ -57,12 +58,12 @@ _MARKS: Final = (
 
 
 class NotATable(Exception):
-    """The bytes are no text; the message says what they are, and what to do."""
+    """The bytes are not text; the message names what they are, and the remedy."""
 
 
 class Form(NamedTuple):
-    """How a table is written. `before` counts the lines before its header; `decimal` is the sign
-    before decimals where a number alone does not show it.
+    """The format of a table. `before` counts the lines before its header. `decimal` is the decimal
+    sign, for numbers that do not show it themselves.
     """
 
     encoding: str = "utf-8"
@@ -71,7 +72,7 @@ class Form(NamedTuple):
     decimal: str = "."
 
     def said(self) -> str:
-        """Return the differences from the marketplace's own form; empty without any."""
+        """Return the differences from the marketplace's own format; empty if there are none."""
         parts = []
         if self.encoding != "utf-8":
             named = {"cp1252": "Windows-1252"}
@@ -108,7 +109,7 @@ IsHeader = Callable[[Sequence[str]], bool]
 
 
 def refuse_other_kinds(head: bytes) -> None:
-    """Raise NotATable for the beginning of a file that is known to be something else."""
+    """Raise NotATable for the beginning of a file of another recognized type."""
     if head.startswith(b"PK\x03\x04"):
         for sign, what in _ZIPPED:
             if sign in head:
@@ -126,7 +127,7 @@ def encoding_of(head: bytes) -> str:
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
-    # Without a mark every second byte of Western UTF-16 is zero.
+    # Without a byte-order mark, every second byte of Western UTF-16 is zero.
     for encoding, zeros, letters in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
         if all(
             head[zeros:end:2].count(0) * 20 > end * 7 and head[letters:end:2].count(0) * 20 < end
@@ -141,7 +142,7 @@ def encoding_of(head: bytes) -> str:
 
 
 def text_of_line(line: bytes) -> str:
-    """Decode UTF-8, or for a line that is not UTF-8, the encoding of Western Windows programs."""
+    """Decode UTF-8, or a line that is not UTF-8 in the encoding of Western Windows programs."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding)
@@ -151,9 +152,9 @@ def text_of_line(line: bytes) -> str:
 
 
 def as_utf8(pieces: Iterable[bytes]) -> tuple[str, Iterator[bytes], bytes]:
-    """Return the encoding of a file that comes in pieces, its pieces without a mark and with lines
-    that end in LF or CRLF, and its beginning. Those of UTF-8 and of Windows-1252 stay as they are.
-    Raises NotATable.
+    """Return the encoding of a file that is read in chunks, its chunks without a byte-order mark
+    and with lines that end in LF or CRLF, and its beginning. Chunks in UTF-8 and Windows-1252 keep
+    their encoding. Raises NotATable.
     """
     pieces = iter(pieces)
     head = b""
@@ -185,7 +186,7 @@ def _recoded(decoder: codecs.IncrementalDecoder, pieces: Iterator[bytes]) -> Ite
 
 
 def form_of(lines: Sequence[str], is_header: IsHeader, encoding: str = "utf-8") -> Form | None:
-    """Return the form of the table with these first lines; None where none of them is a header. The
+    """Return the format of the table with these first lines. None if none of them is a header. The
     delimiter of a `sep=` line is tried first.
     """
     said = ""
@@ -216,13 +217,13 @@ def cells_of(line: str, delimiter: str) -> list[str]:
 
 
 def column_name(name: str) -> str:
-    """Return a column's name as names are compared."""
+    """Return a column's name in the form in which names are compared."""
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-# How a spreadsheet is kept from reading a text as a number: ="00123".
+# How a spreadsheet marks a number as text: ="00123".
 _AS_TEXT: Final = re.compile(r'="([^"]*)"')
-# Nothing that a person can see: marks between joined files, the ends of old and of padded files.
+# Invisible characters: byte-order marks between joined files, the ends of old and of padded files.
 _UNSEEN: Final = "\ufeff\u200b\0\x1a"
 
 
@@ -238,7 +239,7 @@ def is_blank(cells: Iterable[str]) -> bool:
 
 
 def unwrapped(cells: list[str], delimiter: str) -> list[str]:
-    """Return the cells of a record that a spreadsheet took for one cell, and quoted whole."""
+    """Return the cells of a record that a spreadsheet read as one cell, and quoted whole."""
     if len(cells) != 1 or delimiter not in cells[0]:
         return cells
     try:
@@ -256,14 +257,14 @@ def _number(part: str, delimiter: str) -> re.Pattern[str]:
 
 _POINT: Final = r"(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,}))"
 _COMMA: Final = r"[0-9.]*,[0-9]+"
-# Three digits behind a comma may be thousands.
+# Three digits after a comma may be thousands.
 _SURE_COMMA: Final = r"(?:[0-9.]*,(?:[0-9]{1,2}|[0-9]{4,}))"
 
 
 def _decimal_of(form: Form, lines: Sequence[str]) -> str:
-    """Return the sign before decimals. Beside a semicolon it is the comma, unless the first rows
-    have decimals behind a point alone; beside tabs and bars it is, where they have decimals behind
-    a comma alone. Beside commas it is the point.
+    """Return the decimal sign. With the delimiter semicolon it is the comma, unless only points
+    precede decimals in the first rows; with tabs and bars it is the comma only if only commas
+    precede decimals there. With the delimiter comma it is the point.
     """
     between = form.delimiter
     if between == ",":
@@ -276,8 +277,8 @@ def _decimal_of(form: Form, lines: Sequence[str]) -> str:
 
 
 def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Table:
-    """Read a whole file; where no line is a header by `is_header`, the first line with something in
-    it is. Rows have at least `fewest` cells, or all; short ones are filled. Raises NotATable.
+    """Read a whole file; if no line is a header by `is_header`, the first non-blank line is. Rows
+    have at least `fewest` cells, or all; short ones are filled. Raises NotATable.
     """
     lines, encoding = lines_of(data)
     form = form_of(lines, is_header, encoding) or first_line(lines, encoding)
@@ -287,7 +288,7 @@ def read_table(data: bytes, is_header: IsHeader, fewest: int | None = 1) -> Tabl
 
 
 def without_headers(rows: Iterable[Row], header: list[str]) -> Iterator[Row]:
-    """Leave out the header where it comes again: a person has joined several files."""
+    """Remove repeated headers: a person has joined several files."""
     for row in rows:
         begins = bool(row.cells) and plain_cell(row.cells[0]) == header[0]
         if not (begins and list(map(plain_cell, row.cells)) == header):
@@ -295,7 +296,7 @@ def without_headers(rows: Iterable[Row], header: list[str]) -> Iterator[Row]:
 
 
 def first_line(lines: Sequence[str], encoding: str = "utf-8") -> Form:
-    """Return the form by the first line with something in it."""
+    """Return the format by the first non-blank line."""
     sep = SEP.fullmatch(lines[0]) if lines else None
     at = next((at for at, line in enumerate(lines) if line.strip() and not (sep and at == 0)), 0)
     line = lines[at] if at < len(lines) else ""
@@ -320,8 +321,8 @@ def read_rows(
     lines: Sequence[str], form: Form, width: int, fewest: int | None = None, *, strict: bool = False
 ) -> Iterator[Row]:
     """Yield every record after the header that is not blank, or its fault. A quote that never
-    closes spoils its own line, not those that follow; if `strict`, so does one in a wrong place.
-    Where one cell is enough, blank ones beyond the header are passed over, too.
+    closes spoils only its own line; if `strict`, so does one in a wrong place. If one cell is
+    enough, blank ones beyond the header are ignored, too.
     """
     fewest = width if fewest is None else fewest
     at = form.before + 1
@@ -393,8 +394,8 @@ def _record(
 
 
 def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> Iterator[str]:
-    """Yield the line and those behind it to which its record may go on: none that is a record by
-    itself.
+    """Yield the line and those after it over which its record may extend, up to a line that is a
+    record by itself.
     """
     yield lines[at]
     for line in lines[at + 1 : at + MOST_LINES]:
@@ -404,9 +405,9 @@ def _open_lines(lines: Sequence[str], at: int, delimiter: str, width: int) -> It
 
 
 def with_stray_quotes(line: str, delimiter: str, width: int) -> list[str]:
-    """Return the cells of a line in which quotes inside a quoted cell are not doubled:
-    1,"Kongming, "Sleeping Dragon"",3; none unless they are as many as the header's. A cell begins
-    with a quote and ends with the first one before a delimiter that leaves none open in it.
+    """Return the cells of a line in which quotes inside a quoted cell are not doubled: 1,"Kongming,
+    "Sleeping Dragon"",3; none if their number differs from the header's. A cell begins with a quote
+    and ends with the first one before a delimiter that leaves none open in it.
     """
     cells: list[str] = []
     rest = line.rstrip("\r\n") + delimiter if '"' in line else ""
@@ -468,11 +469,11 @@ _MOST_NUMBER: Final = 60
 
 
 def typed_number(text: str, decimal: str = ".") -> str:
-    """Return a number as people and spreadsheets write it as a plain decimal, if it is one:
+    """Convert a number as people and spreadsheets write it to a plain decimal, if it is one:
     $1,234.50, 1.234,50 €, (2,5), −3.
 
-    A comma before exactly three digits groups thousands, any other one comes before decimals; where
-    `decimal` is the comma, it always does, and a point groups.
+    A comma before exactly three digits groups thousands, any other one precedes decimals. If
+    `decimal` is the comma, every comma precedes decimals, and a point groups.
     """
     plain = plain_cell(text)
     if len(plain) > _MOST_NUMBER:
@@ -498,7 +499,7 @@ def typed_number(text: str, decimal: str = ".") -> str:
 
 
 def _decimal_sign(plain: str, one: str, decimal: str) -> str:
-    """Return the sign before decimals in a number that has only points or only commas."""
+    """Return the decimal sign of a number that has only points or only commas."""
     other = "." if one == "," else ","
     if not _GROUPED[one].fullmatch(plain):
         return one
@@ -512,8 +513,8 @@ _WHOLE: Final = re.compile("[0-9][0-9.,' \u2019\u00a0\u2009\u202f]*")
 
 
 def typed_whole(text: str, decimal: str = ".") -> int:
-    """Return a whole number, as spreadsheets write it: 1,003 or 3.0. A number that is not whole by
-    the file's sign before decimals is one whose sign groups thousands. Raises ValueError.
+    """Parse a whole number, as spreadsheets write it: 1,003 or 3.0. If a number is not whole by the
+    file's decimal sign, that sign groups thousands. Raises ValueError.
     """
     plain = plain_cell(text)
     if not _WHOLE.fullmatch(plain):
@@ -543,8 +544,8 @@ _DAY: Final = re.compile(
 
 
 def typed_day(text: str) -> date | None:
-    """Read 2026-07-03, 7/3/2026, 7/3/26, 03.07.2026, Friday, 03 July 2026, 3-Jul-26 or
-    Jul 3, 2026, each with or without a time; None if it is none.
+    """Parse 2026-07-03, 7/3/2026, 7/3/26, 03.07.2026, Friday, 03 July 2026, 3-Jul-26 or Jul 3,
+    2026, each with or without a time. None for any other text.
     """
     found = _DAY.fullmatch(plain_cell(text))
     if found is None:

@@ -1,7 +1,7 @@
-"""Works off the server's tasks, each as a cycle of steps, and reports the outcome.
+"""Does the server's tasks, each as a cycle of steps, and reports the outcome.
 
-The steps are journaled one by one, so that a kill -9 leaves nothing undone and nothing done twice.
-Unlike a sync a task holds no lock; it ends with PATCH /tasks/{id} instead of a log.
+The steps are journaled one by one, so that after a kill -9 each is done exactly once. Unlike a sync
+a task holds no lock; it ends with PATCH /tasks/{id} instead of a log.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ STEPS_OF_TASK = {
     "refresh_account": ("refresh_account",),
 }
 TASK_KINDS = tuple(STEPS_OF_TASK)
-# The server learns from the poll which steps and which kinds of task this agent can do.
+# The poll tells the server which steps and which kinds of task this agent can do.
 CAPABILITIES = ",".join(
     [*(f"{name}@{step.version}" for name, step in STEPS.items()), *(f"{k}@1" for k in TASK_KINDS)]
 )
-# The server keeps the message of a failure beside the task.
+# The server stores the message of a failure with the task.
 MOST_MESSAGE = 500
 
 
 def begin_task(claim: Claim, now: datetime) -> Cycle:
-    """Return the journal of a claimed task; a backfill takes the rows of all years."""
+    """Return the journal of a claimed task; a backfill uses the rows of all years."""
     named = claim.payload.get("months") or [claim.payload.get("month")]
     months = [f"{month[:7]}-01" for month in named if isinstance(month, str)]
     return Cycle(
@@ -53,9 +53,9 @@ def begin_task(claim: Claim, now: datetime) -> Cycle:
 def outcome_of(cycle: Cycle) -> dict[str, Any]:
     """Return the body of PATCH /tasks/{id}.
 
-    A task that found nothing new to do is completed; one that found no file fails, and is not
-    offered again by itself, because only the seller can bring the file. A failed step may succeed
-    the next time.
+    A task that found nothing new to do is completed. One that found no file fails, and is not
+    offered again automatically, because only the seller can supply the file. A failed step may
+    succeed the next time.
     """
     assert cycle.task is not None
     body: dict[str, Any] = {"claim_token": cycle.task.claim_token}

@@ -1,6 +1,6 @@
-"""Fetches updates of the agent itself that the heartbeat offers: it puts the verified file and its
-record into DIR/updates/VERSION-HASH/, reports `update_ready`, and starts the update command once.
-The installer replaces the agent; without pinned keys nothing is fetched.
+"""Fetches updates of the agent itself that the heartbeat offers: it places the verified file and
+its record into DIR/updates/VERSION-HASH/, reports `update_ready`, and starts the update command
+once. The installer replaces the agent; without pinned keys nothing is fetched.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OURS = re.compile(r".+-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class UpdatePolicy:
-    """The seller's policy: whose signatures count, for workflow packs too, which command starts
+    """The seller's policy: whose signatures count, also for workflow packs, which command starts
     when an update is ready, and whether this process is the one that fetches updates.
     """
 
@@ -65,8 +65,8 @@ class Updates:
         self._running: subprocess.Popen[bytes] | None = None
 
     def consider(self, heartbeat: Heartbeat) -> None:
-        """Work towards the offered update for a while; this is called again with every heartbeat
-        until the update is installed.
+        """Work on the offered update for a while; this is called again with every heartbeat until
+        the update is installed.
         """
         self._look_after_command()
         if not heartbeat.update_available:
@@ -101,7 +101,7 @@ class Updates:
             self._say.retrying("fetching the update", trouble, delay)
         except StateProblem:
             raise
-        except Exception as bug:  # syncing must go on without the update
+        except Exception as bug:  # syncing must continue without the update
             self._wait(self._pace.update_again)
             self._tell(
                 "problem",
@@ -115,7 +115,7 @@ class Updates:
     def _take(self, offer: Offer) -> None:
         release = trusted(offer, self._policy.keys, __version__, self._platform, clock.now())
         target = self._updates / f"{release.version}-{release.sha256[:12]}"
-        if target == self._handed:  # from here on it is the installer's, who may be at work in it
+        if target == self._handed:  # from here on the installer owns it
             return
         file = self._placed_before(release, target)
         if file is None:
@@ -137,7 +137,7 @@ class Updates:
     def _placed_before(self, release: Release, target: Path) -> Path | None:
         """Return the file that an earlier try placed.
 
-        It may have been altered since: then it is removed, to be fetched again.
+        If it was altered since, it is removed, to be fetched again.
         """
         if not target.exists() and not target.is_symlink():
             return None
@@ -150,14 +150,14 @@ class Updates:
                     f" and is fetched again: {reason}"
                 )
                 self._tell("problem", text, problem=True)
-                # This comes first: after a kill in between, it must not seem that the installer
-                # took the file.
+                # This is written first: after a kill in between, it must not seem that the
+                # installer took the file.
                 self._remember_placed(None)
                 _remove(target)
             return None
 
     def _is_used(self, release: Release, target: Path) -> bool:
-        """Return whether the update was placed before, and since then removed or given to the
+        """Return whether the update was placed before, and since then removed or passed to the
         update command: the installer owns everything that is there now.
         """
         memory = self._store.memory
@@ -197,7 +197,7 @@ class Updates:
         return True
 
     def _fetch(self, offer: Offer, file: Path) -> bool:
-        """Go on at the end of the last try; return False when the present slice of time is over."""
+        """Continue at the end of the last try; return False when the current slice of time is over."""
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stray in [*self._staging.iterdir(), *file.parent.iterdir()]:
             if stray not in (file, file.parent):
@@ -252,8 +252,8 @@ class Updates:
             self._say("problem", f"the update command cannot be started: {trouble}", problem=True)
 
     def _started(self, arguments: list[str]) -> subprocess.Popen[bytes]:
-        # The command has an output of its own, because programs read ours; it does not get the
-        # key, which it does not need.
+        # The command has its own output, because programs read ours; it does not get the key, which
+        # it does not need.
         environ = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
         with (self._store.home / COMMAND_LOG).open("ab") as log:
             return subprocess.Popen(
@@ -283,8 +283,8 @@ class Updates:
 
 
 def _file_name(url: str) -> str:
-    """Return the artifact's own name, which is not signed, as a plain one: its ending gives the
-    kind of file.
+    """Return the artifact's own name, which is not signed, as a plain one: its ending is the kind
+    of file.
     """
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[
         -100:
@@ -297,7 +297,7 @@ def _files(target: Path) -> list[Path]:
 
 
 def _read_proof(path: Path, release: Release) -> Offer:
-    """Read the record beside the file as an offer of just this release."""
+    """Read the record beside the file as an offer of exactly this release."""
     try:
         proof = json.loads(path.read_bytes())
         record, signatures = proof["release"], (proof["signature"], proof["release_signature"])

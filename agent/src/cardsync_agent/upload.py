@@ -1,5 +1,5 @@
-"""The steps that bring the inventory to the server: they take it, send it, and wait until the
-server has priced it.
+"""The steps that send the inventory to the server: they take it, send it, and wait until the server
+has priced it.
 
 Uploads are journaled wherever repeating would do harm. Each step may run again from its beginning
 after a kill -9.
@@ -60,8 +60,8 @@ def upload_inventory(job: Job) -> None:
 def _upload_by_key(job: Job) -> bool:
     """Upload by the presigned flow.
 
-    Returns False where the server has no such flow, or where the network reaches the server but
-    not its object store.
+    Return False if the server has no such flow, or if the network reaches the server but not its
+    object store.
     """
     refusal: Refused | None = None
     for _ in range(MOST_TICKETS):
@@ -80,8 +80,8 @@ def _upload_by_key(job: Job) -> bool:
                 return False
             if refused.code != "invalid_object_key":
                 raise
-            # The object never arrived (the address had expired, or the store lost it), so the
-            # agent asks for a new address.
+            # The object never arrived (the address had expired, or the store lost it), so the agent
+            # requests a new address.
             refusal = refusal or refused
             job.cycle.key, job.cycle.upload_url, job.cycle.put_done, job.cycle.offered = (
                 None,
@@ -149,7 +149,7 @@ def _accept(job: Job) -> int:
 
 def _upload_raw(job: Job) -> None:
     """Upload by the raw form, which has no key to make a second sending harmless: the file is sent
-    again only when the first sending surely did not arrive.
+    again only if the first sending surely did not arrive.
     """
     cycle, content = job.cycle, job.store.spool.read_bytes()
 

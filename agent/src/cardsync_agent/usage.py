@@ -1,5 +1,5 @@
-"""The mistakes of a person at the command line, and the two values that every command checks: the
-server's address and the API key.
+"""The usage errors of the command line, and the two values that every command checks: the server's
+address and the API key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def checked_server(text: str, name: str = "--server") -> str:
 
 
 def checked_key(text: str) -> str:
-    """Return the key without white space around it. Raises UsageProblem, which never holds it."""
+    """Return the key without white space around it. Raises UsageProblem, which never contains it."""
     key = text.strip()
     if not (key and key.isascii() and key.isprintable() and " " not in key):
         raise UsageProblem(

@@ -1,7 +1,7 @@
-"""Takes one download of the browser into a folder of ours: a CSV file that is whole, or nothing.
+"""Takes one download of the browser into the agent's folder: a complete CSV file, or nothing.
 
-The browser itself writes the file; the agent watches its progress, so that one that is too large
-or does not go on ends early.
+The browser itself writes the file. The agent watches its progress, so that a download that is too
+large or stalls ends early.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Progress:
 
 
 class CsvDownload:
-    """Used with `with`: begin to watch, act on the page, then `take`."""
+    """Use it with `with`: watching begins, act on the page, then call `take`."""
 
     def __init__(
         self, browser: Browser, page: Page, folder: Path, origins: Collection[str],
@@ -75,18 +75,18 @@ class CsvDownload:
             self._page.remove_listener("response", self._on_response)
             if self._at.guid and self._at.state not in ("completed", "canceled"):
                 self._session.send("Browser.cancelDownload", {"guid": self._at.guid})
-            # The person's own downloads are theirs again.
+            # The person's own downloads have their usual folder again.
             self._session.send("Browser.setDownloadBehavior", {"behavior": "default"})
             self._session.detach()
         except Error:
-            pass  # the browser is gone, and its settings with it
+            pass  # the browser is closed, and its settings with it
         discard_parts(self._folder)
 
     def has_begun(self) -> bool:
         return bool(self._at.guid)
 
     def take(self, target: Path, between: Callable[[], None]) -> Path:
-        """Wait for the file and put it at `target`; `between` is called all the time. Raises
+        """Wait for the file and put it at `target`. `between` is called again and again. Raises
         BadDownload and ForeignOrigin.
         """
         at = self._at
@@ -144,7 +144,7 @@ class CsvDownload:
 
 
 def no_csv(head: bytes) -> str | None:
-    """Return the reason why content that begins like this is no CSV file."""
+    """Return why content with this beginning is not a CSV file."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
         return "is empty"
@@ -156,7 +156,7 @@ def no_csv(head: bytes) -> str | None:
 
 
 def discard_parts(folder: Path) -> None:
-    """Remove what an earlier run left unfinished."""
+    """Remove unfinished files of an earlier run."""
     parts = folder / _PART
     for part in parts.iterdir() if parts.is_dir() else ():
         part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Shows a notification on the seller's desktop, by the program that the system has for it."""
+"""Shows a notification on the seller's desktop, with the system's own program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 _WITHIN = 10.0
-# The texts come by variables and arguments, so that nothing in them can become a command.
+# The texts are passed as variables and arguments, so that nothing in them can become a command.
 _POWERSHELL = """
 Add-Type -AssemblyName System.Windows.Forms, System.Drawing
 $icon = New-Object System.Windows.Forms.NotifyIcon
@@ -26,7 +26,7 @@ _OSASCRIPT = (
 
 
 def notify(title: str, text: str, platform: str = sys.platform) -> bool:
-    """Return whether a notification was shown; no failure ends the caller's work."""
+    """Return whether a notification was shown; a failure never ends the caller's work."""
     command, environ = _command(title, text, platform), dict(os.environ)
     program = shutil.which(command[0])
     if program is None:

@@ -1,5 +1,5 @@
-"""Finds a browser that the agent can drive: Chrome, Edge or Chromium of the computer, else
-Playwright's own Chromium. CARDSYNC_AGENT_BROWSER names another one by its path.
+"""Finds a browser that the agent can drive: the computer's Chrome, Edge or Chromium, else
+Playwright's own Chromium. CARDSYNC_AGENT_BROWSER may contain the path of another one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Found:
 
 
 def find(environ: Mapping[str, str], platform: str = sys.platform) -> Found | None:
-    """Return the first browser there is. Raises NoBrowser where the variable names none."""
+    """Return the first browser found. Raises NoBrowser if the variable names none."""
     if given := environ.get(VARIABLE, "").strip():
         path = Path(given).expanduser()
         if not _can_start(path):

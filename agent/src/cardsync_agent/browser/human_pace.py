@@ -1,4 +1,4 @@
-"""Paces work in the browser as a person would: rests between actions, and the limits of each wait.
+"""Paces work in the browser as a person would: pauses between actions, and the limits of each wait.
 
 Environment variables CARDSYNC_AGENT_BROWSER_<NAME> override the defaults.
 """

@@ -1,5 +1,5 @@
-"""Covers a page for the time of a picture: the pack's masked elements, fields, frames, what looks
-like an e-mail address, and every text outside of controls, since any may name a buyer.
+"""Covers a page while a picture is taken: the pack's masked elements, fields, frames, texts that
+look like e-mail addresses, and every text outside controls, since any may name a buyer.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from cardsync_agent.workflow.pack import Pack
 if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
-# Their texts say what a page is. A box to check, and what opens a part of a list, may name a buyer.
+# Their texts identify the page. The text of a checkbox, or of a control that opens a part of a
+# list, may name a buyer.
 CONTROLS = (
     "button, label:not(:has([type=checkbox], [type=radio])), nav a, thead th, input[type=submit],"
     " input[type=button], [role=button], [role=tab], [role=menuitem]"
 )
-# The covers lie in the top layer, above dialogs of the page.
+# The covers are in the top layer, above dialogs of the page.
 _COVER = r"""
 ([masked, controls]) => {
   const fields = 'input:not([type=submit], [type=button], [type=file]), select, textarea';
@@ -73,7 +74,7 @@ _UNCOVER = "() => document.querySelectorAll('[data-cardsync-covers]').forEach((e
 
 
 def masked_elements(page: Page, pack: Pack) -> list[ElementHandle]:
-    """Return what the pack's masked elements find: it is personal, also within a control."""
+    """Return the elements that the pack's masks find: they are personal, also within a control."""
     return [
         handle
         for name in pack.masked
@@ -84,7 +85,7 @@ def masked_elements(page: Page, pack: Pack) -> list[ElementHandle]:
 
 @contextmanager
 def covered(page: Page, masked: Sequence[ElementHandle]) -> Iterator[int]:
-    """Cover it all; gives the number of covers."""
+    """Cover everything while the block runs; yield the number of covers."""
     try:
         yield int(page.evaluate(_COVER, [list(masked), CONTROLS]))
     finally:

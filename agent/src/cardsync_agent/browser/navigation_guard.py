@@ -1,5 +1,5 @@
 """Holds every navigation of the agent's tab, and of the windows that it opens, until its address is
-judged: what leads to a foreign origin is not sent. Nothing else of the browser is touched.
+checked: a request to a foreign origin is not sent. Nothing else of the browser is touched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NavigationGuard:
-    """`blocked` is the address that was held back last. The person's own tabs go on as they are."""
+    """`blocked` is the address that was held back last. The person's own tabs are not affected."""
 
     def __init__(self, browser: Browser, page: Page, origins: Collection[str]) -> None:
         self._origins = origins
@@ -26,15 +26,15 @@ class NavigationGuard:
         self._ours, self._opening = {self._main}, set[str]()
         self._page.on("Page.windowOpen", self._on_window)
         self._page.send("Page.enable")
-        # A new window has its first request before anybody can attach to it, so the whole browser
-        # is asked.
+        # A new window sends its first request before the agent can attach to it, so requests of the
+        # whole browser are intercepted.
         self._browser: CDPSession = browser.new_browser_cdp_session()
         self._browser.on("Fetch.requestPaused", self._on_request)
         patterns = [{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}]
         self._browser.send("Fetch.enable", {"patterns": patterns})
 
     def close(self) -> None:
-        """Let everything go; the browser itself does so when its agent is gone."""
+        """End the interception; the browser does so itself when its agent has ended."""
         from playwright.sync_api import Error
 
         for session in (self._browser, self._page):
@@ -48,7 +48,7 @@ class NavigationGuard:
         from playwright.sync_api import Error
 
         asked = {"requestId": event["requestId"]}
-        with suppress(Error):  # the tab, or the browser, is gone meanwhile
+        with suppress(Error):  # the tab, or the browser, was closed in the meantime
             if self._may_go(event):
                 self._browser.send("Fetch.continueRequest", asked)
             else:
@@ -61,12 +61,12 @@ class NavigationGuard:
             return True
         if frame in self._ours or self._is_our_window(frame, url):
             return False
-        # A part of our page may be of another site, but nothing is sent there by a form.
+        # A frame in our page may show another site, but no form may send data there.
         return event["request"]["method"] == "GET" or frame not in self._frames()
 
     def _is_our_window(self, frame: str, url: str) -> bool:
-        """Return whether our tab opened the window: it says so, or was about to open this
-        address.
+        """Return whether our tab opened the window: the window names it as its opener, or the tab
+        was about to open this address.
         """
         targets = self._browser.send("Target.getTargets")["targetInfos"]
         window = next((one for one in targets if one["targetId"] == frame), None)

@@ -1,4 +1,4 @@
-"""Decides which addresses belong to the marketplace, and which paths fit a pattern. Pure."""
+"""Decides which addresses belong to the marketplace, and which paths match a pattern. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NEUTRAL = ("about:blank", "about:srcdoc", "")
 
 
 def origin_of(url: str) -> str:
-    """Return `https://host` or `https://host:8443`; an empty text where there is none. A blob's
-    origin is that of its page.
+    """Return `https://host` or `https://host:8443`; empty if the address has none. A blob's origin
+    is that of its page.
     """
     url = url.removeprefix("blob:")
     try:
@@ -33,13 +33,15 @@ def is_allowed(url: str, origins: Collection[str]) -> bool:
 
 
 def may_download(url: str, origins: Collection[str]) -> bool:
-    """Return whether a file may come from this address; `data:` comes from the page itself."""
+    """Return whether a file may come from this address. `data:` is allowed, because the page itself
+    contains the file.
+    """
     return url.startswith("data:") or (url not in _NEUTRAL and is_allowed(url, origins))
 
 
 def fits(pattern: str, url: str) -> bool:
-    """Return whether the path of an address fits a pattern in which `*` is any text. A pattern
-    with `?` is compared with the query, too.
+    """Return whether the path of an address matches a pattern in which `*` is any text. A pattern
+    with `?` is also compared with the query.
     """
     parts = urlsplit(url)
     path = parts.path or "/"
@@ -49,9 +51,7 @@ def fits(pattern: str, url: str) -> bool:
 
 
 def place_in(pattern: str, url: str) -> str:
-    """Return the text for which the one `*` of a pattern of a path is; empty where there is
-    none.
-    """
+    """Return the text that the one `*` in a path's pattern matches; empty if there is none."""
     if pattern.count("*") != 1:
         return ""
     found = re.fullmatch("(.+)".join(map(re.escape, pattern.split("*"))), urlsplit(url).path)
@@ -59,13 +59,13 @@ def place_in(pattern: str, url: str) -> str:
 
 
 def filled(path: str, values: dict[str, str]) -> str:
-    """Put named values in the place of `{name}`, so that none can become another part of the
+    """Replace `{name}` by named values, escaped so that none can become another part of the
     address. Raises KeyError.
     """
     return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda found: quote(values[found[1]], safe=""), path)
 
 
 def shown(url: str) -> str:
-    """Return an address without its query, which may hold what is nobody else's business."""
+    """Return an address without its query, which may hold private data."""
     parts = urlsplit(url)
     return f"{origin_of(url)}{parts.path}" if origin_of(url) else parts.scheme

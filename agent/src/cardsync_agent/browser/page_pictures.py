@@ -1,5 +1,5 @@
-"""Takes a picture of what the agent's tab shows: PNG, masked, scaled down until it is small enough
-for the server.
+"""Takes a picture of the agent's tab: PNG, masked, scaled down until it is small enough for the
+server.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 MOST_BYTES = 2_000_000
-# A tab behind one of the person's own may give no picture for minutes; in front it takes tenths.
+# A tab behind one of the person's own may give no picture for minutes; in front it takes tenths of
+# a second.
 _LONGEST_MS = 5_000.0
 _SCALES = (0.7, 0.5, 0.35, 0.25, 0.15, 0.08)
-# Done by the page, because it can: no program for pictures comes with the agent.
+# The page itself scales the picture, because the agent has no image library.
 _SMALLER = """
 async ([content, scale]) => {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
@@ -47,7 +48,7 @@ class Picture:
 
 
 def picture(page: Page, pack: Pack, most_bytes: int = MOST_BYTES) -> Picture:
-    """Raises StepNotDone where no picture can be taken, and BrowserGone."""
+    """Take a picture. Raises StepNotDone if that fails, and BrowserGone."""
     with browser_errors(), covered(page, masked_elements(page, pack)):
         return Picture(_png(page, most_bytes), shown(page.url))
 

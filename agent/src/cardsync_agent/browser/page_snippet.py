@@ -1,6 +1,6 @@
-"""Takes the part of a page in which a lost element is likely, as HTML for the server's ranker:
-without scripts, styles and what is in fields. Outside of controls only usual words stay: all else
-may be personal.
+"""Extracts the part of a page in which a lost element is likely, as HTML for the server's ranking:
+without scripts, styles and the contents of fields. Outside controls only usual words stay, because
+any other text may be personal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cardsync_agent.workflow.pack import Element, Pack
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-# The words of sellers' pages; a text that has only these, and those of the lost element, names
+# The words of sellers' pages: a text with only these words and those of the lost element names
 # nobody.
 _USUAL = """
 a about accept accepted account actions add added again all and any apply are as at available back
@@ -35,7 +35,7 @@ shipping show sign since staged start state status stock store submit submitted 
 than that the them there these this those to today total type until update updated upload uploaded
 uploads view was week were when which with without year years yesterday yet you your
 """
-# It reads the page and changes nothing in it.
+# The script reads the page and changes nothing in it.
 _TAKE = r"""
 ([masked, words, usual, controls, most]) => {
   const left = new Set(['script', 'style', 'noscript', 'template', 'link', 'meta', 'iframe',
@@ -151,7 +151,7 @@ def snippet(
 
 
 def words_of(name: str, element: Element) -> list[str]:
-    """Return the words by which the element may still be known."""
+    """Return the words by which the element may still be recognized."""
     looks = element.looks
     texts: Sequence[str | None] = (
         name, looks.text, looks.label, looks.id, looks.name, looks.title, looks.around,

@@ -1,7 +1,8 @@
-"""Starts the seller's browser with a profile of our own and attaches to it, also to one that an
-earlier agent left running. It stays open when the agent ends, so that the seller stays signed in.
+"""Starts the seller's browser with its own profile and attaches to it, also to one that an earlier
+agent left running. It stays open when the agent ends, so that the seller stays signed in.
 
-The agent works in one tab, and leaves the person's tabs alone. Nothing hides that it is driven.
+The agent works in one tab, and leaves the person's tabs alone. Nothing hides that the browser is
+automated.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def profile_of(home: Path) -> Path:
 
 
 class SellersBrowser:
-    """`page()` starts or finds the browser; `release()` lets go of it, and leaves it running."""
+    """`page()` starts or finds the browser. `release()` detaches from it and leaves it running."""
 
     def __init__(
         self, found: Found, profile: Path, *, headless: bool = False, flags: Sequence[str] = ()
@@ -64,7 +65,7 @@ class SellersBrowser:
         return self._page
 
     def browser(self) -> Browser:
-        """Return the attached browser; where that one does not answer, another is attached."""
+        """Return the attached browser; if it does not answer, attach to another."""
         if self._browser is not None and not _answers(self._browser):
             self.release()
         if self._browser is None:
@@ -79,7 +80,7 @@ class SellersBrowser:
         """Detach and end Playwright's driver; the browser and its tabs stay open."""
         driver, self._driver, self._browser, self._page = self._driver, None, None, None
         if driver is not None:
-            # A driver that was ended from outside cannot say goodbye.
+            # A driver that was ended from outside cannot detach properly.
             with suppress(Exception):
                 driver.stop()
 
@@ -108,9 +109,9 @@ class SellersBrowser:
         self._driver = sync_playwright().start()
 
     def _address(self) -> str | None:
-        """Return the debugging address of the profile's browser, if it answers to it.
+        """Return the debugging address of the profile's browser, if the browser answers there.
 
-        A browser that died leaves its file; another program may have its port since.
+        A browser that died leaves its file; another program may use its port since then.
         """
         try:
             port, path = (self._profile / _PORT_FILE).read_text().split("\n")[:2]
@@ -148,7 +149,7 @@ class SellersBrowser:
         raise NoBrowser(f"{self._found.name} does not answer within {_STARTS_WITHIN:.0f} s")
 
     def _tab(self, browser: Browser) -> Page:
-        """Find the agent's tab by its id, or open one."""
+        """Find the agent's tab by its ID, or open one."""
         file = self._profile / _TAB_FILE
         with browser_errors():
             context = browser.contexts[0]

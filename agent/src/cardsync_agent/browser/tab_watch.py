@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Frame, Page, Request, Response
 
 _BUSY = (429, 503)
-# Where the answer does not say how long.
+# Seconds to wait if the answer does not give them.
 _USUAL_WAIT = 30.0
 
 
@@ -31,15 +31,15 @@ class _Answer:
 
 
 class TabWatch:
-    """It notes what happens, and holds back what leads to a foreign origin; `check` judges, between
-    the actions.
+    """It records events, and holds back requests to a foreign origin. `check` judges the events,
+    between the actions.
     """
 
     def __init__(self, browser: Browser, page: Page, origins: Collection[str]) -> None:
         self.page, self._browser, self._origins = page, browser, origins
         self.navigations = 0
         self.popups: list[Page] = []
-        # A question of the page, which was answered with no: an answer may move money.
+        # A dialog of the page, which was dismissed: accepting it may move money.
         self.asked: str | None = None
         self._foreign: str | None = None
         self._document: _Answer | None = None
@@ -67,12 +67,12 @@ class TabWatch:
             self.page.remove_listener(event, listener)
 
     def begin_step(self) -> None:
-        """Forget the answers of the step before."""
+        """Forget the answers of the last step."""
         self._document = self._background = None
         self.asked = None
 
     def check(self) -> None:
-        """Raise ForeignOrigin, after the page was left; Busy and MarketplaceDown."""
+        """Raise ForeignOrigin, after leaving the page, or Busy or MarketplaceDown."""
         self._close_popups()
         url = self.page.url
         if url.startswith("chrome-error:"):
@@ -92,12 +92,12 @@ class TabWatch:
             _judge(self._document)
 
     def check_background(self) -> None:
-        """The same for what the page itself asked for; called where a post-condition fails."""
+        """Judge the page's own background requests; called when a post-condition fails."""
         if self._background is not None:
             _judge(self._background)
 
     def leave(self) -> None:
-        """Go to an empty page, also in the middle of another navigation."""
+        """Go to an empty page, also during another navigation."""
         from playwright.sync_api import Error
 
         for left in range(5, 0, -1):
@@ -112,7 +112,7 @@ class TabWatch:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """While the person acts, they may go where they like, in as many windows."""
+        """Stop watching while the person acts, who may go anywhere, in any number of windows."""
         self.close()
         try:
             yield
@@ -127,7 +127,7 @@ class TabWatch:
         return self._document.status if self._document else None
 
     def _close_popups(self) -> None:
-        """The agent has one tab: what the page opens beside it is closed."""
+        """Close windows that the page opened, because the agent has one tab."""
         while self.popups:
             popup = self.popups.pop()
             if popup.is_closed():
@@ -188,7 +188,7 @@ def _judge(answer: _Answer) -> None:
 
 
 def seconds_of(text: str) -> float | None:
-    """Read Retry-After, which is a number of seconds or a date; None where it is neither."""
+    """Parse Retry-After, which is a number of seconds or a date. None if it is neither."""
     if text.isascii() and text.strip().isdigit():
         return float(text)
     try:

@@ -1,4 +1,4 @@
-"""Names the ways in which work in the seller's browser ends early. Each message is one sentence for
+"""Defines the errors that end work in the seller's browser early. Each message is one sentence for
 the seller.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 class Trouble(Exception):
     """The workflow ended early.
 
-    `changed`: a step that imports, publishes or deletes had begun, so that only a look at the
-    marketplace shows whether it was done. `may_try_again`: the same work may succeed later.
+    `changed`: a step that imports, publishes or deletes had begun, so that only the marketplace
+    shows whether it was done. `may_try_again`: the same work may succeed later.
     """
 
     may_try_again = False
@@ -30,7 +30,7 @@ class NoBrowser(Trouble):
 
 
 class BrowserGone(Trouble):
-    """The browser or its tab was closed meanwhile."""
+    """The browser or its tab was closed in the meantime."""
 
     may_try_again = True
 
@@ -40,7 +40,7 @@ class ForeignOrigin(Trouble):
 
 
 class Busy(Trouble):
-    """The marketplace asks to wait; `retry_after` is in seconds."""
+    """The marketplace asks the agent to wait. `retry_after` is in seconds."""
 
     may_try_again = True
 
@@ -50,7 +50,7 @@ class Busy(Trouble):
 
 
 class MarketplaceDown(Trouble):
-    """The marketplace answers with an error of its own, or not at all."""
+    """The marketplace answers with its own error, or not at all."""
 
     may_try_again = True
 
@@ -64,11 +64,11 @@ class ElementLost(StepNotDone):
 
 
 class PasswordField(Trouble):
-    """The step would have written into, or submitted, a field for a secret."""
+    """The step would have filled, or submitted, a field for a secret."""
 
 
 class BadDownload(Trouble):
-    """A download was cut off, too large, or no CSV file."""
+    """A download was cut off, too large, or not a CSV file."""
 
     may_try_again = True
 
@@ -78,12 +78,12 @@ class YourTurnMissed(Trouble):
 
 
 class Interrupted(Trouble):
-    """The marketplace wanted the person after something had been changed already."""
+    """The marketplace needed the person after something had been changed already."""
 
 
 @contextmanager
 def browser_errors() -> Iterator[None]:
-    """Turn Playwright's errors into BrowserGone and StepNotDone."""
+    """Convert Playwright's errors to BrowserGone and StepNotDone."""
     from playwright.sync_api import Error, TimeoutError
 
     try:
@@ -99,13 +99,13 @@ def browser_errors() -> Iterator[None]:
 
 
 def is_changing(error: Exception) -> bool:
-    """Return whether a Playwright error only says that the page is on its way to another one."""
+    """Return whether a Playwright error only means that the page is navigating."""
     text = str(error)
     return "context was destroyed" in text or "navigat" in text or "detached" in text
 
 
 def is_closed(error: Exception) -> bool:
-    """Return whether a Playwright error says that the browser or its tab is gone."""
+    """Return whether a Playwright error means that the browser or its tab was closed."""
     text = str(error)
     return (
         type(error).__name__ == "TargetClosedError"

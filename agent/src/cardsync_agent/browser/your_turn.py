@@ -1,5 +1,5 @@
-"""Waits while a page is the person's turn: sign-in, a second factor, a CAPTCHA. The agent says so
-and looks again now and then; it reads nothing of what the person types.
+"""Waits while a page needs the person: sign-in, a second factor, a CAPTCHA. The agent reports that
+and checks from time to time; it reads nothing that the person types.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TO_DO = {
 
 @dataclass(frozen=True)
 class YourTurn:
-    """`kind` is sign_in, second_factor, captcha or human; `url` has no query."""
+    """`kind` is sign_in, second_factor, captcha or human. `url` has no query."""
 
     kind: str
     url: str
@@ -40,8 +40,8 @@ class YourTurn:
 
 
 class Turns:
-    """`say` hears of each turn that begins, and with None that it is over; `pause` sleeps, and
-    raises where the agent is to stop.
+    """`say` is called with each turn that begins, and with None when it is over. `pause` sleeps,
+    and raises if the agent must stop.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Turns:
         self._notify = notify
 
     def now(self, page: Page) -> YourTurn | None:
-        """Return the turn that the page is, if any."""
+        """Return the turn that the page requires, if any."""
         if not is_allowed(page.url, self._pack.origins):
             signs_in = is_allowed(page.url, self._pack.sign_in_origins)
             return YourTurn("sign_in", shown(page.url), _TO_DO["sign_in"]) if signs_in else None
@@ -72,11 +72,11 @@ class Turns:
         return None
 
     def wait(self, page: Page, turn: YourTurn) -> None:
-        """Return once the marketplace's page is no turn any more. Raises YourTurnMissed."""
+        """Return once the marketplace's page needs no person any more. Raises YourTurnMissed."""
         self.wait_until(page, turn, lambda: self._is_over(page))
 
     def wait_until(self, page: Page, turn: YourTurn, is_over: Callable[[], bool]) -> None:
-        """The same for what a step asks of the person."""
+        """Wait until the person has done what a step needs."""
         self._begin(page, turn)
         ends = clock.monotonic() + self._pace.turn_most
         while not _safely(page, is_over):
@@ -104,7 +104,7 @@ class Turns:
 
 
 def _safely(page: Page, look: Callable[[], T]) -> T | None:
-    """Look at a page that may be on its way to another; None where it cannot be seen just now."""
+    """Check a page that may be navigating. None if it cannot be read right now."""
     from playwright.sync_api import Error
 
     try:
@@ -118,5 +118,5 @@ def _safely(page: Page, look: Callable[[], T]) -> T | None:
 
 
 def _let_happen(page: Page) -> None:
-    """Let Playwright take what the browser has sent meanwhile."""
+    """Let Playwright process the browser's events."""
     _safely(page, lambda: page.wait_for_timeout(1))

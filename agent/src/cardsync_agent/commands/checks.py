@@ -1,4 +1,4 @@
-"""The checks of `cardsync-agent doctor`: each looks at one thing and returns one line, without the
+"""The checks of `cardsync-agent doctor`: each examines one thing and returns one line, without the
 key.
 """
 
@@ -94,7 +94,7 @@ def _server(address: str) -> tuple[Look, httpx.Response | None]:
 
 
 def _version(answer: httpx.Response) -> str:
-    """A server that names its version does so where it reports its health."""
+    """Return the version part of a health answer; empty if the answer has none."""
     try:
         version = answer.json().get("version")
     except (ValueError, AttributeError):
@@ -112,7 +112,9 @@ def _clock(answer: httpx.Response) -> Look:
 
 
 def clock_look(off: float) -> Look:
-    """`off` is this computer's time minus the server's, in seconds."""
+    """Return the line about the clock; `off` is this computer's time minus the server's, in
+    seconds.
+    """
     if abs(off) <= MOST_OFF:
         return ok("clock", "agrees with the server's")
     side = "ahead of" if off > 0 else "behind"
@@ -121,7 +123,7 @@ def clock_look(off: float) -> Look:
 
 
 def _key_file(shop: Shop) -> Look | None:
-    """Return what is wrong with the key before the server sees it."""
+    """Return what is wrong with the key before it is sent to the server."""
     try:
         key_of(shop)
     except UsageProblem as problem:
@@ -138,7 +140,7 @@ def _key(shop: Shop) -> Look:
 
 
 def key_trouble(server: str, key: str) -> str | None:
-    """Ask the server whether it accepts the key; return what is wrong, and what to do."""
+    """Ask the server whether it accepts the key; return the problem with its remedy."""
     client = Client(server, key)
     try:
         client.status()
@@ -238,7 +240,7 @@ def _service(config: Path) -> Look:
 
 
 def _is_open(path: Path) -> bool:
-    """Return whether others on this computer may read the file."""
+    """Return whether other users of this computer may read the file."""
     if sys.platform == "win32":  # its files are the person's own by default
         return False
     try:

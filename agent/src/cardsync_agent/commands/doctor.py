@@ -1,4 +1,4 @@
-"""`cardsync-agent doctor`: one line for each thing that must be right, with what to do about it."""
+"""`cardsync-agent doctor`: one line for each requirement, with the remedy for a problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cardsync_agent.usage import UsageProblem
 
 
 def doctor(arguments: argparse.Namespace, _: Reporter) -> int:
-    """Return 1 if something must be mended."""
+    """Return 1 if there is a problem to fix."""
     try:
         settings = settings_of_options(arguments)
     except UsageProblem as problem:

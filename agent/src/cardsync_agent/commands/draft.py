@@ -1,5 +1,5 @@
-"""The answers of `cardsync-agent setup`, and how they get into the settings file and the key file:
-both whole, or neither.
+"""The answers of `cardsync-agent setup`, and their writing into the settings file and the key file,
+both or neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cardsync_agent.usage import UsageProblem
 
 @dataclass
 class Draft:
-    """`key` is written into `key_file`, or is None where that file is left as it is."""
+    """`key` is written into `key_file`; None leaves that file unchanged."""
 
     name: str
     server: str
@@ -36,7 +36,7 @@ class Draft:
 
 
 def table_of(draft: Draft, base: Path) -> dict[str, Value | dict[str, Value]]:
-    """Return the shop's table; what has its default is left out. Pure."""
+    """Return the shop's table without default values. Pure."""
     table: dict[str, Value | dict[str, Value]] = {
         "server": draft.server,
         "key_file": _relative(draft.key_file, base),
@@ -54,13 +54,13 @@ def table_of(draft: Draft, base: Path) -> dict[str, Value | dict[str, Value]]:
 
 
 def own_key_file(name: str, config: Path) -> Path:
-    """Return the place of the key that `setup` writes for a shop."""
+    """Return the path of the key file that `setup` writes for a shop."""
     slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "shop"
     return config.with_name(f"{slug}.key")
 
 
 def write(draft: Draft, config: Path) -> Settings:
-    """Write key and settings, readable for their owner alone. Raises UsageProblem."""
+    """Write key and settings, readable only by their owner. Raises UsageProblem."""
     text = with_shop(_present(config), draft.name, table_of(draft, config.parent))
     settings = settings_of(text, config)
     settings.shop(draft.name)
@@ -93,7 +93,7 @@ def _relative(path: Path, base: Path) -> str:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait for the moment after the files."""
+    """Delay Ctrl-C until the files are written."""
     if sys.platform == "win32":
         yield
         return

@@ -1,5 +1,5 @@
 """The first run of a new shop in Review Mode: everything is fetched and nothing is changed at the
-marketplace. It says what it found.
+marketplace. It reports its findings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cardsync_agent.updates import UpdatePolicy
 
 @dataclass
 class Findings:
-    """It hears the run's events."""
+    """The findings, collected from the run's events."""
 
     cards: int | None = None
     prices: int | None = None
@@ -52,7 +52,7 @@ def _whole(value: object) -> int:
 
 
 def lines_of(found: Findings, shop: Shop) -> list[str]:
-    """Return what the run found, for the person. Pure."""
+    """Return the findings as lines for the person. Pure."""
     if found.ended is None:
         reason = (found.waiting or "the server wants none now").removeprefix("waiting: ")
         return [f"No sync was made: {reason}."]
@@ -80,7 +80,7 @@ def _nothing_there(shop: Shop) -> str:
 
 
 def dry_run(shop: Shop, say: Reporter) -> list[str]:
-    """Run the shop once in Review Mode; returns the lines for the person."""
+    """Run the shop once in Review Mode; return the lines for the person."""
     found = Findings()
     stop = Stop()
     stop.listen()

@@ -1,5 +1,5 @@
-"""The options that several commands share, and what they say: the output, the credential, and the
-shops that a command is about.
+"""The options that several commands share, with their help: the output, the credential, and the
+shops of a command.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Work: TypeAlias = Callable[[argparse.Namespace, Reporter], int]
 def new_command(
     commands: Commands, work: Work, name: str, help: str, description: str | None = None
 ) -> argparse.ArgumentParser:
-    """Add a command that `work` does; without a description it is the help's sentence."""
+    """Add a command that calls `work`; its description defaults to its help."""
     said = description or f"{help[:1].upper()}{help[1:]}."
     command = commands.add_parser(name, help=help, description=said)
     command.set_defaults(work=work)
@@ -66,7 +66,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
 
 
 def add_settings(command: argparse.ArgumentParser) -> None:
-    """A shop of the settings file, where --server is not given."""
+    """Add the option for a shop of the settings file, used without --server."""
     add_config(command)
     command.add_argument("--shop", metavar="NAME", help="the shop of the settings file")
 
@@ -80,7 +80,7 @@ def add_agents_folder(command: argparse.ArgumentParser, *, required: bool = Fals
 
 
 def add_shops(command: argparse.ArgumentParser) -> None:
-    """The shops of a command for people, which prints plain lines."""
+    """Add the option for the shops of a command for people, which prints plain lines."""
     for_people(command)
     add_config(command)
     add_only_shop(command)
@@ -120,8 +120,8 @@ def settings_of_options(arguments: argparse.Namespace) -> Settings:
 
 
 def server_and_key(arguments: argparse.Namespace, file: Path | None = None) -> tuple[str, str]:
-    """Return those of --server, else those of a shop of the settings file: the named one, the one
-    whose folder holds `file`, or the only one. Raises UsageProblem.
+    """Return server and key of the options, else of a shop of the settings file: the named one, the
+    one whose folder contains `file`, or the only one. Raises UsageProblem.
     """
     if arguments.server is not None:
         return checked_server(arguments.server), key_of_options(arguments)
@@ -146,8 +146,8 @@ def _one_shop(arguments: argparse.Namespace, file: Path | None = None) -> Shop:
 
 
 def shops_of_options(arguments: argparse.Namespace) -> list[Shop]:
-    """Return the shops that the command is about: those of the settings file, one of them, or the
-    one of --folder, whose server is not known.
+    """Return the shops of the command: those of the settings file, one of them, or the one of
+    --folder, whose server is unknown.
     """
     if arguments.folder:
         folder = folder_of(arguments.folder)

@@ -1,5 +1,5 @@
-"""Questions to the person at the terminal: each has a default, and is asked again until the answer
-will do. Without a terminal every answer is the default.
+"""Asks the person questions at the terminal: each has a default, and is repeated until the answer
+is valid. Without a terminal every answer is the default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class NoAnswer(Exception):
 
 
 class Questions:
-    """`check` turns an answer into its value, or raises UsageProblem: its sentence is shown, and
+    """`check` converts an answer to its value, or raises UsageProblem: its sentence is shown, and
     the question is asked again. Without a terminal it is raised.
     """
 
@@ -36,7 +36,7 @@ class Questions:
         return self._until_right(lambda: _hidden(f"{question}{kept}: ") or default, default, check)
 
     def choice(self, question: str, options: Sequence[tuple[str, str]], default: str) -> str:
-        """Ask for one of the options, each a word and what it means."""
+        """Ask for one of the options, each a word and its meaning."""
         if self.asks:
             sys.stdout.write(f"{question}\n")
             for word, meaning in options:
@@ -63,7 +63,7 @@ class Questions:
 
 
 def _one_of(answer: str, options: Sequence[tuple[str, str]]) -> str:
-    """Return the option that the answer begins."""
+    """Return the option that begins with the answer."""
     matching = [word for word, _ in options if answer and word.startswith(answer)]
     if len(matching) != 1:
         raise UsageProblem("answer with " + " or ".join(word for word, _ in options))

@@ -90,8 +90,8 @@ def _command_of(shop: Shop, settings: Settings, arguments: argparse.Namespace) -
 def _policy(
     arguments: argparse.Namespace, settings: Settings | None = None, shop: Shop | None = None
 ) -> UpdatePolicy:
-    """Return whose updates count. Of several shops only the first fetches them: there is one
-    program to replace.
+    """Return the update policy. Of several shops only the first fetches updates, because there is
+    one program to replace.
     """
     environ = os.environ.get(PINNED_VARIABLE, "").replace(",", " ").split()
     of_file: Sequence[str] = settings.release_public_keys if settings else ()

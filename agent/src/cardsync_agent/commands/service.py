@@ -1,4 +1,4 @@
-"""`cardsync-agent service install|remove|status`: the agent starts with the person's sign-in."""
+"""`cardsync-agent service install|remove|status`: starts the agent when the person signs in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_here(config: Path) -> Plan:
 
 
 def install(config: Path) -> Plan:
-    """Install and start the service, or bring an installed one up to date. Raises UsageProblem and
+    """Install and start the service, or update an installed one. Raises UsageProblem and
     ServiceProblem.
     """
     for shop in read_settings(config).shops:
@@ -59,7 +59,7 @@ def install(config: Path) -> Plan:
 
 
 def remove(plan: Plan) -> bool:
-    """Stop the service and remove all that `install` made; return whether there was any."""
+    """Stop the service and remove everything that `install` created; return whether there was any."""
     was = plan.file.exists()
     if was:
         for command in plan.try_remove:

@@ -1,5 +1,5 @@
-"""The service of each platform, as data: its file's text, and the commands that install it, remove
-it and ask for it. Pure.
+"""The service of each platform, as data: its file's text, and the commands that install, remove and
+check it. Pure.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from xml.sax.saxutils import escape
 
 NAME = "cardsync-agent"
 UNIT = f"{NAME}.service"
-# A step ends in this time; afterwards the system may end the agent where it is.
+# A step ends within this time; afterwards the system may kill the agent.
 ENDING_SECONDS = 100
 Command = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`try_before` may fail. `leftovers` are other files that the service writes. `probe` fails
-    where there is no such service manager, and `advice` says then what to do.
+    """`try_before` may fail. `leftovers` are other files that the service writes. `probe` fails if
+    there is no such service manager; then `advice` is the remedy.
     """
 
     file: Path
@@ -45,7 +45,7 @@ def plan_for(
     config: Path,
     uid: int,
 ) -> Plan:
-    """Return the plan; `platform` is sys.platform, `command` starts the agent, `config` is its
+    """Return the plan. `platform` is sys.platform, `command` starts the agent, `config` is its
     settings file.
     """
     words = [*command, "run", "--config", str(config)]
@@ -82,7 +82,7 @@ def _linux(environ: Mapping[str, str], home: Path, words: Sequence[str]) -> Plan
 def systemd_unit(words: Sequence[str]) -> str:
     """Return the user unit's text.
 
-    Only the agent is ended with the service: its browser keeps the marketplace's session.
+    Only the agent is stopped with the service: its browser keeps the marketplace's session.
     """
     return f"""\
 [Unit]
@@ -116,7 +116,7 @@ def _macos(home: Path, words: Sequence[str], uid: int) -> Plan:
     return Plan(
         file=file,
         content=launchd_plist(words, log),
-        # A service that is loaded already is not taken again.
+        # A loaded service cannot be loaded again.
         try_before=(("launchctl", "bootout", target),),
         install=(("launchctl", "bootstrap", domain, str(file)),),
         try_remove=(("launchctl", "bootout", target),),
@@ -130,7 +130,7 @@ def _macos(home: Path, words: Sequence[str], uid: int) -> Plan:
 
 
 def launchd_plist(words: Sequence[str], log: Path) -> bytes:
-    """Return the launch agent: started at sign-in, and again unless it was stopped."""
+    """Return the launch agent: started at sign-in, and restarted unless it was stopped."""
     return plistlib.dumps(
         {
             "Label": NAME,
@@ -139,7 +139,7 @@ def launchd_plist(words: Sequence[str], log: Path) -> bytes:
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": 10,
             "ExitTimeOut": ENDING_SECONDS,
-            # Only the agent is ended with the service: its browser keeps the session.
+            # Only the agent is stopped with the service: its browser keeps the session.
             "AbandonProcessGroup": True,
             "StandardErrorPath": str(log),
         }

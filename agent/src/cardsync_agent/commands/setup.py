@@ -1,5 +1,5 @@
-"""`cardsync-agent setup`: asks for server, key, folder and the way to the marketplace, writes the
-settings, lets the person sign in, and makes a first run that changes nothing.
+"""`cardsync-agent setup`: asks for server, key, folder and the adapter of the marketplace, writes
+the settings, lets the person sign in, and makes a first run that changes nothing.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _ask(arguments: argparse.Namespace, ask: Questions, config: Path) -> Draft:
 
 
 def _ask_name(arguments: argparse.Namespace, ask: Questions, present: Settings | None) -> str:
-    """A first shop is not asked for its name: most people have one."""
+    """Return the shop's name; a first shop gets the default, because most people have only one."""
     first = present.shops[0].name if present else FIRST_NAME
     if arguments.shop or present is None:
         return checked_name(arguments.shop or first)
@@ -107,7 +107,7 @@ def _ask_name(arguments: argparse.Namespace, ask: Questions, present: Settings |
 def _ask_server_and_key(
     arguments: argparse.Namespace, ask: Questions, before: Shop | None, name: str, config: Path
 ) -> tuple[str, str | None, Path]:
-    """Ask for both until the server accepts them. The key is None where its file stays as it is."""
+    """Ask for both until the server accepts them. The key is None if its file stays unchanged."""
     server, own = arguments.server or (before.server if before else SERVER), None
     while True:
         server = ask.text("Address of the cardsync server", server, _server)
@@ -119,7 +119,7 @@ def _ask_server_and_key(
         if not ask.asks:
             raise UsageProblem(trouble)
         _print(f"  {trouble}")
-        # A key that the server has refused is no default.
+        # A key that the server has refused is not a default.
         own = None if "does not accept" in trouble else key
     if key_file is not None:
         return server, None, key_file
@@ -129,7 +129,7 @@ def _ask_server_and_key(
 def _ask_key(
     arguments: argparse.Namespace, ask: Questions, before: Shop | None, last: str | None
 ) -> tuple[str, Path | None]:
-    """Return the key, and its file if it lies in one that is left as it is."""
+    """Return the key, and its file if that stays unchanged."""
     if arguments.key_file and last is None:
         return key_of_options(arguments), folder_of(arguments.key_file)
     given = last or arguments.key or os.environ.get(KEY_VARIABLE, "")
@@ -250,7 +250,7 @@ def _first_run(arguments: argparse.Namespace, shop: Shop, say: Reporter) -> None
 
 
 def _has_files(shop: Shop) -> bool:
-    """A run without any export would only report a failed sync."""
+    """Return whether there is an export: a run without one would only report a failed sync."""
     inbox = shop.folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     return any(path.name.lower().endswith(TABLES) for path in inbox.iterdir())

@@ -1,4 +1,4 @@
-"""Puts what is known of a shop's agent into the lines of `cardsync-agent status`. Pure."""
+"""Formats the state of a shop's agent as the lines of `cardsync-agent status`. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cardsync_agent.shops.status_file import Status
 
 @dataclass(frozen=True)
 class Known:
-    """`runs` is whether a process holds the folder's lock; `unfinished` names a sync or task that
+    """`runs` is whether a process holds the folder's lock. `unfinished` names a sync or task that
     an ended agent left in its journal.
     """
 
@@ -36,7 +36,7 @@ def state_of(known: Known) -> str:
 
 
 def lines_of(known: Known, now: datetime) -> list[str]:
-    """Return what the agent does, the most important first."""
+    """Return the lines about the agent, the most important first."""
     if not known.runs:
         return _stopped(known, now)
     if (status := known.status) is None:

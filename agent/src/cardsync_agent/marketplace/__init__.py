@@ -1,9 +1,9 @@
-"""The marketplace's side of the agent, where inventory and orders are fetched and prices are
-delivered. Each way of reaching the marketplace is an adapter: a folder that a person fills, or the
-seller's own browser.
+"""The marketplace's side of the agent: it fetches inventory and orders, and delivers prices. Each
+way of reaching the marketplace is an adapter: a folder that a person fills, or the seller's own
+browser.
 
-The agent's steps call it; it returns an inventory export as a file and order files as their bytes,
-and delivers price files. Where a page has lost an element for good, any of its methods raises
+The agent's steps call it. It returns an inventory export as a file and order files as their bytes,
+and delivers price files. If a page's element cannot be found, any of its methods raises
 `repairs.NotFound` or StepFailed, and the step fails with that sentence.
 """
 
@@ -31,8 +31,8 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """The orders that are wanted. `months` are those whose sales the server lacks (ISO dates of
-    their first days); it is asked only where they matter.
+    """The time span of the wanted orders. `months` are those whose sales the server lacks (ISO
+    dates of their first days); it is called only if they matter.
     """
 
     since: date
@@ -41,7 +41,7 @@ class Window:
 
 
 class NotTaken(StepFailed):
-    """The marketplace's report does not agree with what was sent, so nothing was published.
+    """The marketplace's report does not agree with the sent file, so nothing was published.
     `rejected` has the reason of each card.
     """
 
@@ -53,40 +53,40 @@ class NotTaken(StepFailed):
 class Marketplace(Protocol):
     @property
     def place(self) -> str:
-        """Where its files come from, in a sentence: `the inbox`."""
+        """The source of its files, in a sentence: `the inbox`."""
 
     @property
     def publishes(self) -> bool:
         """Whether `import_prices` ends with the prices at the marketplace, so that the agent
-        reports them; else a person imports the file and reports it.
+        reports them; otherwise a person imports the file and reports it.
         """
 
     def use_repairs(self, repairs: Repairs) -> None:
-        """Take the server's repairs, once, before any other call."""
+        """Set the server's repairs, once, before any other call."""
 
     def keep_alive(self, between: Callable[[], None]) -> None:
-        """Take the function to call between the parts of long work; it may end the work by an
+        """Set the function to call between the parts of long work; it may end the work by an
         exception.
         """
 
     def begin_cycle(self) -> None:
-        """A cycle or task begins: what was seen before is not fresh any more."""
+        """Begin a cycle or task: earlier data is not fresh any more."""
 
     def turn(self) -> PersonsTurn | None:
-        """Return what the adapter waits for its person for."""
+        """Return why the adapter waits for its person."""
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
-        """Put the newest inventory at `spool`; content whose hash is in `known` is not taken
+        """Write the newest inventory to `spool`; content whose hash is in `known` is not used
         again. Raises NoExport.
         """
 
     def order_files(self, kind: Kind, window: Window) -> list[OrderFile]:
-        """Return the newest files of a kind, oldest first, at least one; none where no month of
-        sales is wanted. Raises NoExport.
+        """Return the newest files of a kind, oldest first, at least one; none if no month of sales
+        is wanted. Raises NoExport.
         """
 
     def account(self) -> Mapping[str, str]:
-        """Return what the marketplace shows of the account. Raises NothingThere."""
+        """Return the account's data that the marketplace shows. Raises NothingThere."""
 
     def import_prices(
         self,
@@ -98,25 +98,25 @@ class Marketplace(Protocol):
         note_staged: Callable[[], None],
     ) -> Path:
         """Deliver the chosen rows of a price file exactly once. `go_on` is called before each
-        batch, and `note_staged` journals the point of no return; both may end the import by an
-        exception, and then nothing more of it is published.
+        batch, and `note_staged` journals the point of no return. Both may end the import by an
+        exception; then nothing more of it is published.
 
-        Returns the place of the delivered file. Raises NotTaken.
+        Return the place of the delivered file. Raises NotTaken.
         """
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
         """Return whether an earlier, interrupted `import_prices` succeeded."""
 
     def published(self, prices: Path) -> frozenset[int]:
-        """Return the cards of a file that an import published and read back before it ended."""
+        """Return the cards of a file that an import published and verified before it ended."""
 
     def left_out(self, prices: Path) -> frozenset[int]:
         """Return the cards of a delivered file that the marketplace did not list."""
 
     def pictures(self, *, of_failure: bool) -> list[Shot]:
-        """Return the pictures that a step kept for the log and, of a failed one, the seller's
-        present view, for the person who examines it.
+        """Return the pictures that a step made for the log and, for a failed one, the marketplace's
+        current view, for the person who examines it.
         """
 
     def close(self) -> None:
-        """Let go of what the adapter holds; the seller's browser stays open."""
+        """Release the adapter's resources; the seller's browser stays open."""

@@ -1,4 +1,4 @@
-"""The ways to a marketplace that this agent has, by the name that a shop's settings give."""
+"""The adapters of this agent, by the name that a shop's settings use."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cardsync_agent.usage import UsageProblem
 
 @dataclass(frozen=True)
 class Adapter:
-    """`open` makes the marketplace of a shop. `sign_in` opens the marketplace's sign-in page in the
-    agent's own browser and returns when the person is done. `looks` are the adapter's lines of
+    """`open` creates the marketplace of a shop. `sign_in` opens the marketplace's sign-in page in
+    the agent's own browser and returns when the person is done. `looks` are the adapter's lines of
     `doctor`.
     """
 
     open: Callable[[Opening], Marketplace]
     sign_in: Callable[[Shop, Reporter], None] | None = None
     looks: Callable[[Shop], list[Look]] = lambda shop: []
-    # The marketplaces that it knows, for `setup` to choose from.
+    # The supported marketplaces, for `setup` to choose from.
     marketplaces: Callable[[], list[str]] = list
 
 
@@ -31,7 +31,7 @@ def _open_folder(opening: Opening) -> Marketplace:
     return FolderMarketplace(opening.shop.folder, opening.pace.settle, opening.stop.sleep)
 
 
-# Only a shop with a browser loads what drives it.
+# Only a shop with a browser loads the modules that drive it.
 def _open_browser(opening: Opening) -> Marketplace:
     from cardsync_agent.marketplace import open_browser
 

@@ -1,4 +1,4 @@
-"""The marketplace in the seller's own browser: the pack's workflows bring the exports and import
+"""The marketplace in the seller's own browser: the pack's workflows download the exports and import
 the price files.
 """
 
@@ -50,7 +50,7 @@ class BrowserMarketplace:
         return self._workflows.turn()
 
     def begin_cycle(self) -> None:
-        """Take a newer pack, if the server has one; work of before counts as stale."""
+        """Fetch a newer pack, if the server has one; earlier exports count as stale."""
         self._export.forget()
         self._workflows.begin_cycle()
         site = self._workflows.site
@@ -60,7 +60,9 @@ class BrowserMarketplace:
             self._say("problem", f"no news of workflow packs: {away}", detail=True)
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
-        """A download is always new: the service itself finds that nothing has changed."""
+        """Download an export, which always counts as new: the service itself detects that nothing
+        has changed.
+        """
         content = self._export.fetch()
         durable.write(spool, as_sent(content))
         kept = self._home / "inventory-export.csv"
@@ -83,7 +85,7 @@ class BrowserMarketplace:
             columns = columns_of(self._workflows.pack(), name)
             for path in outcome.files.get(name, []):
                 content = renamed(path.read_bytes(), columns)
-                # It may hold names and streets, so it does not stay.
+                # The file may contain names and streets, so it is deleted.
                 path.unlink(missing_ok=True)
                 found.append(OrderFile(path, hashlib.sha256(content).hexdigest(), content))
         if rounds and not found:

@@ -1,6 +1,4 @@
-"""Keeps the marketplace's inventory export of this cycle: an import is compared with a fresh
-one.
-"""
+"""Caches the marketplace's inventory export of this cycle: an import is compared with a fresh one."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ class BrowserExport:
         self._fresh: _Export | None = None
 
     def forget(self) -> None:
-        """The marketplace no longer shows what was exported."""
+        """Drop the export, because the marketplace has changed."""
         self._fresh = None
 
     def fetch(self) -> bytes:
-        """Return a new export: of all product lines, where the marketplace gives one at a time.
-        Raises StepFailed where it cannot be right.
+        """Return a new export, of all product lines if the marketplace exports them separately.
+        Raises StepFailed if it cannot be correct.
         """
         pack = self._workflows.pack()
         flow = pack.workflows.get("export_inventory")
@@ -59,7 +57,7 @@ class BrowserExport:
         return content
 
     def listed(self) -> dict[int, Listed]:
-        """Return what the marketplace lists, by an export of this cycle."""
+        """Return the marketplace's listings, from an export of this cycle."""
         return self._of_cycle().listed
 
     def by_name(self) -> dict[Names, int]:
@@ -74,6 +72,6 @@ class BrowserExport:
 
 
 def columns_of(pack: Pack, kind: str) -> Mapping[str, str]:
-    """Return how the marketplace's columns of a kind of file are named in ours."""
+    """Return the mapping from the marketplace's columns of a kind of file to ours."""
     form = pack.files.get(kind)
     return form.columns if form else {}

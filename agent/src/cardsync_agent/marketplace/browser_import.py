@@ -1,7 +1,7 @@
 """Imports a price file through the seller's browser. It is staged, the marketplace's own report is
-compared with what was sent, and only what agrees is published; then the marketplace's prices are
-read back: some of each batch, and in the end all. The first files of a pack begin with a canary of
-the smallest changes.
+compared with the sent rows, and only a matching file is published. Then the marketplace's prices
+are verified: some of each batch, and in the end all. The first files of a pack begin with a canary
+of the smallest changes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cardsync_agent.marketplace.price_batches import Listed, Plan
 from cardsync_agent.step_ends import NothingThere, StepFailed, StepSkipped
 from cardsync_agent.workflow.pack import Pack
 
-# The most cards of one look-up, where the marketplace has look-ups.
+# The most cards of one look-up, if the marketplace has look-ups.
 READ_BACK = 50
-# The export may lack so many cards of a price file, or a tenth of them.
+# The export may lack this many cards of a price file, or a tenth of them.
 MOST_GONE = 20
 _NAMED = 5
 
@@ -48,8 +48,9 @@ class BrowserImport:
         go_on: Callable[[], None],
         note_staged: Callable[[], None],
     ) -> None:
-        """Bring the file to the marketplace, batch by batch, each once. Raises NotTaken,
-        StepFailed, and what `go_on` and `note_staged` raise: then no further batch is published.
+        """Import the file into the marketplace, batch by batch, each once. Raises NotTaken,
+        StepFailed, and whatever `go_on` and `note_staged` raise: then no further batch is
+        published.
         """
         begun = self._begun(name, content, staged=staged)
         for batch in begun.batches:
@@ -63,7 +64,7 @@ class BrowserImport:
                 self._read_back(begun, batch)
 
     def published(self, name: str) -> frozenset[int]:
-        """Return the cards of a file whose prices the marketplace shows, as far as it has come."""
+        """Return the cards of a file whose published prices were verified so far."""
         begun = self._journal.of(name)
         files = [
             self._journal.path(batch).read_bytes()
@@ -74,8 +75,8 @@ class BrowserImport:
         return frozenset(row.id for row in rows if row.id is not None)
 
     def _begun(self, name: str, content: bytes, *, staged: bool) -> Import:
-        """Return the import to go on with, or begin it. Raises StepFailed where it must not go on,
-        and where nobody knows how far an earlier one came.
+        """Return the import to continue, or begin it. Raises StepFailed if it must not continue, or
+        if the progress of an earlier one is unknown.
         """
         begun, pack = self._journal.of(name), self._workflows.pack()
         if begun is None:
@@ -88,14 +89,14 @@ class BrowserImport:
             raise StepFailed(begun.stopped)
         waiting = [batch for batch in begun.batches if batch.state == "planned"]
         if waiting and begun.pack != _version(pack):
-            # A new pack proves itself with a canary of what is left.
+            # A new pack is tested by a canary of the remaining rows.
             files = [self._journal.path(batch).read_bytes() for batch in waiting]
             plan = self._plan(batches.joined(files), pack)
             self._journal.go_on_with(begun, plan, _version(pack))
         return begun
 
     def _end_earlier(self) -> None:
-        """Find out how the last import ended before its journal is given up."""
+        """Determine how the last import ended before its journal is given up."""
         last = self._journal.last()
         for batch in last.batches if last else ():
             assert last is not None
@@ -126,7 +127,7 @@ class BrowserImport:
         return plan
 
     def _settle(self, begun: Import, batch: Batch) -> None:
-        """Find out whether a batch was published whose end is not known."""
+        """Determine whether an interrupted batch was published."""
         content = self._journal.path(batch).read_bytes()
         self._export.forget()
         published = batches.was_published(content, batch.before, self._export.listed())
@@ -138,7 +139,7 @@ class BrowserImport:
     def _import(self, begun: Import, batch: Batch, note_staged: Callable[[], None]) -> None:
         content = self._journal.path(batch).read_bytes()
         if batches.adds_stock(content):
-            # It is compared with this later, so this must be from right before.
+            # The later comparison needs an export from right before.
             self._export.forget()
         before = batches.cards_of(content, self._export.listed())
         values = {"rows_sent": str(batch.rows)}
@@ -172,7 +173,7 @@ class BrowserImport:
         before: dict[int, Listed],
         note_staged: Callable[[], None],
     ) -> Callable[[str], None]:
-        """Return what is called right before a batch is published."""
+        """Return the function that is called right before a batch is published."""
 
         def begin(_: str) -> None:
             note_staged()
@@ -189,8 +190,9 @@ class BrowserImport:
         self._say("prices_published", text, file=begun.name, rows=batch.rows)
 
     def _stage(self, batch: Batch, values: Mapping[str, str]) -> dict[str, str]:
-        """Stage a file; return the places that name it at the marketplace. Raises NotTaken, after
-        taking it back, where the marketplace's report does not agree with the file.
+        """Stage a file; return the address parts that identify it at the marketplace. Raises
+        NotTaken, after discarding the staged file, if the marketplace's report does not agree with
+        the file.
         """
         files = {"prices": self._journal.path(batch)}
         problem: Unfinished | None
@@ -214,8 +216,8 @@ class BrowserImport:
         return places
 
     def _take_back(self, values: Mapping[str, str]) -> None:
-        """Discard what is staged, as well as it can be done: nobody else must publish it, and a
-        lost browser cannot help it.
+        """Discard the staged file, as far as possible: nobody else may publish it, and a lost
+        browser is no reason to fail.
         """
         with suppress(StepFailed):
             self._discard(values)
@@ -226,7 +228,7 @@ class BrowserImport:
 
     def _read_back(self, begun: Import, batch: Batch) -> None:
         """Compare prices of a batch, and after the last one all that were sent. Raises StepFailed,
-        and stops the import, where the marketplace shows another price.
+        and stops the import, if the marketplace shows another price.
         """
         is_last = batch is begun.batches[-1]
         sent = begun.batches if is_last else [batch]
@@ -248,13 +250,13 @@ class BrowserImport:
                 raise StepFailed(begun.stopped)
         batch.state = "published"
         self._journal.save(begun)
-        # A card that was added by the form tells nothing of the import.
+        # A card that was added by the form proves nothing about the import.
         staged = any(not one.is_added for one in begun.batches)
         if ids and staged and (batch.is_canary or begun.is_done):
             self._journal.note_tried(begun.pack)
 
     def _shown_of(self, ids: list[int]) -> dict[int, Listed]:
-        """Look up a few cards; of many, and without a way to look them up, export all."""
+        """Look up a few cards; for many, or without look-ups, export all."""
         if len(ids) <= READ_BACK and self._workflows.has("read_prices"):
             values = {"ids": ",".join(map(str, ids))}
             return _listed(self._workflows.perform("read_prices", values).file("card_prices"))
@@ -296,7 +298,7 @@ def _listed(path: Path) -> dict[int, Listed]:
 
 
 def _dollars(amount: Decimal | None) -> str:
-    """Return an amount with two decimals, or with all that it has beyond."""
+    """Format an amount with two decimals, or with more if it has them."""
     if amount is None:
         return "no price"
     return f"${amount.normalize():.2f}" if amount == round(amount, 2) else f"${amount.normalize()}"

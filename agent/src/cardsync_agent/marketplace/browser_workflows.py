@@ -1,5 +1,5 @@
-"""Performs the workflows of the shop's pack in the seller's own browser: tries again what only
-reads, and says when it is the person's turn.
+"""Performs the workflows of the shop's pack in the seller's own browser: repeats those that only
+read, and reports when the person is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cardsync_agent.workflow.perform import Outcome, Tools, perform
 from cardsync_agent.workflow.step_repairs import StepRepairs
 
 _TRIES = 3
-# A longer rest that the marketplace asks for ends the step, and those that come too soon.
+# If the marketplace asks for a longer wait, the step ends, and so do later ones within that time.
 _LONGEST_WAIT = 900.0
 _SLICE = 5.0
 
@@ -47,8 +47,8 @@ class Site:
 
 @dataclass
 class BrowserWorkflows:
-    """`repairs` and `between` come once the agent begins to work: the server's repairs, and what is
-    called between the parts of long work.
+    """`repairs` and `between` are set when the agent begins to work: the server's repairs, and the
+    function to call between the parts of long work.
     """
 
     folder: Path
@@ -60,7 +60,7 @@ class BrowserWorkflows:
     stop: Stop
     repairs: Repairs | None = None
     between: Callable[[], None] = lambda: None
-    # The marketplace has asked to be left alone until then.
+    # The marketplace must be left alone until this time.
     _not_before: float = 0.0
     _turn: YourTurn | None = None
     _used: bool = False
@@ -70,7 +70,7 @@ class BrowserWorkflows:
         self._downloads = self.home / "downloads"
 
     def begin_cycle(self) -> None:
-        """Forget what an earlier cycle left."""
+        """Forget the state of an earlier cycle."""
         self._used, self._pictures = False, []
         self._clear_downloads()
 
@@ -81,7 +81,7 @@ class BrowserWorkflows:
         return PersonsTurn("confirm_repair") if waits else None
 
     def pack(self) -> Pack:
-        """Raises NoPack."""
+        """Return the pack. Raises NoPack."""
         return self.packs.in_use(self.site.marketplace, self.site.locale)
 
     def has(self, name: str) -> bool:
@@ -104,8 +104,8 @@ class BrowserWorkflows:
         note_change: Callable[[str], None] = lambda step: None,
     ) -> Outcome:
         """Perform a workflow, after the wait that the marketplace has asked for; one that only
-        reads is tried again. Raises Unfinished, and StepFailed where the pack does not know it yet,
-        or where the wait is long.
+        reads is repeated after a failure. Raises Unfinished, and StepFailed if the pack does not
+        have it yet, or if the wait is long.
         """
         if problem := self.lacks(name):
             raise StepFailed(problem)
@@ -117,7 +117,7 @@ class BrowserWorkflows:
             try:
                 outcome = perform(tools, name, values, files)
             except Trouble as trouble:
-                # A sign-in that nobody did is still the person's turn, here and on Today.
+                # A missed sign-in is still the person's turn, here and on Today.
                 if not isinstance(trouble, YourTurnMissed):
                     self.note_turn(None)
                 if isinstance(trouble, Busy):
@@ -133,8 +133,8 @@ class BrowserWorkflows:
         raise AssertionError("a workflow is tried at least once")
 
     def pictures(self, *, of_failure: bool) -> list[Shot]:
-        """Return what workflows kept for the log and, of a failed step that used the browser, what
-        the tab shows now, if that is the marketplace's.
+        """Return the pictures that workflows made for the log and, for a failed step that used the
+        browser, one of the tab if it shows the marketplace.
         """
         kept, self._pictures = self._pictures, []
         used, self._used = self._used, False
@@ -146,7 +146,7 @@ class BrowserWorkflows:
         return kept
 
     def _clear_downloads(self) -> None:
-        """Remove what an earlier workflow left: it may hold names and streets."""
+        """Remove downloads of an earlier workflow, which may contain names and streets."""
         for file in self._downloads.glob("*.csv"):
             file.unlink(missing_ok=True)
 
@@ -161,7 +161,7 @@ class BrowserWorkflows:
         )
 
     def _wait_as_asked(self) -> None:
-        """Raises StepFailed where the marketplace wants to be left alone for longer."""
+        """Wait as the marketplace asked. Raises StepFailed if that takes too long."""
         left = self._not_before - clock.monotonic()
         if left > _LONGEST_WAIT:
             raise StepFailed(f"the marketplace asks to wait {clock.span(left)} more")
@@ -177,7 +177,7 @@ class BrowserWorkflows:
                 return
 
     def note_turn(self, turn: YourTurn | None) -> None:
-        """Say that it is the person's turn, and with None that it is over."""
+        """Report that it is the person's turn, and with None that it is over."""
         self._turn = turn
         if turn is None:
             self.say.ended("your_turn")
@@ -188,7 +188,7 @@ class BrowserWorkflows:
 
 
 class Unfinished(StepFailed):
-    """A workflow that ended early; `files` and `places` as in Outcome."""
+    """A workflow that ended early. `files` and `places` are as in Outcome."""
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(f"{trouble.workflow.replace('_', ' ')}: {trouble}")

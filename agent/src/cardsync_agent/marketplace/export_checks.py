@@ -1,5 +1,5 @@
-"""Checks a pricing export that was downloaded before it is used, and gives its columns the names
-that the service reads. Pure.
+"""Checks a downloaded pricing export before it is used, and renames its columns to those that the
+service reads. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cardsync_agent.file_kinds import PRICING_COLUMNS, column
 
 
 def export_problem(content: bytes) -> str | None:
-    """Return why this export must not be used; None if it may."""
+    """Return why this export must not be used. None if it may."""
     try:
         lines = lines_of(content)
     except Damaged as damaged:
@@ -26,7 +26,7 @@ def export_problem(content: bytes) -> str | None:
 
 
 def in_one(exports: Sequence[bytes]) -> bytes:
-    """Return one file of several. Raises Damaged where one stops in the middle of a line, or has
+    """Join several files into one. Raises Damaged if one stops in the middle of a line, or has
     other columns than the first.
     """
     if any(map(_is_cut, exports)):
@@ -61,7 +61,7 @@ def _quoted_as(name: str, ours: str | None) -> str:
 
 
 def _is_cut(content: bytes) -> bool:
-    """Return whether the last line has no end, and fewer columns than the header."""
+    """Return whether the last line has no line end, and fewer columns than the header."""
     if content.endswith((b"\n", b"\r")):
         return False
     lines = lines_of(content)

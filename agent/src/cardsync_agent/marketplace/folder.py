@@ -1,6 +1,6 @@
 """The marketplace as a folder, for sellers who carry the files themselves.
 
-"Export inventory" takes the newest pricing export of DIR/inbox, and the order steps take the other
+"Export inventory" uses the newest pricing export of DIR/inbox, and the order steps use the other
 files there; "import prices" places a copy of the price file in DIR/outbox.
 """
 
@@ -26,13 +26,13 @@ class FolderMarketplace:
         self._settle, self._sleep = settle, sleep
 
     def use_repairs(self, repairs: Repairs) -> None:
-        """A folder has no selectors to repair."""
+        """Ignore the repairs: a folder has no selectors."""
 
     def keep_alive(self, between: Callable[[], None]) -> None:
-        """Nothing takes long here."""
+        """Ignore the function: no work here takes long."""
 
     def begin_cycle(self) -> None:
-        """A folder is looked at anew in each step."""
+        """Do nothing: each step reads the folder again."""
 
     def turn(self) -> PersonsTurn | None:
         return None
@@ -65,7 +65,7 @@ class FolderMarketplace:
         return durable.is_placed(self.outbox / prices.name, staged=staged)
 
     def published(self, prices: Path) -> frozenset[int]:
-        """A person imports the file and reports it."""
+        """Return no cards: a person imports the file and reports it."""
         return frozenset()
 
     def left_out(self, prices: Path) -> frozenset[int]:

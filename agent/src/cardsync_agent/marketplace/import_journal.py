@@ -1,5 +1,5 @@
-"""Journals how far a price file has come into the marketplace, batch by batch, so that a kill -9
-anywhere neither loses nor repeats one. The files of the batches lie beside the journal.
+"""Journals the progress of a price file's import into the marketplace, batch by batch, so that a
+kill -9 anywhere neither loses nor repeats one. The files of the batches are beside the journal.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from cardsync_agent import durable
 from cardsync_agent.marketplace.price_batches import Listed, Plan, rows_of
 
 _JOURNAL = "import.json"
-# `unread`: published, and the marketplace's prices are not read back yet.
+# `unread`: published, and the marketplace's prices are not verified yet.
 State = Literal["planned", "publishing", "unread", "published"]
 
 
 class Batch(msgspec.Struct):
-    """`before` is what the marketplace showed of the batch's cards right before it was published;
+    """`before` is what the marketplace showed of the batch's cards right before it was published.
     `is_added`: it is one card's new stock, for the marketplace's form.
     """
 
@@ -32,9 +32,9 @@ class Batch(msgspec.Struct):
 
 
 class Import(msgspec.Struct):
-    """The import of one price file of exports/ with a pack; its hash is over the bytes that were to
-    go. `gone` are cards that the marketplace did not list. `stopped` says why nothing of it goes
-    on.
+    """The import of one price file of exports/ with a pack; its hash covers the bytes to import.
+    `gone` are cards that the marketplace did not list. `stopped` is why the import must not
+    continue.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Import(msgspec.Struct):
 
 
 class ImportJournal:
-    """Remembers the last import, and the pack that a canary has passed with."""
+    """Stores the last import, and the pack whose canary has passed."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "imports"
@@ -68,7 +68,7 @@ class ImportJournal:
             return None
 
     def begin(self, name: str, content: bytes, plan: Plan, pack: str) -> Import:
-        """Write the batches' files and the journal; the files of an earlier import go."""
+        """Write the batches' files and the journal; the files of an earlier import are deleted."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         batches = self._batches(name, plan, 1)
         sha256 = hashlib.sha256(content).hexdigest()
@@ -81,7 +81,7 @@ class ImportJournal:
         return made
 
     def go_on_with(self, one: Import, plan: Plan, pack: str) -> None:
-        """Put a new plan in the place of the batches that were not published."""
+        """Replace the unpublished batches by a new plan."""
         done = [batch for batch in one.batches if batch.state != "planned"]
         one.batches = [*done, *self._batches(one.name, plan, len(one.batches) + 1)]
         one.gone, one.pack = [*one.gone, *plan.gone], pack
@@ -102,7 +102,7 @@ class ImportJournal:
         durable.write(self._file, msgspec.json.encode(one))
 
     def settle(self, name: str, *, published: bool) -> None:
-        """Take a person's word for how the import of a file ended, if it is the last one."""
+        """Record a person's statement of how the import of a file ended, if it is the last one."""
         if (one := self.of(name)) is None:
             return
         for batch in one.batches:
@@ -122,5 +122,5 @@ class ImportJournal:
             return False
 
     def note_tried(self, pack: str | None) -> None:
-        """Remember it; with None the next file has a canary again."""
+        """Record that a canary has passed with this pack; None requires a canary for the next file."""
         durable.write(self._tried, (pack or "").encode())

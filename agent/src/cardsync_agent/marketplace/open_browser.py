@@ -1,5 +1,5 @@
-"""Opens the browser adapter of a shop, lets the person sign in there, and says for `doctor` which
-pack is in use.
+"""Opens the browser adapter of a shop, lets the person sign in there, and reports for `doctor`
+which pack is in use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PINNED = "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY"
 
 
 def open_browser(opening: Opening) -> BrowserMarketplace:
-    """Raises UsageProblem where this computer has no browser."""
+    """Open the adapter. Raises UsageProblem if this computer has no browser."""
     shop = opening.shop
     packs = PackFolder(
         shop.home, opening.keys or pinned_keys(shop.release_public_keys), opening.say
@@ -95,8 +95,8 @@ def looks(shop: Shop) -> list[Look]:
 
 
 def _not_shown(pack: Pack, folder: Path) -> Iterator[Look]:
-    """Yield the person's turns and the masks that the agent does not know yet. A second factor and
-    a CAPTCHA cannot be shown before they come, so these need not be mended.
+    """Yield the person's turns and the masks that the pack does not have yet. A second factor and a
+    CAPTCHA cannot be recorded before they occur, so their absence is not an error.
     """
     command = f"cardsync-agent record --marketplace {pack.marketplace} --folder {folder}"
     for turn in pack.your_turn:
@@ -118,7 +118,7 @@ def marketplaces() -> list[str]:
 
 
 def pinned_keys(configured: Sequence[str]) -> list[Ed25519PublicKey]:
-    """Return the pinned keys; one that cannot be read is reported by `run`."""
+    """Return the pinned keys; `run` reports one that cannot be read."""
     keys = []
     for text in os.environ.get(PINNED, "").replace(",", " ").split() or configured:
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What a way to the marketplace is opened with, and the lines of `doctor` that it writes."""
+"""The arguments with which an adapter is opened, and its lines of `doctor`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cardsync_agent.shops.settings_file import Shop
 
 @dataclass(frozen=True)
 class Look:
-    """One line of `doctor`: `word` is ok, look (it must be mended) or note."""
+    """One line of `doctor`. `word` is ok, look (it must be fixed) or note."""
 
     word: str
     name: str
@@ -24,7 +24,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Opening:
-    """All that an adapter is opened with; `keys` are pinned, for workflow packs as for releases."""
+    """The arguments with which an adapter is opened. `keys` are pinned, for workflow packs as for
+    releases.
+    """
 
     shop: Shop
     pace: Pace

@@ -1,5 +1,5 @@
-"""Decides how a price file goes to the marketplace: in which batches, whether the marketplace's own
-report agrees with what was sent, and whether it shows the prices afterwards. Pure.
+"""Decides how a price file is sent to the marketplace: in which batches, whether the marketplace's
+own report agrees with the sent rows, and whether it shows the prices afterwards. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardsync_agent.cells import read_amount, read_whole
 from cardsync_agent.csv_records import Record, lines_of, records
 from cardsync_agent.file_kinds import column
 
-# Set, product, number and condition, which name a card that has no id yet.
+# Set, product, number and condition, which identify a card without an ID.
 Names: TypeAlias = tuple[str, ...]
 CANARY = 20
 _ID, _PRICE, _ADDS = "TCGplayer Id", "TCG Marketplace Price", "Add to Quantity"
@@ -28,8 +28,8 @@ _NAMES = ("Set Name", "Product Name", "Number", "Condition")
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A card as the marketplace shows it; a price of None is no price, and a quantity of None is
-    not shown.
+    """A card as the marketplace shows it. A price of None means no price, a quantity of None that
+    it is not shown.
     """
 
     price: str | None
@@ -42,7 +42,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a price file with its bytes. A new listing has no id yet."""
+    """One line of a price file with its bytes. A new listing has no ID yet."""
 
     record: bytes = field(repr=False)
     id: int | None
@@ -54,9 +54,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """The files to import, in order; `gone` are cards that the marketplace no longer lists. With
-    `has_canary` the first file holds the smallest changes. Each file of `added` is one card whose
-    stock goes in by the marketplace's own form.
+    """The files to import, in order. `gone` are cards that the marketplace no longer lists. With
+    `has_canary` the first file has the smallest changes. Each file of `added` is one card whose
+    stock is added by the marketplace's own form.
     """
 
     files: list[bytes]
@@ -66,7 +66,7 @@ class Plan:
 
 
 def rows_of(content: bytes) -> tuple[bytes, list[Row]]:
-    """Return the header's bytes and the rows. Raises KeyError where the id's column is missing."""
+    """Return the header's bytes and the rows. Raises KeyError if the ID column is missing."""
     header, *lines = list(records_of(content))
     names = [column(name) for name in _cells(header)]
     at = {name: names.index(column(name)) for name in _NAMES if column(name) in names}
@@ -106,8 +106,8 @@ def plan(
     canary: bool,
     by_form: Mapping[Names, int] | None = None,
 ) -> Plan:
-    """Split a price file. Only prices have a canary: it holds the rows that change least. With
-    `by_form` the marketplace has a form for new stock, and its export names these cards.
+    """Split a price file. Only prices have a canary: the rows that change least. With `by_form` the
+    marketplace has a form for new stock, and its export has these cards' names.
     """
     header, rows = rows_of(content)
     new = [row for row in rows if row.adds > 0 and row.price is not None]
@@ -130,7 +130,7 @@ def plan(
 
 
 def cards_by_name(export: bytes) -> dict[Names, int]:
-    """Return the cards of an export by their names; what names several cards is left out."""
+    """Return the cards of an export by their names, without names that several cards share."""
     found: dict[Names, int] = {}
     several: set[Names] = set()
     for record in records(lines_of(export)):
@@ -147,7 +147,7 @@ def _names(given: Sequence[str]) -> Names:
 
 
 def _with_id(header: bytes, row: Row, card: int | None) -> bytes:
-    """Return a file of one row that has its card's id."""
+    """Return a file of one row with its card's ID."""
     out = io.StringIO(newline="")
     cells = _cells(row.record)
     cells[[column(name) for name in _cells(header)].index(column(_ID))] = str(card)
@@ -156,7 +156,7 @@ def _with_id(header: bytes, row: Row, card: int | None) -> bytes:
 
 
 def joined(files: Sequence[bytes]) -> bytes:
-    """Return one price file of several with the same header."""
+    """Join several price files with the same header into one."""
     header = rows_of(files[0])[0]
     return _file(header, (row for file in files for row in rows_of(file)[1]))
 
@@ -175,7 +175,7 @@ def _smallest(rows: Sequence[Row], shop: Mapping[int, Listed]) -> list[Row]:
 def _with_cards(
     rows: Iterable[Row], shop: Mapping[int, Listed]
 ) -> Iterator[tuple[Row, int, Listed]]:
-    """Yield the rows whose cards the marketplace lists, with id and card."""
+    """Yield the rows whose cards the marketplace lists, with ID and card."""
     for row in rows:
         if row.id is not None and (card := shop.get(row.id)) is not None:
             yield row, row.id, card
@@ -186,7 +186,7 @@ def _file(header: bytes, rows: Iterable[Row]) -> bytes:
 
 
 def refused_of(report: bytes) -> dict[int, str]:
-    """Return the reasons of the cards that the marketplace's report of an import names."""
+    """Return the reasons of the cards in the marketplace's import report."""
     found = {}
     for record in records(lines_of(report)):
         if isinstance(record, Record) and (id := read_whole(record.get(column(_ID)))) is not None:
@@ -195,7 +195,7 @@ def refused_of(report: bytes) -> dict[int, str]:
 
 
 def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) -> list[int]:
-    """Return the cards of a file whose prices move furthest; with None all that have a price."""
+    """Return the cards of a file with the largest price changes; with None all that have a price."""
     moves = [
         (abs(row.price - (card.amount or Decimal(0))), id)
         for row, id, card in _with_cards(rows_of(content)[1], shop)
@@ -207,8 +207,8 @@ def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) 
 def differing(
     content: bytes, shown: Mapping[int, Listed]
 ) -> list[tuple[int, Decimal, Decimal | None]]:
-    """Return the cards that the marketplace shows with another price than the file has: id, sent,
-    shown. Cards that it does not show are left out.
+    """Return the cards that the marketplace shows with another price than the file has: ID, sent,
+    shown. Cards that it does not show are omitted.
     """
     return [
         (id, row.price, card.amount)
@@ -225,8 +225,8 @@ def cards_of(content: bytes, shop: Mapping[int, Listed]) -> dict[int, Listed]:
 def was_published(
     content: bytes, before: Mapping[int, Listed], after: Mapping[int, Listed]
 ) -> bool | None:
-    """Return whether the marketplace shows that a file was published, by the cards that it changes;
-    None where some say yes and others no, or where none says anything.
+    """Return whether the marketplace shows that a file was published, by the cards that it changes.
+    None if the cards disagree, or if none gives evidence.
     """
     told = {
         _has_come(row, card, after[id])
@@ -237,7 +237,7 @@ def was_published(
 
 
 def adds_stock(content: bytes) -> bool:
-    """Return whether importing the file twice would do harm: it adds to quantities."""
+    """Return whether importing the file twice would do harm, because it adds to quantities."""
     return any(row.adds for row in rows_of(content)[1])
 
 
@@ -247,7 +247,7 @@ def _is_change(row: Row, was: Listed) -> bool:
 
 def _has_come(row: Row, was: Listed, now: Listed) -> bool | None:
     if row.adds:
-        # That the quantity is as before proves nothing: copies may have sold since.
+        # An unchanged quantity proves nothing: copies may have sold since.
         expected = None if was.quantity is None else was.quantity + row.adds
         return True if expected is not None and now.quantity == expected else None
     came, left = now.amount == row.price, now.amount == was.amount

@@ -1,5 +1,5 @@
-"""Runs every shop of the settings file in a process of its own, and starts one that fails again,
-later each time; the others go on.
+"""Runs every shop of the settings file in its own process, and restarts one that fails, after
+growing delays; the others continue.
 
 A child ends when its standard input does: so it ends with this process, however that ends, on every
 platform.
@@ -18,9 +18,9 @@ from cardsync_agent.events import Reporter
 from cardsync_agent.pace import Pace, Stop, Stopped, backoff
 
 TICK = 0.1
-# A child that lived so long has recovered: its next failure is the first one again.
+# A child that ran this long has recovered: its next failure counts as the first.
 HEALTHY = 600.0
-# A step ends in this time, or the child is ended where it is; the journal makes that safe.
+# A step ends within this time, or the child is killed; the journal makes that safe.
 ENDING = 90.0
 
 
@@ -44,7 +44,7 @@ class Crew:
         self._say, self._pace, self._stop = say, pace, stop
 
     def run(self) -> int:
-        """Run until a signal comes."""
+        """Run until a signal arrives."""
         try:
             while True:
                 for child in self._children:
@@ -56,7 +56,7 @@ class Crew:
             end_all(self._children)
 
     def once(self) -> int:
-        """Run each shop once, side by side; return 0, or the worst exit code."""
+        """Run each shop once, in parallel; return 0, or the worst exit code."""
         try:
             for child in self._children:
                 start(child)
@@ -94,7 +94,7 @@ def start(child: Child) -> None:
 
 
 def close(child: Child) -> None:
-    """Forget an ended process."""
+    """Remove an ended process."""
     if child.process is not None:
         if child.process.stdin is not None:
             child.process.stdin.close()
@@ -103,7 +103,7 @@ def close(child: Child) -> None:
 
 
 def end_all(children: Sequence[Child]) -> None:
-    """Let every child end at its next safe point; one that does not is killed."""
+    """Let every child end at its next safe point; kill one that does not."""
     living = [child.process for child in children if child.process is not None]
     for process in living:
         if process.stdin is not None:
@@ -121,8 +121,8 @@ def stop_with_parent(stop: Stop) -> None:
     """Request the stop when standard input ends."""
 
     def watch() -> None:
-        # It reads the descriptor itself: a thread that waits in a buffered file would be in the way
-        # of the interpreter's end.
+        # It reads the descriptor itself: a thread that waits in a buffered file would block the
+        # interpreter's end.
         while os.read(0, 1):
             pass
         stop.requested = True

@@ -1,6 +1,4 @@
-"""The browser that this computer has for the agent, and what it says of itself, for `setup` and
-`doctor`.
-"""
+"""The browser that this computer has for the agent, and its version, for `setup` and `doctor`."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ SECONDS = 20
 
 
 def find_browser(environ: Mapping[str, str]) -> Found | None:
-    """Return the browser; None also where the environment names one that is not there."""
+    """Return the browser. None also if the environment names a missing one."""
     try:
         return find(environ)
     except NoBrowser:
@@ -23,7 +21,7 @@ def find_browser(environ: Mapping[str, str]) -> Found | None:
 
 
 def version_of(browser: Path) -> str | None:
-    """Return what the browser says of itself, such as `Chromium 140.0.1`."""
+    """Return the browser's own version text, such as `Chromium 140.0.1`."""
     try:
         ended = subprocess.run(
             [browser, "--version"],

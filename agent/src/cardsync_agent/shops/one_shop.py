@@ -40,7 +40,7 @@ def run_shop(
     stop: Stop,
     errand: Errand,
 ) -> int:
-    """Work for one shop; returns the exit code. Raises StateProblem and UsageProblem."""
+    """Work for one shop; return the exit code. Raises StateProblem and UsageProblem."""
     with only_agent(shop.folder), _heard(shop, key, say) as status, ExitStack() as held:
         store = open_store(shop, say)
         client = Client(shop.server, key)
@@ -51,7 +51,7 @@ def run_shop(
             watch = Watch(
                 polled=status.polled,
                 resting=status.resting,
-                # A person who sets the shop up wants to see it now.
+                # A person who sets the shop up wants to see the output now.
                 rest=(lambda: None) if errand.review else partial(rest_now, shop.home, shop.quiet),
                 review=errand.review,
             )

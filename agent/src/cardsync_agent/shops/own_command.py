@@ -1,5 +1,5 @@
-"""The command that starts this agent again, however it was installed. Pure: the process's facts are
-passed in.
+"""Builds the command that starts this agent again, however it was installed. Pure: the process's
+facts are arguments.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Mapping
 def own_command(environ: Mapping[str, str], executable: str) -> list[str]:
     """Return the words before the command's name.
 
-    A release build by pex says where it lies: SCIE is the whole program, PEX the archive.
+    A release build by pex has its path in the environment: SCIE is the whole program, PEX the
+    archive.
     """
     if scie := environ.get("SCIE"):
         return [scie]

@@ -1,4 +1,4 @@
-"""Where the agent keeps its settings on each platform. Pure: what is read is passed in."""
+"""Where the agent's settings are on each platform. Pure: its inputs are arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SETTINGS = "agent.toml"
 
 
 def settings_path(platform: str, environ: Mapping[str, str], home: Path) -> Path:
-    """Return the settings file's place; `platform` is sys.platform."""
+    """Return the path of the settings file. `platform` is sys.platform."""
     if given := environ.get(CONFIG_VARIABLE):
         return Path(given)
     return _settings_folder(platform, environ, home) / NAME / SETTINGS

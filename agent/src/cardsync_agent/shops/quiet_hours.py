@@ -20,7 +20,7 @@ class Span:
     ends: time
 
     def end_after(self, wall: datetime) -> datetime | None:
-        """Return when the span that `wall` (local, naive) is in ends, or None outside of it."""
+        """Return when the span around `wall` (local, naive) ends, or None outside it."""
         for day in (wall.date() - timedelta(days=1), wall.date()):
             begins, ends = datetime.combine(day, self.begins), datetime.combine(day, self.ends)
             if ends <= begins:
@@ -34,7 +34,7 @@ class Span:
 
 
 def read_span(text: str) -> Span:
-    """Read `22:00-07:00`. Raises ValueError with a sentence for people."""
+    """Parse `22:00-07:00`. Raises ValueError with a sentence for people."""
     match = _SPAN.fullmatch(text)
     try:
         if match is None:
@@ -49,9 +49,7 @@ def read_span(text: str) -> Span:
 
 
 def quiet_until(spans: Sequence[Span], wall: datetime) -> datetime | None:
-    """Return the end of the quiet hours that `wall` is in; spans that meet count as one, up to a
-    day.
-    """
+    """Return the end of the quiet hours around `wall`; adjacent spans count as one, up to a day."""
     end: datetime | None = None
     for _ in range(len(spans)):
         later = [ends for span in spans if (ends := span.end_after(end or wall)) is not None]

@@ -22,7 +22,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True)
 class Rest:
-    """`until` is None while only `cardsync-agent resume` ends it."""
+    """`until` is None if only `cardsync-agent resume` ends it."""
 
     reason: str  # paused, or quiet_hours
     until: datetime | None
@@ -36,7 +36,7 @@ class Rest:
 
 
 def rest_now(home: Path, quiet: Sequence[Span]) -> Rest | None:
-    """Return why the shop whose home this is rests, or None if it works."""
+    """Return why the shop of this home rests, or None if it works."""
     if (pause := read_pause(home)) is not None:
         return pause
     wall = clock.local_wall(clock.now())
@@ -45,7 +45,7 @@ def rest_now(home: Path, quiet: Sequence[Span]) -> Rest | None:
 
 
 def read_pause(home: Path) -> Rest | None:
-    """Return the pause, if it has not ended by itself."""
+    """Return the pause, unless it has expired."""
     try:
         until = json.loads((home / PAUSE_FILE).read_bytes())["until"]
         end = clock.read_rfc3339(until) if until is not None else None
@@ -53,13 +53,13 @@ def read_pause(home: Path) -> Rest | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        # A pause that cannot be read is a pause: a person wanted the agent to do nothing.
+        # An unreadable pause is a pause: a person wanted the agent to do nothing.
         end, over = None, False
     return None if over else Rest("paused", end)
 
 
 def pause(home: Path, length: timedelta | None) -> Rest:
-    """Pause for so long, or until resumed."""
+    """Pause for this time, or until resumed."""
     until = clock.now() + length if length is not None else None
     text = None if until is None else clock.rfc3339(until)
     durable.write(home / PAUSE_FILE, json.dumps({"until": text}).encode())
@@ -74,7 +74,7 @@ def resume(home: Path) -> bool:
 
 
 def read_length(text: str) -> timedelta | None:
-    """Read `1h`, `30m`, `2d`, or `on` (None: until resumed). Raises ValueError."""
+    """Parse `1h`, `30m`, `2d`, or `on` (None: until resumed). Raises ValueError."""
     if text == "on":
         return None
     match = _LENGTH.fullmatch(text)

@@ -1,5 +1,5 @@
-"""The settings file: one table for each shop, in TOML. Reading checks everything that can be
-checked without a server.
+"""The settings file: one table for each shop, in TOML. Reading validates everything that can be
+validated without a server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACE_NAMES = frozenset(f.name for f in fields(Pace))
 
 @dataclass(frozen=True)
 class BrowserChoice:
-    """The browser of a shop; a `path` of None is found by itself."""
+    """The browser of a shop; a `path` of None means automatic."""
 
     marketplace: str
     locale: str
@@ -35,7 +35,7 @@ class BrowserChoice:
 
 @dataclass(frozen=True)
 class Shop:
-    """One seller account: its server, key, folder, and the way to its marketplace."""
+    """One seller account: its server, key, folder, and marketplace."""
 
     name: str
     server: str
@@ -46,7 +46,7 @@ class Shop:
     browser: BrowserChoice | None = None
     quiet: tuple[Span, ...] = ()
     pace: Mapping[str, float] = field(default_factory=dict)
-    # Whose signatures count for workflow packs, as the file has them.
+    # The keys whose signatures count for workflow packs, as the file has them.
     release_public_keys: tuple[str, ...] = ()
 
     @property
@@ -94,7 +94,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_settings(path: Path) -> Settings:
-    """Read the settings file. Raises UsageProblem with one sentence, also if it is not there."""
+    """Read the settings file. Raises UsageProblem with one sentence, also if it is missing."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(text: str, path: Path) -> Settings:
-    """Return the settings that `text` holds; paths count from the file's own folder."""
+    """Return the settings in `text`; relative paths begin at the file's own folder."""
     try:
         raw = msgspec.convert(tomllib.loads(text), _File)
     except tomllib.TOMLDecodeError as trouble:
@@ -124,7 +124,7 @@ def settings_of(text: str, path: Path) -> Settings:
 
 
 def checked_name(name: str) -> str:
-    """Return a shop's name if it can be one. Raises UsageProblem."""
+    """Return a valid shop name. Raises UsageProblem."""
     if not (name.strip() == name and name and name.isprintable() and len(name) <= MOST_NAME):
         raise UsageProblem(f"a shop's name has 1 to {MOST_NAME} printable characters: {name!r}")
     return name
@@ -182,8 +182,8 @@ def _place(text: str, base: Path) -> Path:
 
 
 def _check_apart(shops: tuple[Shop, ...], path: Path) -> None:
-    """Two shops in one folder would take each other's files, and in one profile of the browser
-    work in each other's account.
+    """Refuse shared folders and profiles: two shops in one folder would take each other's files,
+    and in one browser profile work in each other's account.
     """
     taken: dict[Path, str] = {}
     for shop in shops:

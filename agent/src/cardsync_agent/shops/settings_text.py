@@ -1,5 +1,5 @@
-"""Writes one shop's table into the text of a settings file; what a person wrote beside it stays as
-it is. Pure.
+"""Writes one shop's table into the text of a settings file; a person's other text stays unchanged.
+Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def with_shop(text: str, name: str, shop: Mapping[str, Value | Mapping[str, Value]]) -> str:
-    """Return the settings text with this shop's table in place of its earlier one, or at the
-    end.
+    """Return the settings text with this shop's table, which replaces its earlier one or is
+    appended.
     """
-    # TOML knows these two line ends only; `splitlines` would cut strings.
+    # TOML has only these two line ends; `splitlines` would cut strings.
     lines = (text or HEAD).replace("\r\n", "\n").split("\n")
     begins, ends = _part_of(lines, name)
     before = _without_blank_end(lines[:begins])
@@ -52,7 +52,7 @@ def _part_of(lines: list[str], name: str) -> tuple[int, int]:
         lines[ends].lstrip().startswith("[") and not ours.match(lines[ends])
     ):
         ends += 1
-    # The comment right above the next shop is the next shop's.
+    # The comment right above the next shop belongs to that shop.
     while ends > begins + 1 and ends < len(lines) and lines[ends - 1].startswith("#"):
         ends -= 1
     return begins, ends
@@ -74,7 +74,7 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a TOML string, save for DEL, which JSON leaves as it is.
+    # A JSON string is a TOML string, except for DEL, which JSON leaves unchanged.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

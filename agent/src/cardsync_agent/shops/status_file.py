@@ -1,4 +1,4 @@
-"""The small file in which a running agent says what it does, for `cardsync-agent status`.
+"""The small file in which a running agent records its state, for `cardsync-agent status`.
 
 It is folded from the agent's events: `after` is pure.
 """
@@ -42,7 +42,7 @@ class Status:
 def after(status: Status, event: str, text: str, at: str, more: Mapping[str, object]) -> Status:
     """Return the status after an event; the events are listed at the top of `loop.py`."""
     if event in _STATES:
-        # A sign-in that nobody did in time is the person's turn until a sync gets past it.
+        # A missed sign-in stays the person's turn until a sync gets past it.
         turn = status.your_turn if event == "waiting" else None
         return replace(status, state=event, text=text, since=at, step=None, your_turn=turn)
     if event in ("cycle_started", "task_started"):
@@ -89,14 +89,14 @@ class StatusFile:
             self._write()
 
     def polled(self) -> None:
-        """The server has answered."""
+        """Record that the server has answered."""
         self._status = replace(
             self._status, last_poll=clock.rfc3339(clock.now()), next_poll=None, trouble=None
         )
         self._write()
 
     def resting(self, seconds: float) -> None:
-        """The next question to the server comes after so long."""
+        """Record the time until the next request to the server."""
         when: datetime = clock.now() + timedelta(seconds=seconds)
         self._status = replace(self._status, next_poll=clock.rfc3339(when))
         self._write()
@@ -111,7 +111,7 @@ class StatusFile:
 
 
 def read_status(home: Path) -> Status | None:
-    """Return what the agent of this home wrote last, or None if that is not known."""
+    """Return the last status of this home's agent, or None if it is unknown."""
     for _ in range(3):
         try:
             raw: dict[str, Any] = json.loads((home / STATUS_FILE).read_bytes())

@@ -1,5 +1,5 @@
-"""Looks at an element before an action: what it is, where it would lead, and whether it asks for a
-secret, which the agent never writes.
+"""Inspects an element before an action: what it is, where it would lead, and whether it asks for a
+secret, which the agent never fills in.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _LOOK = r"""
 
 @dataclass(frozen=True)
 class Seen:
-    """`leads_to` is the address of its link or form, empty where it has none. `frame`: it is, or
-    holds, a page of its own.
+    """`leads_to` is the address of its link or form, empty if it has none. `frame`: it is, or
+    contains, an embedded page.
     """
 
     tag: str
@@ -59,7 +59,7 @@ def look(on: On) -> Seen:
 
 
 def holds(on: On, value: str) -> bool:
-    """Return whether a field has this text, or this number; one that is gone had its time."""
+    """Return whether a field has this text, or this number; True if the field has vanished."""
     held = on.evaluate_all("(all) => all.map((el) => 'value' in el ? el.value : el.innerText)")
     return all(_is_same(str(one).strip(), value.strip()) for one in held)
 
@@ -84,7 +84,7 @@ def asks_for_secret(seen: Seen) -> bool:
 
 
 def refuse_secret(seen: Seen, name: str) -> None:
-    """Raise PasswordField for a field that is not the agent's to fill."""
+    """Raise PasswordField for a field that the agent must not fill."""
     if asks_for_secret(seen):
         raise PasswordField(
             f"{name.replace('_', ' ')} asks for a password or a code; the sync app never writes one"
@@ -92,7 +92,7 @@ def refuse_secret(seen: Seen, name: str) -> None:
 
 
 def refuse_frame(seen: Seen, name: str) -> None:
-    """Raise ForeignOrigin for an element whose click a page within the page would get."""
+    """Raise ForeignOrigin for an element whose click would reach an embedded page."""
     if seen.frame:
         raise ForeignOrigin(
             f"{name.replace('_', ' ')} holds a page of its own; the sync app presses nothing in it"
@@ -100,7 +100,7 @@ def refuse_frame(seen: Seen, name: str) -> None:
 
 
 def refuse_submit(seen: Seen, name: str) -> None:
-    """Raise PasswordField for a button that would send a password along."""
+    """Raise PasswordField for a button that would submit a password."""
     if seen.beside:
         raise PasswordField(
             f"{name.replace('_', ' ')} would send a password that is filled in; sign in yourself"

@@ -1,4 +1,4 @@
-"""Reads the one number of a text as the page's language writes it. Pure."""
+"""Reads the one number of a text in the format of the page's language. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COMMA = frozenset({"de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi", 
 
 
 def figure_of(text: str, locale: str) -> Decimal | None:
-    """Return the number, or None where the text has none or several."""
+    """Return the number, or None if the text has none or several."""
     found = _NUMBER.findall(text)
     if len(found) != 1:
         return None

@@ -1,5 +1,5 @@
-"""Finds a pack's element on a page: its locators are tried in their order, and one counts only
-where it finds exactly one element that is visible.
+"""Finds a pack's element on a page: its locators are tried in order, and one counts only if it
+finds exactly one visible element.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _MOST_VALUE = 100
 
 @dataclass(frozen=True)
 class Target:
-    """The element on the page, and in words how it was found."""
+    """The element on the page, and a description of how it was found."""
 
     on: On
     found_by: str
 
 
 def find(page: Page, element: Element, *, hidden_too: bool = False) -> Target | None:
-    """Return the element by the first locator that finds it alone; `hidden_too` is for file
-    inputs, which pages hide behind a button of theirs.
+    """Return the element by the first locator that finds only it. `hidden_too` is for file inputs,
+    which pages hide behind their own button.
     """
     for locator in element.locators:
         if on := only(page, locator, hidden_too=hidden_too):
@@ -39,7 +39,7 @@ def find(page: Page, element: Element, *, hidden_too: bool = False) -> Target | 
 
 
 def find_by_css(page: Page, selector: str, *, hidden_too: bool = False) -> On | None:
-    """Find by a repair's selector; it may be CSS only."""
+    """Find by a repair's selector, which must be CSS."""
     from playwright.sync_api import Error
 
     if ">>" in selector or not selector.strip():
@@ -47,7 +47,7 @@ def find_by_css(page: Page, selector: str, *, hidden_too: bool = False) -> On | 
     try:
         return alone(page.locator(f"css={selector}"), hidden_too=hidden_too)
     except Error as problem:
-        if "selector" in str(problem).lower():  # it is no CSS
+        if "selector" in str(problem).lower():  # it is not CSS
             return None
         raise
 
@@ -78,7 +78,7 @@ def find_in_menu(page: Page, selector: str) -> On | None:
     opener = hidden.evaluate_handle(_OPENER).as_element()
     if opener is None or not opener.is_visible():
         return None
-    # A button of a form would send it.
+    # A button of a form would submit it.
     if opener.evaluate("(el) => el.localName === 'a' || (!!el.form && el.type === 'submit')"):
         return None
     opener.click()
@@ -86,13 +86,13 @@ def find_in_menu(page: Page, selector: str) -> On | None:
 
 
 def only(page: Page, locator: Locator, *, hidden_too: bool = False) -> On | None:
-    """Return the element if one locator finds it alone."""
+    """Return the element if one locator finds only it."""
     return alone(_on(page, locator), hidden_too=hidden_too)
 
 
 def is_seen(page: Page, *elements: Element) -> bool:
-    """Return whether any locator of them finds at least one visible element: one question to the
-    browser, since it is asked again and again.
+    """Return whether any of the locators finds at least one visible element: one request to the
+    browser, since it is repeated often.
     """
     every = [_on(page, locator) for element in elements for locator in element.locators]
     if not every:
@@ -133,7 +133,7 @@ def _on(page: Page, locator: Locator) -> On:
 
 
 def said(locator: Locator) -> str:
-    """Say a locator in words: `role button "Export"`."""
+    """Describe a locator in words: `role button "Export"`."""
     if locator.role is not None:
         return f'role {locator.role} "{locator.name}"' if locator.name else f"role {locator.role}"
     for way in ("label", "test_id", "text", "css"):
@@ -143,12 +143,12 @@ def said(locator: Locator) -> str:
 
 
 def description(element: Element) -> str:
-    """Return one selector that says all that is known of an element, for the server's ranker. It
-    need not select anything.
+    """Return one selector that contains everything known about an element, for the server's
+    ranking. It need not select anything.
     """
     looks = _completed(element.looks, element.locators)
     parts = [looks.tag]
-    # An id is written as an attribute, since it may have any characters.
+    # An ID is written as an attribute, since it may have any characters.
     named = (
         ("id", looks.id), ("name", looks.name), ("type", looks.type), ("role", looks.role),
         ("href", looks.href), ("title", looks.title), *_test_ids(element.locators),
@@ -166,7 +166,7 @@ def description(element: Element) -> str:
 
 
 def _completed(looks: Looks, locators: Sequence[Locator]) -> Looks:
-    """Fill what the property record lacks from the locators."""
+    """Complete the property record from the locators."""
     import msgspec
 
     found: dict[str, str] = {}

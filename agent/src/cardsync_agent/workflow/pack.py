@@ -1,7 +1,7 @@
-"""The form of a workflow pack: as data, all that the agent knows of one marketplace in one
-language.
+"""The format of a workflow pack: as data, everything that the agent knows about one marketplace in
+one language.
 
-A pack names pages, elements and steps; it holds no program. What it may do is the fixed list of
+A pack names pages, elements and steps; it contains no program. It may use only the fixed list of
 verbs here, on the origins that it lists. Pure.
 """
 
@@ -20,14 +20,14 @@ Origin = Annotated[str, msgspec.Meta(pattern=r"^https?://[a-z0-9.\[\]:-]{1,253}$
 Path = Annotated[str, msgspec.Meta(pattern=r"^/(?!/)[^\s\\]*$", max_length=1_000)]
 FORMAT: Final = 1
 MOST_BYTES: Final = 500_000
-# The server's column holds no more; a day with two digits behind it (2026112801) fits.
+# The server's column holds no more; a day with two further digits (2026112801) fits.
 MOST_VERSION: Final = 2_147_483_647
 Version = Annotated[int, msgspec.Meta(ge=1, le=MOST_VERSION)]
 _DAYS = ("date_from", "date_to")
-# The workflows that the adapter asks for, each with the file that it must bring and the values that
-# it is given; a pack may leave some out. An import is staged and read back, then published or
-# discarded. With `quick_add` new stock goes in by the marketplace's form, else by the import. An
-# `export_inventory` that takes the value `product_line` is done for each.
+# The workflows that the adapter uses, each with the file that it must produce and the values that
+# it takes; a pack may omit some. An import is staged and verified, then published or discarded.
+# With `quick_add` new stock is added by the marketplace's form, else by the import. An
+# `export_inventory` that takes the value `product_line` is done for each line.
 WORKFLOWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "export_inventory": ("inventory", ("product_line",)),
     "stage_prices": ("import_report", ("rows_sent",)),
@@ -57,7 +57,7 @@ class Locator(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class Looks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The property record: how the element looked when it was recorded."""
+    """The property record: the element's appearance when it was recorded."""
 
     tag: str = ""
     role: str = ""
@@ -73,8 +73,8 @@ class Looks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class Element(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Locators are tried in their order. `recorded` is False for what a person must record at the
-    real site first.
+    """Locators are tried in order. `recorded` is False for an element that a person must first
+    record at the real site.
     """
 
     locators: Annotated[tuple[Locator, ...], msgspec.Meta(max_length=10)] = ()
@@ -86,8 +86,8 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     """The post-condition of a step: all fields that are set must hold. A repair never changes it.
 
     `url` is a path with `*` for any text. `visible` and `gone` name elements. `file` names a file
-    that the step brought, with `header` among its columns. `figure` names an element whose number
-    must equal the named value `equals`.
+    that the step downloaded, with `header` among its columns. `figure` names an element whose
+    number must equal the named value `equals`.
     """
 
     url: Text | None = None
@@ -104,8 +104,8 @@ class _Step(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="verb",
     tag=str.lower, kw_only=True,
 ):  # fmt: skip
-    """`changes`: the step imports, publishes or deletes something, so no repair is used unasked.
-    `optional`: a step whose element is not there is left out.
+    """`changes`: the step imports, publishes or deletes something, so no repair is used without
+    asking. `optional`: the step is skipped if its element is missing.
     """
 
     name: Name
@@ -115,7 +115,7 @@ class _Step(
 
 
 class Goto(_Step, frozen=True):
-    """Opens a path of the pack's first origin; `{value}` in it is a named value."""
+    """Opens a path of the pack's first origin. `{value}` in it is a named value."""
 
     path: Path
 
@@ -129,7 +129,7 @@ class Click(_Step, frozen=True):
 
 
 class Fill(_Step, frozen=True):
-    """Writes a named value, and checks that the field holds it; a password field is refused at run
+    """Fills in a named value, and checks that the field has it; a password field is refused at run
     time.
     """
 
@@ -138,7 +138,7 @@ class Fill(_Step, frozen=True):
 
 
 class Choose(_Step, frozen=True):
-    """Chooses the option with this label, or the one that a named value holds."""
+    """Chooses the option with this label, or the one in a named value."""
 
     element: Name
     option: Text | None = None
@@ -146,14 +146,14 @@ class Choose(_Step, frozen=True):
 
 
 class Upload(_Step, frozen=True):
-    """Gives a named file to a file input."""
+    """Passes a named file to a file input."""
 
     element: Name
     file: Name
 
 
 class Download(_Step, frozen=True):
-    """Clicks the element and keeps the file that comes under a name."""
+    """Clicks the element and stores the downloaded file under a name."""
 
     element: Name
     file: Name
@@ -164,11 +164,11 @@ class Wait(_Step, frozen=True):
 
 
 class Screenshot(_Step, frozen=True):
-    """Keeps a masked picture for the cycle's log."""
+    """Takes a masked picture for the cycle's log."""
 
 
 class Human(_Step, frozen=True):
-    """Asks the person for something, and goes on when `then` holds."""
+    """Asks the person for something, and continues when `then` holds."""
 
     message: Text
 
@@ -177,8 +177,8 @@ Step = Goto | Expect | Click | Fill | Choose | Upload | Download | Wait | Screen
 
 
 class Workflow(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`repeat` names an element that leads to a next page: while it is there, it is pressed, and
-    the steps that are no `goto` are done again.
+    """`repeat` names an element that leads to a next page: while it exists, it is pressed, and the
+    steps other than `goto` are repeated.
     """
 
     steps: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1, max_length=60)]
@@ -189,8 +189,8 @@ TurnKind = Literal["sign_in", "second_factor", "captcha"]
 
 
 class YourTurn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A page that is the person's turn: it is there while an element of `any_of` is visible or the
-    path fits `url`.
+    """A page that needs the person: it is recognized by a visible element of `any_of` or by its
+    path, which matches `url`.
     """
 
     kind: TurnKind
@@ -199,8 +199,8 @@ class YourTurn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How the marketplace's file of a kind differs from the one that the service reads: `columns`
-    maps its column names to ours; `most_rows` is its limit a file.
+    """How the marketplace's file of a kind differs from the one that the service reads. `columns`
+    maps its column names to ours. `most_rows` is its limit per file.
     """
 
     columns: dict[Text, Text] = {}
@@ -209,7 +209,7 @@ class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 class Pack(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`masked` names elements with personal data, which are covered in every picture.
-    `product_lines` are as the marketplace names them. On `sign_in_origins` the agent only waits.
+    `product_lines` have the marketplace's names. On `sign_in_origins` the agent only waits.
     """
 
     format: Literal[1]
@@ -232,7 +232,7 @@ class BadPack(Exception):
 
 
 def read(content: bytes) -> Pack:
-    """Raises BadPack, also where a step names an element that the pack lacks."""
+    """Parse a pack. Raises BadPack, also if a step names an element that the pack lacks."""
     if len(content) > MOST_BYTES:
         raise BadPack(f"the pack has more than {MOST_BYTES:,} bytes")
     try:
@@ -264,8 +264,8 @@ def values_of(workflow: Workflow) -> set[str]:
 
 
 def misnamed(pack: Pack) -> Iterator[str]:
-    """Yield which values and files the adapter does not know: without this a step fails at work.
-    A pack that has such names can be read all the same, since another agent may know them.
+    """Yield the values and files that the adapter does not know, with which a step would fail at
+    work. A pack with such names can still be read, since another agent may know them.
     """
     staged = pack.workflows.get("stage_prices")
     places = {step.name for step in staged.steps} if staged else set[str]()
@@ -283,8 +283,9 @@ def misnamed(pack: Pack) -> Iterator[str]:
 
 
 def _unsafe(workflows: Mapping[str, Workflow]) -> Iterator[str]:
-    """Yield why an import would go without its checks: the marketplace's count of accepted rows is
-    compared before and while it is published, and what publishes, adds or discards is marked so.
+    """Yield why an import would lack its checks: the marketplace's count of accepted rows must be
+    compared before and during publication, and steps that publish, add or discard must be marked
+    so.
     """
     for name in ("stage_prices", "publish_prices", "discard_prices", "quick_add"):
         steps = workflows[name].steps if name in workflows else ()

@@ -1,10 +1,11 @@
-"""Keeps the workflow packs and says which one is in use, for each marketplace and locale: one that
-came with the program, one that this computer's person has recorded, or one that was fetched from
-the server and verified. The newest is used; what it does not know yet is taken from the recording.
+"""Stores the workflow packs and decides which one is in use, for each marketplace and locale: one
+that is shipped with the program, one that this computer's person has recorded, or one that was
+fetched from the server and verified. The newest is used; workflows that it lacks are taken from the
+recording.
 
-There is no going back: the highest version that was ever used is remembered in DIR/.cardsync-agent,
-and a lower one is refused. A version that the operator has withdrawn is not used. A fetched file is
-written whole, and verified again at each start.
+An older version is never used again: the highest version that was ever used is stored in
+DIR/.cardsync-agent, and a lower one is refused. A version that the operator has withdrawn is not
+used. A fetched file is written atomically, and verified again at each start.
 """
 
 from __future__ import annotations
@@ -38,15 +39,17 @@ class NoPack(StepFailed):
 
 
 class Remembered(msgspec.Struct):
-    """`used` is the highest version ever used. `killed` is the operator's newest word."""
+    """`used` is the highest version ever used. `killed` are the versions that the operator has
+    withdrawn, as last reported.
+    """
 
     used: int = 0
     killed: list[int] = []
 
 
 def choose(held: Collection[int], used: int, killed: Collection[int]) -> int:
-    """Return the newest version that may be used of those that are held, where `used` is the
-    highest one ever used. Raises NoPack. Pure.
+    """Return the newest of the available versions that may be used; `used` is the highest one ever
+    used. Raises NoPack. Pure.
     """
     usable = [version for version in held if version >= used and version not in killed]
     if usable:
@@ -61,12 +64,14 @@ def choose(held: Collection[int], used: int, killed: Collection[int]) -> int:
 
 
 def recorded_pack(home: Path, marketplace: str) -> Path:
-    """Return where the recordings of this computer's person are kept."""
+    """Return the file of this person's recordings."""
     return home / "packs" / "recorded" / f"{marketplace}.json"
 
 
 def packs_of_program() -> Path:
-    """Return the folder of the packs that come with the program, or that who makes packs names."""
+    """Return the folder of the packs that are shipped with the program, or the one in
+    PACKS_VARIABLE.
+    """
     if given := os.environ.get(PACKS_VARIABLE):
         return Path(given)
     packaged = Path(__file__).parents[1] / "packs"
@@ -74,8 +79,8 @@ def packs_of_program() -> Path:
 
 
 class PackFolder:
-    """`origins` are those that the seller's configuration allows for a marketplace, beside the ones
-    of the pack that came with the program.
+    """`origins` are those that the seller's configuration allows for a marketplace, besides those
+    of the shipped pack.
     """
 
     def __init__(
@@ -90,13 +95,13 @@ class PackFolder:
         self._home, self._keys, self._say = home / "packs", keys, say
         self._origins = origins or {}
         self._of_program = of_program or packs_of_program()
-        # These packs were read and verified since the start: of the program, recorded, and fetched.
+        # Packs that were read and verified since the start: shipped, recorded, and fetched.
         self._shipped: dict[str, Pack | None] = {}
         self._recorded: dict[str, Pack | None] = {}
         self._fetched: dict[str, Pack | None] = {}
 
     def in_use(self, marketplace: str, locale: str) -> Pack:
-        """Return the pack to work by, and remember that it was used. Raises NoPack."""
+        """Return the pack to work with, and store that it was used. Raises NoPack."""
         pack = self.newest(marketplace, locale)
         memory = self._memory()
         known = memory.get(_name(marketplace, locale), Remembered())
@@ -106,7 +111,9 @@ class PackFolder:
         return pack
 
     def newest(self, marketplace: str, locale: str) -> Pack:
-        """The same without remembering it: what a recording is added to, and what is looked at."""
+        """Return the same pack without storing that it was used, to add a recording or to inspect
+        it.
+        """
         pack = self._chosen(marketplace, locale)
         recorded = self._recorded_pack(marketplace, locale)
         return pack if recorded is None else completed(pack, recorded)
@@ -117,8 +124,8 @@ class PackFolder:
         return held[choose(held, known.used, known.killed)]
 
     def about_recording(self, marketplace: str, locale: str) -> str | None:
-        """Return what became of the recording of this computer's person, if a newer pack is in use.
-        Raises NoPack.
+        """Return how much of this person's recording is used, if a newer pack is in use. Raises
+        NoPack.
         """
         recorded, pack = self._recorded_pack(marketplace, locale), self._chosen(marketplace, locale)
         if recorded is None or recorded.version > pack.version or pack == recorded:
@@ -130,10 +137,10 @@ class PackFolder:
         return f"version {pack.version} is newer than your recording {recorded.version}; {mine}"
 
     def fetch(self, client: Client, marketplace: str, locale: str) -> Pack | None:
-        """Ask the server for a newer pack, and for the withdrawn versions; return the pack if one
-        came and is believed. One that is refused is reported once, and nothing of it is kept.
+        """Request a newer pack and the withdrawn versions from the server; return the pack if there
+        is one and it is trusted. A refused one is reported once, and nothing of it is stored.
 
-        Raises TryAgain and Refused, as each call of the client; NoPack.
+        Raises TryAgain and Refused, as each call of the client, and NoPack.
         """
         newest = max(self._given(marketplace, locale), default=0)
         offer = client.workflow_pack(marketplace, locale, newest)
@@ -150,15 +157,15 @@ class PackFolder:
         return pack
 
     def _held(self, marketplace: str, locale: str) -> dict[int, Pack]:
-        """Return the packs that are here, by version; of one version that of the program, and the
-        recorded one last.
+        """Return the available packs by version; of the same version the shipped one has
+        precedence, and the recorded one is last.
         """
         recorded = self._recorded_pack(marketplace, locale)
         mine = {} if recorded is None else {recorded.version: recorded}
         return mine | self._given(marketplace, locale)
 
     def _given(self, marketplace: str, locale: str) -> dict[int, Pack]:
-        """Return those that the operator made: a recording hides none of these."""
+        """Return the operator's packs, which no recording may hide."""
         both = (self._fetched_pack(marketplace, locale), self._shipped_pack(marketplace, locale))
         return {pack.version: pack for pack in both if pack is not None}
 
@@ -186,7 +193,7 @@ class PackFolder:
         return self._fetched[name]
 
     def _verified(self, marketplace: str, locale: str) -> Pack | None:
-        """Return the pack that an earlier run fetched, if it is still what a key vouches for."""
+        """Return the pack that an earlier run fetched, if its signature still verifies."""
         try:
             content = self._file(_name(marketplace, locale)).read_bytes()
             return self._believed(content, marketplace, locale)
@@ -232,7 +239,7 @@ class PackFolder:
         return self._home / f"{name}.json"
 
     def _note_killed(self, name: str, offer: PackOffer) -> int:
-        """Remember the withdrawn versions; return the highest version ever used."""
+        """Store the withdrawn versions; return the highest version ever used."""
         memory = self._memory()
         known = memory.get(name, Remembered())
         if set(known.killed) != offer.killed:
@@ -247,7 +254,7 @@ class PackFolder:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as trouble:
-            # Without it an older pack could come into use, so the person decides.
+            # Without this file an older pack could be used, so the person decides.
             why = f"{trouble}; delete it if you have changed nothing there"
             raise NoPack(_CANNOT_READ.format(file=file, why=why)) from None
 
@@ -279,7 +286,9 @@ def _first_of(files: Sequence[Path], whose: str, marketplace: str, locale: str) 
 
 
 def _read_own(path: Path, whose: str) -> Pack:
-    """Raises NoPack: a pack of the program is as good as the program, or the program is broken."""
+    """Read a pack that needs no signature, because it came with the program or from this person.
+    Raises NoPack.
+    """
     try:
         return read(path.read_bytes())
     except (OSError, BadPack) as problem:

@@ -1,6 +1,6 @@
 """Performs a workflow of a pack in the agent's tab: step by step, each with its post-condition.
 
-Nothing here knows a marketplace. What a workflow may do is the pack's fixed verbs, on the pack's
+Nothing here is specific to a marketplace. A workflow may use the pack's fixed verbs, on the pack's
 origins, with named values and named files.
 """
 
@@ -49,7 +49,7 @@ _ACTION_MS = 10_000.0
 
 @dataclass(frozen=True)
 class StepResult:
-    """`found_by` says in words how the step's element was found; `error` why the step failed."""
+    """`found_by` describes how the step's element was found. `error` is why the step failed."""
 
     workflow: str
     step: str
@@ -61,8 +61,8 @@ class StepResult:
 
 @dataclass
 class Outcome:
-    """`files` holds what each download brought under its name, one for each round. `places` has, by
-    the step's name, the text for which the one `*` of its address was.
+    """`files` has the files of each download under its name, one for each round. `places` has, by
+    the step's name, the text that the one `*` of its address matched.
     """
 
     files: dict[str, list[Path]] = field(default_factory=dict)
@@ -76,10 +76,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Tools:
-    """All that a workflow is performed with.
+    """The tools with which a workflow is performed.
 
-    `pause` sleeps, and raises where the agent is to stop. `note_change` is called right before a
-    step that imports, publishes or deletes, with the step's name.
+    `pause` sleeps, and raises if the agent must stop. `note_change` is called right before a step
+    that imports, publishes or deletes, with the step's name.
     """
 
     browser: SellersBrowser
@@ -105,8 +105,8 @@ def perform(
     values: Mapping[str, str] | None = None,
     files: Mapping[str, Path] | None = None,
 ) -> Outcome:
-    """Perform a workflow, from its beginning again after the person's turn and a short wait that
-    the marketplace asks for. Raises Trouble; its `changed` says whether a step that changes
+    """Perform a workflow; start from its beginning again after the person's turn and after a short
+    wait that the marketplace asks for. Raises Trouble; its `changed` is whether a step that changes
     something had begun.
     """
     if name not in tools.pack.workflows:
@@ -156,7 +156,7 @@ class _Run:
         raise StepNotDone("the marketplace asks for the person again and again")
 
     def end(self) -> None:
-        """Let go of the tab; it may be gone."""
+        """Release the tab, which may be closed."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
@@ -179,7 +179,7 @@ class _Run:
             self._watch = TabWatch(browser, page, known)
         page.set_default_timeout(_ACTION_MS)
         if not is_allowed(page.url, self.tools.pack.origins):
-            self.watch.leave()  # where the person went with our tab is their business
+            self.watch.leave()  # the pages to which the person went with our tab are private
         for step in self.workflow.steps:
             self._step(step)
         again = self._steps_of_next_round()
@@ -191,11 +191,11 @@ class _Run:
         return self.outcome
 
     def _steps_of_next_round(self) -> tuple[pack.Step, ...]:
-        """A next page is where the steps are done again, without those that open the first."""
+        """Return the steps to repeat on a next page, without those that open the first."""
         return tuple(step for step in self.workflow.steps if not isinstance(step, pack.Goto))
 
     def _turn_over(self) -> bool:
-        """Press the element that leads to the next round; False where there is none."""
+        """Press the element that leads to the next round. False if there is none."""
         if self.workflow.repeat is None:
             return False
         target = locators.find(self.page, self.tools.pack.elements[self.workflow.repeat])
@@ -223,7 +223,7 @@ class _Run:
         left_out = False
         try:
             with browser_errors():
-                # Where the tab is before an address is opened does not matter.
+                # The tab's location before an address is opened does not matter.
                 if not isinstance(step, pack.Goto):
                     self._look_around()
                 left_out = not self._act(step)
@@ -241,7 +241,7 @@ class _Run:
             self.tools.on_step(result)
 
     def _act(self, step: pack.Step) -> bool:
-        """Do what the step says; False where an optional step has no element."""
+        """Do the step's action. False if an optional step has no element."""
         match step:
             case pack.Goto():
                 self._rest()
@@ -266,7 +266,7 @@ class _Run:
             return False
         self._rest()
         if not is_allowed(self.page.url, self.tools.pack.origins):
-            self._look_around()  # a sign-in has come meanwhile
+            self._look_around()  # a sign-in page has appeared in the meantime
         seen = fields.look(target.on)
         self._refuse_foreign(seen)
         fields.refuse_frame(seen, step.element)
@@ -463,7 +463,9 @@ class _Run:
             raise
 
     def _look_around(self) -> None:
-        """Raise where the tab is no place to go on: foreign, broken, or the person's turn."""
+        """Raise if the tab is on a page where work cannot continue: foreign, broken, or the
+        person's turn.
+        """
         from playwright.sync_api import Error
 
         if self.page.is_closed():
@@ -509,7 +511,7 @@ class _Run:
             self._pause(seconds)
 
     def _pause(self, seconds: float) -> None:
-        """Sleep in slices, in which the browser is heard and the agent may be stopped."""
+        """Sleep in slices, between which browser events are processed and the agent may be stopped."""
         ends = clock.monotonic() + seconds
         while (left := ends - clock.monotonic()) > 0:
             self.tools.pause(0.0)

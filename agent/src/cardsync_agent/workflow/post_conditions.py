@@ -1,5 +1,5 @@
 """Decides whether the post-condition of a step holds. A repair never changes it: its elements are
-found by the pack's own locators alone.
+found only by the pack's own locators.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def unmet(
 
 
 def header_problem(file: Path, needed: Sequence[str]) -> str | None:
-    """Return why a CSV file does not have these columns; case and spaces around do not count."""
+    """Return why a CSV file does not have these columns, ignoring case and surrounding spaces."""
     there = {name.strip().casefold() for name in first_record(file)}
     missing = [name for name in needed if name.strip().casefold() not in there]
     return f"lacks the columns {', '.join(missing[:5])}" if missing else None
 
 
 def first_record(file: Path) -> list[str]:
-    """Return the column names of a CSV file; none where it cannot be read."""
+    """Return the column names of a CSV file; empty if it cannot be read."""
     with file.open("rb") as content:
         head = content.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
     try:

@@ -1,5 +1,5 @@
 """Proposes locators and a property record for an element that a person used. Only a locator that
-finds this element alone is proposed.
+finds exactly this element is proposed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
 _MOST = 60
-# Ids and classes that a program made will be others tomorrow.
+# Generated IDs and classes will be different tomorrow.
 _MADE = re.compile(r"\d{4,}|[0-9a-f]{8,}|:r\w*:|^(?:css|sc|jss|emotion|svelte)-|\d[a-z]+\d")
 _ROW = re.compile(r"\b(tr|li|article|dl)(?::nth-of-type\(\d+\))")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
@@ -57,8 +57,8 @@ _LOOKS = r"""
 
 
 def propose(page: Page, handle: ElementHandle, *, shows_data: bool = False) -> Element:
-    """Return an element with at least one locator: at the least its place in the page. One that
-    `shows_data` will have another text tomorrow.
+    """Return an element with at least one locator, if only its position in the page. An element
+    that `shows_data` will have another text tomorrow.
     """
     seen: dict[str, Any] = handle.evaluate(_LOOKS)
     if shows_data:
@@ -79,7 +79,7 @@ def propose(page: Page, handle: ElementHandle, *, shows_data: bool = False) -> E
 
 
 def propose_alike(page: Page, handle: ElementHandle) -> tuple[Element, int]:
-    """Return an element for all that are like this one, as the cells of a column, and how many
+    """Return an element for all that are like this one, such as the cells of a column, and how many
     there are now.
     """
     seen: dict[str, Any] = handle.evaluate(_LOOKS)
@@ -87,7 +87,7 @@ def propose_alike(page: Page, handle: ElementHandle) -> tuple[Element, int]:
     ways = [Locator(test_id=seen["test_id"])] if seen["test_id"] else []
     ways += [Locator(css=".".join([seen["tag"], *classes]))] if classes else []
     ways.append(Locator(css=_ROW.sub(r"\1", seen["path"])))
-    # The page shows personal data, so nothing of it is kept.
+    # The page shows personal data, so none of it is stored.
     element = Element((ways[0],), Looks(tag=seen["tag"], classes=tuple(classes)))
     return element, len(all_seen(page, element))
 

@@ -1,8 +1,8 @@
 """Records a workflow: a person clicks through it once in the browser, the agent proposes each step
 with its locators and its post-condition, and the person confirms it in the terminal.
 
-What a person types is not read, and a form with a password is not recorded at all. With Alt a click
-only points: at a number that is checked, with Shift besides at what a picture must not show.
+Typed text is not read, and a form with a password is not recorded at all. With Alt a click only
+points: at a number to check, or with Shift at an element that a picture must not show.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _SETTLES = 1.0
 _DOWNLOAD_BEGINS = 2.0
 _MOST_NEW = 3
 
-# A click is held until its element was looked at, and then done by the agent. A form with a
-# password is the person's.
+# A click is held until its element was examined, and then done by the agent. A form with a password
+# belongs to the person.
 _REPORT = r"""
 (() => {
   if (window.__cardsync) return;
@@ -113,7 +113,7 @@ class _Event:
 
 
 class Recorder:
-    """`ask` puts a question to the person and returns the answer; `write` shows a line."""
+    """`ask` puts a question to the person and returns the answer. `write` shows a line."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Recorder:
         self._recorded = Recorded()
 
     def record(self, start: str) -> Recorded:
-        """Return once the person says that the workflow ends, or closes the tab."""
+        """Return once the person ends the workflow, or closes the tab."""
         with browser_errors():
             page = self._open(start)
             self._first_step(page, start)
@@ -146,7 +146,9 @@ class Recorder:
         return self._recorded
 
     def record_turn(self, start: str, kind: pack.TurnKind) -> Recorded:
-        """Record a page that is the person's turn, by what is only there, or by its other site."""
+        """Record a page that needs the person, by an element that only it has, or by its other
+        site.
+        """
         self._elsewhere = True
         with browser_errors():
             page = self._open(start)
@@ -191,7 +193,7 @@ class Recorder:
         return page
 
     def _handle(self, page: Page, event: _Event) -> ElementHandle | None:
-        """Return the element of an event; None where the page has gone on by itself."""
+        """Return the element of an event. None if the page has navigated by itself."""
         return page.evaluate_handle(
             "(at) => window.__cardsync && window.__cardsync.elements[at]", event.at
         ).as_element()
@@ -208,7 +210,7 @@ class Recorder:
         self._keep(pack.Goto(name="open", path=start, then=then), elements)
 
     def _step(self, page: Page, event: _Event) -> bool:
-        """Take one event; return whether the workflow ends here."""
+        """Handle one event; return whether the workflow ends here."""
         handle = self._handle(page, event)
         if handle is None:
             return False
@@ -252,7 +254,7 @@ class Recorder:
         self._recorded.masked.append(name)
 
     def _figure(self, page: Page, handle: ElementHandle) -> bool:
-        """Let a step check a number of the page; return whether the workflow ends here."""
+        """Make a step check a number of the page; return whether the workflow ends here."""
         text = handle.inner_text()
         if figure_of(text, "en") is None:
             self._write(f"that shows no single number: {' '.join(text.split())[:60]}")
@@ -272,7 +274,7 @@ class Recorder:
         return answer == "e"
 
     def _click(self, page: Page, handle: ElementHandle) -> list[str] | None:
-        """Do the click that was held; return the columns of the file that it brought, if any."""
+        """Do the held click; return the columns of the file that it downloaded, if any."""
         page.evaluate(_LET_THROUGH, True)
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -294,7 +296,7 @@ class Recorder:
     def _condition(
         self, page: Page, address: str, before: list[str]
     ) -> tuple[pack.Condition, dict[str, pack.Element]]:
-        """Propose what held after the step and not before."""
+        """Propose a condition that held after the step and not before."""
         url = (
             _pattern(page.url) if page.url.partition("?")[0] != address.partition("?")[0] else None
         )
@@ -304,7 +306,7 @@ class Recorder:
             if handle is None:
                 break
             element = propose(page, handle)
-            # A text with a number will be another one tomorrow.
+            # A text with a number will be different tomorrow.
             has_number = re.search(r"\d", element.looks.text + element.looks.label)
             if not has_number and any(x.role or x.text or x.test_id for x in element.locators):
                 name = self._name(element)
@@ -329,7 +331,7 @@ class Recorder:
         return pack.Click(name=step_name, element=name, then=then)
 
     def _choice(self, step: pack.Choose, option: str) -> pack.Choose:
-        """Let a select take the option of now each time, or the one that a value names."""
+        """Let a select use the current option each time, or the one in a named value."""
         known = (_FIXED, *self._values) if option else (_FIXED,)
         value = self._one_of("name of the value that is chosen", known)
         if value == _FIXED:
@@ -337,7 +339,7 @@ class Recorder:
         return msgspec.structs.replace(step, value=value)
 
     def _one_of(self, what: str, known: Sequence[str]) -> str:
-        """Return the known name that the person chooses; usual is the first that has no step."""
+        """Return the name that the person chooses; the default is the first that has no step."""
         used = {getattr(step, "value", None) for step in self._recorded.steps}
         usual = next((name for name in known if name not in used), known[0])
         while len(known) > 1:

@@ -1,9 +1,9 @@
-"""Serves recorded pages of a marketplace on this computer, for trying a pack without the site.
+"""Serves recorded pages of a marketplace on this computer, to try a pack without the site.
 
-A folder holds HTML files and index.json: `pages` maps a path to a file, or to `{"file", "type",
-"attachment"}`; `clicks` maps a path to what a click on an element (CSS) leads to, where the page's
-own links do not. A path may carry a query, for another state of the same page. `values` and `files`
-are what the workflows take.
+A folder has HTML files and index.json. `pages` maps a path to a file, or to `{"file", "type",
+"attachment"}`. `clicks` maps a path to the target of a click on an element (CSS), if the page's own
+links lead elsewhere. A path may have a query, for another state of the same page. `values` and
+`files` are the workflows' inputs.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Index(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class BadPages(Exception):
-    """The folder is none of recorded pages; the message says why."""
+    """The folder is not one of recorded pages; the message gives the reason."""
 
 
 def read_index(folder: Path) -> Index:
-    """Raises BadPages, also where a file is missing or outside of the folder."""
+    """Read index.json. Raises BadPages, also if a file is missing or outside the folder."""
     try:
         index = msgspec.json.decode((folder / INDEX).read_bytes(), type=Index)
     except OSError as missing:
@@ -60,7 +60,7 @@ def read_index(folder: Path) -> Index:
 
 
 class RecordedPages:
-    """A server for them, used with `with`; `origin` is its address."""
+    """A server for them, used with `with`. `origin` is its address."""
 
     def __init__(self, folder: Path, index: Index, origins: Sequence[str]) -> None:
         self._folder, self._index, self._origins = folder, index, origins
@@ -111,7 +111,7 @@ class RecordedPages:
 
 
 def _clicking(clicks: dict[str, str]) -> bytes:
-    """Return a script that leads where the recorded click led."""
+    """Return a script that navigates to the recorded target of a click."""
     table = json.dumps(clicks).replace("<", "\\u003c")
     return f"""<script>addEventListener('click', (event) => {{
       for (const [selector, to] of Object.entries({table})) {{

@@ -1,4 +1,4 @@
-"""Puts what a person has recorded into a pack, and completes a newer pack by it. Pure."""
+"""Adds a person's recording to a pack, and completes a newer pack by it. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cardsync_agent.workflow import pack
 @dataclass
 class Recorded:
     """The parts that a person confirmed: elements, the steps of a workflow, the names of elements
-    with personal data, and a page or another site that is the person's turn.
+    with personal data, and a page or another site that needs the person.
     """
 
     elements: dict[str, pack.Element] = field(default_factory=dict)
@@ -25,13 +25,13 @@ class Recorded:
 
 
 class OtherMarketplace(Exception):
-    """The pack to add to is for another marketplace; the message says which."""
+    """The pack is for another marketplace; the message names it."""
 
 
 def added(
     before: pack.Pack | None, marketplace: str, origin: str, workflow: str | None, new: Recorded
 ) -> pack.Pack:
-    """Put a recording into a pack; without a workflow only masks and the person's turn. Raises
+    """Add a recording to a pack; without a workflow only masks and the person's turn. Raises
     BadPack and OtherMarketplace.
     """
     if before is None:
@@ -78,8 +78,8 @@ def carried(newer: pack.Pack, recorded: pack.Pack) -> list[str]:
 
 
 def completed(newer: pack.Pack, recorded: pack.Pack) -> pack.Pack:
-    """Take from a recording what a newer pack does not know yet: workflows, the pages that are the
-    person's turn, and masks.
+    """Add from a recording what a newer pack lacks: workflows, the pages that need the person, and
+    masks.
     """
     if recorded.version > newer.version:
         return newer
@@ -112,14 +112,16 @@ def _both(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_known(of: pack.Pack, turn: pack.YourTurn) -> bool:
-    """Return whether the agent can see by itself that it is the person's turn."""
+    """Return whether the agent can detect the person's turn by itself."""
     return turn.url is not None or any(of.elements[name].locators for name in turn.any_of)
 
 
 def _merged(
     before: Mapping[str, pack.Element], new: Mapping[str, pack.Element]
 ) -> tuple[dict[str, pack.Element], dict[str, str]]:
-    """Return all elements, and the names of the new ones: two of one name are both kept."""
+    """Return all elements, and the name of each new one there: two different elements with one name
+    are both kept.
+    """
     elements, names = dict(before), {}
     for name, element in new.items():
         chosen, number = name, 2
@@ -132,7 +134,7 @@ def _merged(
 
 
 def _placed(step: pack.Step, workflow: str, before: pack.Pack) -> pack.Step:
-    """Let a workflow that goes on with a staged import open that one, and not the recorded one."""
+    """Make a workflow that continues a staged import open the current one, not the recorded one."""
     staged = before.workflows.get("stage_prices")
     if not isinstance(step, pack.Goto) or workflow == "stage_prices" or staged is None:
         return step

@@ -1,7 +1,7 @@
-"""Checks a signed workflow pack against the pinned keys: it returns the Pack for which a key
-vouches, or raises Untrusted with the reason. Pure.
+"""Checks a signed workflow pack against the pinned keys: it returns the Pack that a pinned key
+signed, or raises Untrusted with the reason. Pure.
 
-The signature covers a domain of its own before the pack's canonical JSON, so that no signature of a
+The signature covers a prefix of its own before the pack's canonical JSON, so that no signature of a
 release can pass as one of a pack, nor one of a pack as one of a release.
 """
 
@@ -19,7 +19,7 @@ from cardsync_agent.signed_release import Untrusted, canonical, is_signed
 from cardsync_agent.workflow.pack import MOST_BYTES, BadPack, Pack, Step, read
 
 DOMAIN: Final = b"cardsync workflow pack v1\n"
-# Beside the pack: white space, which is not signed, and the signature.
+# Besides the pack: white space, which is not signed, and the signature.
 MOST_FILE_BYTES: Final = 2 * MOST_BYTES
 VERBS: Final = frozenset(
     str(info.tag)
@@ -32,7 +32,7 @@ VERBS: Final = frozenset(
 class Wanted:
     """The marketplace and the locale that the agent works with, and the origins that its
     configuration allows there: a pack cannot send the browser elsewhere. On `sign_in_origins` it
-    may only let the agent wait.
+    may only make the agent wait.
     """
 
     marketplace: str
@@ -84,7 +84,7 @@ def _parts(content: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _verbs(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the verbs of a pack whose form is not known to be right."""
+    """Yield the verbs of a pack that was not validated yet."""
     workflows = document.get("workflows")
     for workflow in workflows.values() if isinstance(workflows, dict) else ():
         steps = workflow.get("steps") if isinstance(workflow, dict) else None

@@ -1,5 +1,5 @@
 """Finds the element of a step, by the pack's locators or by a repair. A step that imports,
-publishes or deletes takes only a repair that a person has confirmed.
+publishes or deletes uses only a repair that a person has confirmed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Repaired:
 
 
 class StepRepairs:
-    """`folder` is written in the sentence that asks the person."""
+    """`folder` is part of the sentence that asks the person."""
 
     def __init__(
         self, pack: Pack, repairs: Repairs, kept: KeptRepairs, folder: str = "DIR"
@@ -45,7 +45,7 @@ class StepRepairs:
         self._pack, self._repairs, self._kept, self._folder = pack, repairs, kept, folder
 
     def send_answers(self) -> None:
-        """Report to the server what a person called wrong."""
+        """Report to the server the repairs that a person called wrong."""
 
         def send(one: KeptRepair) -> None:
             if one.state == "wrong" and one.correction_id:
@@ -54,7 +54,7 @@ class StepRepairs:
         self._kept.send_answers(send)
 
     def known(self, page: Page, workflow: str, step: Step, element: Element) -> Repaired | None:
-        """Return what an earlier repair finds now."""
+        """Return the element that an earlier repair finds now."""
         lost = description(element)
         for one in self._kept.usable(workflow, step.name, lost, changes=step.changes):
             on = _look(page, one.found, step, opens=True)
@@ -64,7 +64,7 @@ class StepRepairs:
         return None
 
     def ask(self, page: Page, workflow: str, step: Step, name: str, missing: str) -> Repaired:
-        """Ask the server; raise ElementLost where it knows nothing that may be used now."""
+        """Ask the server; raise ElementLost if it has nothing that may be used now."""
         element = self._pack.elements[name]
         lost = Lost(
             workflow, step.name, description(element), shown(page.url),
@@ -95,7 +95,7 @@ class StepRepairs:
         return Repaired(Target(on, f'repair "{repair.selector}"'), kept)
 
     def held(self, repaired: Repaired) -> None:
-        """The post-condition held: the repair may be used again."""
+        """Record that the post-condition held: the repair may be used again."""
         kept = repaired.kept
         kept.state, was_confirmed, kept.confirmed = "used", kept.confirmed, True
         self._kept.note(kept)
@@ -106,7 +106,7 @@ class StepRepairs:
         self._failed(repaired.kept, error)
 
     def _failed(self, kept: KeptRepair, error: str) -> None:
-        """Report it; one that a person had confirmed waits for a person again."""
+        """Report a failed repair; a confirmed one waits for a person again."""
         kept.state = "proposed" if kept.state == "confirmed" else "failed"
         self._kept.note(kept)
         self._repairs.did_not_hold(_repair(kept), error)
@@ -139,7 +139,7 @@ def _look(page: Page, selector: str, step: Step, *, opens: bool) -> On | None:
 
 
 def _is_same(page: Page, on: On, selector: str) -> bool:
-    """Return whether a selector, too, finds this element: it may be found in many ways."""
+    """Return whether a selector finds this element, too, which has many selectors."""
     other = find_by_css(page, selector, hidden_too=True)
     if other is None:
         return False
@@ -147,8 +147,8 @@ def _is_same(page: Page, on: On, selector: str) -> bool:
 
 
 def _is_alike(shows: str, confirmed: str) -> bool:
-    """Return whether two texts differ in numbers at most, as "Publish 20 rows" does each time, or
-    in how the page writes them.
+    """Return whether two texts differ only in numbers, as "Publish 20 rows" does each time, or in
+    the page's formatting.
     """
     now, then = (re.sub(r"\d+", "0", "".join(text.split())) for text in (shows, confirmed))
     return now.casefold() == then.casefold()

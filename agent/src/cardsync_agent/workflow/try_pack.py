@@ -22,7 +22,7 @@ from cardsync_agent.workflow.perform import StepResult, Tools, perform
 from cardsync_agent.workflow.recorded_pages import RecordedPages, read_index
 
 _PACE = HumanPace(rest_least=0.0, rest_most=0.0, element=3.0, optional=0.3, turn_most=0.0)
-# Recorded pages answer at once: a condition that does not hold soon never does.
+# Recorded pages answer immediately: a condition that does not hold soon never does.
 _WITHIN = 5
 # Nothing of a recorded page may reach the real site.
 _ALONE = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",)
@@ -50,7 +50,7 @@ def try_pack(
             tools = Tools(browser, here, home / "downloads", _PACE, turns, clock.sleep, on_step=say)
             files = {name: folder / file for name, file in index.files.items()}
             for name in pack.workflows:
-                browser.page()  # a browser that cannot be had is no failure of the pack
+                browser.page()  # a missing browser is not a failure of the pack
                 try:
                     perform(tools, name, index.values, files)
                 except Trouble as trouble:
@@ -77,7 +77,7 @@ def _soon(step: Step) -> Step:
 
 
 def line_of(result: StepResult) -> str:
-    """Say a step's result for people, in one line."""
+    """Describe a step's result for people, in one line."""
     start = f"{result.workflow}  {result.step}  {result.verb}: "
     if result.left_out:
         return start + "left out, since its element is not there"
